@@ -1,4 +1,4 @@
-"""A program that uses the API with a token of its own."""
+"""API client with a token of its own."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PROBLEM = "application/problem+json"
 
 
 class Api:
-    """`Api()` may do everything, `Api("feeds:read")` that. Paths are those after /api/v1/."""
+    """`Api()` may do everything, `Api("feeds:read")` that. Paths are relative to /api/v1/."""
 
     def __init__(self, *scopes: str) -> None:
         made: tuple[ApiToken, str] = make_token(name="test", scopes=scopes or SCOPES, now=utcnow())
@@ -33,12 +33,12 @@ class Api:
         return self.client.delete(f"/api/v1/{path}")
 
     def ids(self, path: str, **parameters: Any) -> list[int]:
-        """The keys on the first page."""
+        """Return the keys on the first page."""
         return [row["id"] for row in self.get(path, **parameters).json()["results"]]
 
 
 def problem(answer: Any, status: int) -> dict[str, Any]:
-    """The problem of an answer that must be one of that status."""
+    """Return the problem of a response; assert its status."""
     assert answer.status_code == status, answer.content
     assert answer.headers["Content-Type"] == PROBLEM
     body: dict[str, Any] = answer.json()
@@ -50,5 +50,5 @@ def problem(answer: Any, status: int) -> dict[str, Any]:
 
 
 def fields(answer: Any, status: int = 400) -> list[str]:
-    """The fields that a problem names."""
+    """Return the fields that a problem names."""
     return [error.get("field", "") for error in problem(answer, status)["errors"]]

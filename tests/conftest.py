@@ -1,4 +1,4 @@
-"""What every test may count on: a database of its own, loopback only, services where there are any."""
+"""Fixtures for every test: a database of its own, loopback only, services if available."""
 
 import gc
 import os
@@ -48,13 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # whitenoise, of a clone whose static files were not collected: they come from the packages.
+    # whitenoise, in a clone without collected static files: they come from the packages.
     config.addinivalue_line("filterwarnings", "ignore:No directory at:UserWarning")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is found here, Django and all tests, stays to the end: searched for garbage, it takes a tenth."""
+    """Collected objects, Django and all tests, stay to the end: garbage collection would take a tenth."""
     gc.disable()
     try:
         return (yield)
@@ -90,9 +90,9 @@ def pytest_collection_modifyitems(
 
 
 def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """As many piles as there are workers, slow tests first and as evenly as can be.
+    """Return the tests in a chunk per worker, slow ones first and evenly spread.
 
-    xdist gives each worker one pile. A slow test that comes last would leave the others idle.
+    xdist gives each worker one chunk. A slow test at the end would leave the other workers idle.
     """
     slow = [item for item in items if item.get_closest_marker(SLOW) or item.get_closest_marker(NIGHTLY)]
     rest = [item for item in items if item not in set(slow)]
@@ -137,7 +137,7 @@ def touches_database(item: pytest.Item) -> bool:
 
 
 def found(service: AbstractContextManager[str]) -> Iterator[str]:
-    """The service for a fixture; without it the test is skipped, or fails when services are required."""
+    """Yield the service; without it skip the test, or fail if services are required."""
     try:
         with service as url:
             yield url
@@ -149,19 +149,19 @@ def found(service: AbstractContextManager[str]) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL on which databases may be created (postgres://postgres@127.0.0.1:port/postgres)."""
+    """Yield a PostgreSQL for new databases (postgres://postgres@127.0.0.1:port/postgres)."""
     yield from found(services.postgres())
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """A Redis database of our own."""
+    """Yield an unused Redis database."""
     yield from found(services.redis_server())
 
 
 @pytest.fixture(scope="session")
 def pooler_url(postgres_url: str) -> Iterator[str]:
-    """A PgBouncer in transaction mode before `postgres_url`."""
+    """Yield a PgBouncer in transaction mode in front of `postgres_url`."""
     yield from found(services.pgbouncer(postgres_url))
 
 
@@ -173,9 +173,9 @@ def django_db_setup(
     tmp_path_factory: pytest.TempPathFactory,
     worker_id: str,
 ) -> Iterator[None]:
-    """Each process's own copy of a migrated database, in place of pytest-django's that migrates anew.
+    """Copy a migrated database for each process, instead of pytest-django's migration.
 
-    SQLite in a file, as in real life: in memory, threads would share one connection's locks.
+    SQLite uses a file, as in production: in memory, threads would share one connection's locks.
     """
     settings = connection.settings_dict
     if connection.vendor == "sqlite":
@@ -202,9 +202,9 @@ def quick_passwords() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_flush() -> Iterator[None]:
-    """Tests with transactions empty the tables that hold rows, a tenth of what Django's flush takes.
+    """Empty only the tables with rows, in a tenth of the time of Django's flush.
 
-    Content types and permissions stay: Django's flush would make them anew after each test.
+    Content types and permissions are kept: Django's flush would create them anew after each test.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", delete_rows)
@@ -212,16 +212,16 @@ def quick_flush() -> Iterator[None]:
 
 
 def delete_rows(case: Any) -> None:
-    """What a TransactionTestCase does at its end.
+    """Clean up after a TransactionTestCase.
 
-    The rows of the schedule, which migrating makes, are put back as they were; to make them anew takes forty
+    The rows of the schedule, which migrations create, are restored; creating them anew takes forty
     milliseconds.
     """
     kept = {ContentType._meta.db_table, Permission._meta.db_table}
     for alias in case._databases_names(include_mirrors=False):
         connection = connections[alias]
         tables = sorted(set(connection.introspection.django_table_names()) - kept)
-        # Foreign keys are looked at when the transaction ends, so that the order does not matter.
+        # Foreign keys are checked at the end of the transaction, so that the order does not matter.
         with transaction.atomic(using=alias), connection.cursor() as cursor:
             schedule = SCHEDULE.setdefault(connection.vendor, {})
             if not schedule:
@@ -254,7 +254,7 @@ def rows_of(cursor: Any, table: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def static_files_looked_up_once() -> Iterator[None]:
-    """Each of Django's clients makes all middleware anew, and that one looks through every static file."""
+    """Each of Django's clients creates all middleware anew, and this one scans every static file."""
     look_up, found = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def remembered(middleware: Any) -> None:
@@ -271,7 +271,7 @@ def static_files_looked_up_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def figures_are_never_kept() -> Iterator[None]:
-    """On a busy machine any count takes long, and a second look would see the first one's figures."""
+    """On a busy machine any count is slow, and the next one would get cached figures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "SLOW_SECONDS", 60)
         yield
@@ -279,7 +279,7 @@ def figures_are_never_kept() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_signs_of_life() -> None:
-    """Whatever ends in this process would write them down, in tests that have no database, too."""
+    """Any task that ends in this process would write them, in tests without a database, too."""
     VITALS.write = lambda *, now=False: None  # type: ignore[method-assign]
 
 
@@ -292,7 +292,7 @@ def loopback_guard() -> Iterator[LoopbackGuard]:
 
 @pytest.fixture(autouse=True)
 def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
-    """Fails the test that tried to leave this machine, even when its code had swallowed the error."""
+    """Fail a test that tried to leave this machine, even if its code swallowed the error."""
     loopback_guard.tried.clear()
     yield
     assert not loopback_guard.tried, f"Tests stay on loopback, but this one called {loopback_guard.tried}"
@@ -300,19 +300,19 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def cold_cache() -> None:
-    """On a busy machine pages remember what took them long; no other test may find that."""
+    """On a busy machine pages cache slow results; no other test may find them."""
     cache.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_gap_between_requests() -> None:
-    """All servers of a test stand on one host."""
+    """All servers of a test are on one host."""
     django_settings.POLL_HOST_GAP = 0.0
 
 
 @pytest.fixture(scope="session")
 def name_server() -> Iterator[DnsServer]:
-    """It knows no name."""
+    """Run a name server that knows no name."""
     with DnsServer() as server:
         yield server
 
@@ -324,7 +324,10 @@ def no_names_but_ours(name_server: DnsServer) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With --followed: letters must not notice. (Only what drops feeds does, for they stay then.)"""
+    """Let a reader follow every feed (--followed): letters must not notice.
+
+    Only tests that drop feeds do, because followed feeds are kept.
+    """
     how = request.config.getoption("--followed")
     if not how:
         yield
@@ -345,12 +348,12 @@ def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def loopback_allowed(settings: Any) -> None:
-    """Lets the safe client reach servers that the test runs on 127.0.0.1."""
+    """Let the safe client reach servers of the test on 127.0.0.1."""
     settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.0/8")]
 
 
 @pytest.fixture
 def live_urls(live_server: Any, settings: Any) -> str:
-    """The address of a live server to which the program's own absolute links lead."""
+    """Return the URL of a live server, which is also that of the program's absolute links."""
     settings.SITE_URL = live_server.url
     return str(live_server.url)

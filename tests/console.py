@@ -1,4 +1,4 @@
-"""Runs commands as a script would: what they print, what JSON they give, what they refuse."""
+"""Commands as called by scripts: output, JSON and errors."""
 
 import json
 from io import StringIO
@@ -10,19 +10,19 @@ from django.core.management.base import CommandError
 
 
 def printed(*words: str) -> str:
-    """What the command prints for people."""
+    """Return the output for people."""
     out = StringIO()
     call_command(*words, stdout=out, stderr=StringIO())
     return out.getvalue()
 
 
 def json_of(*words: str) -> Any:
-    """The JSON document of the command."""
+    """Return the command's JSON document."""
     return json.loads(printed(*words, "--json"))
 
 
 def refused(*words: str) -> str:
-    """The sentence with which the command refuses."""
+    """Return the sentence of the command's error."""
     with pytest.raises(CommandError) as caught:
         printed(*words)
     said = str(caught.value)

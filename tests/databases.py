@@ -1,4 +1,4 @@
-"""Databases with all tables. Migrating takes seconds, so it is done once for all processes of a run."""
+"""Databases with all tables. Migrating takes seconds, so it is done once per run."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ FILE, DATABASE = "TEST_MIGRATED_FILE", "TEST_MIGRATED_DATABASE"
 
 @cache
 def migrated_file() -> Path:
-    """An SQLite database, to be copied."""
+    """Return an SQLite database, to be copied."""
     if given := os.environ.get(FILE):
         return Path(given)
     folder = Path(tempfile.mkdtemp(prefix="feedletter-migrated-"))
@@ -31,7 +31,7 @@ def migrated_file() -> Path:
 
 
 def migrate_file(folder: Path) -> Path:
-    """Makes it in that folder."""
+    """Create it in that folder."""
     file = folder / "migrated.db"
     migrate(f"sqlite:///{file}", folder)
     return file
@@ -39,7 +39,7 @@ def migrate_file(folder: Path) -> Path:
 
 @cache
 def migrated_database(server: str) -> str:
-    """The name of a database on that PostgreSQL, to be another's template."""
+    """Return the name of a migrated database on that PostgreSQL, to be used as a template."""
     if given := os.environ.get(DATABASE):
         return given
     name = f"feedletter_migrated_{os.getpid()}"
@@ -48,7 +48,7 @@ def migrated_database(server: str) -> str:
 
 
 def migrate_database(server: str, name: str) -> str:
-    """Makes it under that name."""
+    """Create it under that name."""
     create_database(server, name, template="template1")
     with tempfile.TemporaryDirectory(prefix="feedletter-migrated-") as folder:
         migrate(url_of(server, name), Path(folder))
@@ -56,7 +56,7 @@ def migrate_database(server: str, name: str) -> str:
 
 
 def migrate(url: str, folder: Path) -> None:
-    """AssertionError, with the command's words, when it fails."""
+    """Migrate. Raises AssertionError with the command's output on failure."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "DATABASE_URL": url,
@@ -80,6 +80,6 @@ def create_database(server: str, name: str, *, template: str) -> None:
 
 
 def drop_database(server: str, name: str) -> None:
-    """A server that is gone by now has no database either."""
+    """A server that is already stopped has no database either."""
     with suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

@@ -1,4 +1,4 @@
-"""Rows for tests: `IssueFactory()` makes everything an issue needs. Times are aware, near `NOW`."""
+"""Rows for tests: `IssueFactory()` creates all that an issue needs. Times are aware, near `NOW`."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -32,20 +32,20 @@ from subscriptions.models import (
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
-# factory-boy's own annotations describe declarations, not the rows they make.
+# factory-boy's own annotations describe declarations, not the rows.
 factory: Any = factory_boy
 AnyFactory: Any = DjangoModelFactory
 
 
 class Factory(AnyFactory):  # type: ignore[misc]
-    """What every factory is, and to mypy its rows are anything."""
+    """Base of all factories; to mypy its rows are Any."""
 
     class Meta:
         abstract = True
 
 
 def an_entry(number: int = 1, **changes: Any) -> Entry:
-    """A whole, clean entry; `changes` are fields of Entry."""
+    """Return a complete, clean entry; `changes` are fields of Entry."""
     facts: dict[str, Any] = {
         "guid": f"https://blog.example/posts/{number}",
         "title": f"Post {number}",
@@ -100,7 +100,7 @@ class PollFactory(Factory):
 
 
 class ItemFactory(Factory):
-    """Unassigned and not final; states cleared and excluded come without an entry."""
+    """Unassigned and not final; items in states cleared and excluded have no entry."""
 
     class Meta:
         model = Item
@@ -131,7 +131,7 @@ class FinalItemFactory(ItemFactory):
 
 
 class SubscribableFactory(Factory):
-    """A public newsletter of each post; `feeds=[…]` or `feeds=2` attach feeds, otherwise there is one."""
+    """A public newsletter of each post; `feeds=[…]` or `feeds=2` attach feeds, otherwise it has one."""
 
     class Meta:
         model = Subscribable
@@ -182,7 +182,7 @@ class SuppressionFactory(Factory):
 
 
 class SubscriptionFactory(Factory):
-    """Confirmed; see UnconfirmedFactory for one that is not."""
+    """Confirmed; UnconfirmedFactory for unconfirmed ones."""
 
     class Meta:
         model = Subscription
@@ -249,7 +249,7 @@ class LaneFactory(Factory):
 
 
 class IssueFactory(Factory):
-    """Published, without items; see `an_issue` for one with posts."""
+    """Published, without items; `an_issue` for one with posts."""
 
     class Meta:
         model = Issue
@@ -291,7 +291,7 @@ class IssueItemFactory(Factory):
 
 
 def an_issue(*, posts: int = 2, **facts: Any) -> Issue:
-    """A published issue with that many posts."""
+    """Return a published issue with that many posts."""
     issue = IssueFactory(**facts)
     for position in range(posts):
         IssueItemFactory(issue=issue, position=position)
@@ -299,7 +299,7 @@ def an_issue(*, posts: int = 2, **facts: Any) -> Issue:
 
 
 class DeliveryFactory(Factory):
-    """Of an issue, queued and due. With another `kind=`, a key and template take the issue's place."""
+    """Of an issue, queued and due. With another `kind=`, key and template replace the issue."""
 
     class Meta:
         model = Delivery

@@ -1,4 +1,4 @@
-"""Keeps the test process on loopback: no name is resolved and no other address is called."""
+"""Guard that keeps the test process on loopback: it blocks name look-ups and other addresses."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ LOCAL_NAMES = {"", "localhost", "localhost.localdomain", socket.gethostname().lo
 
 
 class LeftLoopback(OSError):
-    """A test called an address outside of this machine."""
+    """A test called an address outside this machine."""
 
 
 def is_address(host: str) -> bool:
@@ -32,7 +32,7 @@ def host_of(host: str | bytes | None) -> str:
 
 
 class LoopbackGuard:
-    """`tried` collects the addresses that were refused, so that a swallowed error still shows."""
+    """Guard; `tried` collects the refused addresses, so that a swallowed error is still noticed."""
 
     def __init__(self) -> None:
         self.tried: list[str] = []
@@ -58,7 +58,7 @@ class LoopbackGuard:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Puts the guard into the socket module for the time of the block."""
+        """Patch the socket module during the block."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket, "getaddrinfo", self.resolving(socket.getaddrinfo))
             for name in ("connect", "connect_ex"):

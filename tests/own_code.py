@@ -1,4 +1,4 @@
-"""An operator's own code, as objects with hooks: what tests name as tests.own_code.NAME."""
+"""Hooks of an operator as objects, which tests name as tests.own_code.NAME."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two connections and a barrier: the second act begins while the first has not committed."""
+"""Two connections and a barrier: the second act starts before the first has committed."""
 
 import threading
 from collections.abc import Callable
@@ -12,9 +12,9 @@ AT_MOST = 20
 
 
 def beside(first: Callable[[], Any], second: Callable[[], Any], *, blocks: bool = True) -> tuple[Any, Any]:
-    """Runs `first` in a transaction that stays open while `second` runs on a connection of its own.
+    """Run `first` in a transaction that stays open while `second` runs on another connection.
 
-    With `blocks`, `second` must be waiting for the first's locks, not have slipped past them.
+    With `blocks`, `second` must be waiting for the first's locks, not have passed them.
     """
     acted, go = threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,4 @@
-"""`make test`: the suite on SQLite and, beside it, what touches the database on PostgreSQL and Redis.
+"""`make test`: the suite on SQLite, and the database tests on PostgreSQL and Redis.
 
 REQUIRE_SERVICES=1 adds the slow tier and makes a missing service a failure; `make nightly` runs all tiers.
 """
@@ -29,7 +29,7 @@ RETRIES = ("--reruns", "2", "--reruns-delay", "2", "-rR")
 
 @dataclass(frozen=True)
 class Run:
-    """pytest, once: on which database, with which arguments, and where its words and its failures go."""
+    """One run of pytest: its database, arguments, and where its output and failures go."""
 
     name: str
     environment: dict[str, str]
@@ -49,7 +49,7 @@ class Run:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs it all; the exit status is 0 when every run passed."""
+    """Run everything; the exit status is 0 if every run passed."""
     signal.signal(signal.SIGTERM, end)
     started = time.monotonic()
     with ExitStack() as stack:
@@ -66,12 +66,12 @@ def main(arguments: list[str]) -> int:
 
 
 def end(number: int, frame: FrameType | None) -> NoReturn:
-    """What was started is ended by whoever started it."""
+    """Raise KeyboardInterrupt, so that child processes are ended where they were started."""
     raise KeyboardInterrupt
 
 
 def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
-    """The environment that names the services there are, and what is missing."""
+    """Return the environment that names the available services, and the missing ones."""
     environment, missing = {"REQUIRE_SERVICES": "1" if REQUIRED else ""}, []
     for variable, service in (
         ("TEST_POSTGRES_URL", services.postgres),
@@ -89,7 +89,7 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
 
 
 def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
-    """Adds to the environment where every process finds databases with all tables, to be copied."""
+    """Migrate databases to be copied by every process, and add them to the environment."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-migrated-")))
     with ThreadPoolExecutor() as both:
         file = both.submit(databases.migrate_file, folder)
@@ -101,7 +101,7 @@ def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
 
 
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:
-    """What to run, the longest first."""
+    """Return the runs, longest first."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-test-")))
     tier = []
     if NIGHTLY in arguments:
@@ -114,7 +114,7 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
         place = folder / name.split()[0]
         place.mkdir()
         everything = {**os.environ, **environment, "DATABASE_URL": url}
-        # What pytest makes of each module's asserts is kept: making it anew takes each worker seconds.
+        # pytest's rewritten asserts are cached: rewriting them takes each worker seconds.
         everything.pop("PYTHONDONTWRITEBYTECODE", None)
         return Run(name, everything, [*tier, *RETRIES, *extra, *arguments], place)
 
@@ -128,8 +128,10 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:
-    """A line for each run. Tests wait more than they compute: two cores keep six workers busy. Beside slow
-    tests one fewer: more of them would make leases end that nobody let go.
+    """Run side by side; return a line for each run.
+
+    Tests wait more than they compute: two cores keep six workers busy. With slow tests there is one fewer:
+    more workers would make active leases expire.
     """
     workers = [4, 1] if REQUIRED else [5, 1]
     children = [

@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Chromium for the tests: throw-away ones of our own, else what is running."""
+"""PostgreSQL, Redis and Chromium for the tests: temporary ones of our own, or running ones."""
 
 import os
 import pwd
@@ -34,21 +34,21 @@ class Missing(Exception):
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on at the moment."""
+    """Return a TCP port of 127.0.0.1 that is free at the moment."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def program(*names: str) -> str | None:
-    """The path of the first of these programs, looked for where Debian hides some, too."""
+    """Return the path of the first of these programs, also from Debian's hidden folders."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda bin: -float(bin.parent.name))
     places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *map(str, debian)])
     return next((found for name in names if (found := shutil.which(name, path=places))), None)
 
 
 def chromium() -> str:
-    """The path of Chromium. Raises Missing."""
+    """Return the path of Chromium. Raises Missing."""
     path = program(*CHROMIUM)
     if path is None:
         raise Missing("Chromium (Debian: chromium-headless-shell)")
@@ -57,9 +57,9 @@ def chromium() -> str:
 
 @contextmanager
 def postgres(*, durable: bool = False) -> Iterator[str]:
-    """The URL of a PostgreSQL where the tests may create databases. Raises Missing.
+    """Yield the URL of a PostgreSQL where tests may create databases. Raises Missing.
 
-    `durable`: one that waits for the disk, as in real life.
+    `durable`: it waits for the disk, as in production.
     """
     if not durable and (given := os.environ.get("TEST_POSTGRES_URL")):
         yield given
@@ -74,7 +74,7 @@ def postgres(*, durable: bool = False) -> Iterator[str]:
 
 @contextmanager
 def redis_server() -> Iterator[str]:
-    """The URL of a Redis database that is ours. Raises Missing."""
+    """Yield the URL of an unused Redis database. Raises Missing."""
     if given := os.environ.get("TEST_REDIS_URL"):
         yield given
     elif program("redis-server"):
@@ -89,7 +89,7 @@ def redis_server() -> Iterator[str]:
 
 @contextmanager
 def own_postgres(*, durable: bool = False) -> Iterator[str]:
-    """A cluster in a temporary folder; unless `durable`, without the care for crashes that makes it slow."""
+    """Run a cluster in a temporary folder; unless `durable`, without slow crash safety."""
     folder, port = Path(tempfile.mkdtemp(prefix="feedletter-pg-")), free_port()
     user = unprivileged_user()
     if user:
@@ -110,14 +110,14 @@ def own_postgres(*, durable: bool = False) -> Iterator[str]:
 
 
 def unprivileged_user() -> str | None:
-    """Whom to run PostgreSQL as, which refuses to be root; None when we are not root anyway."""
+    """Return the user for PostgreSQL, which refuses root; None if we are not root."""
     if os.geteuid() != 0:
         return None
     return "postgres" if any(entry.pw_name == "postgres" for entry in pwd.getpwall()) else "nobody"
 
 
 def initialise(data: Path, run: dict[str, Any]) -> None:
-    """initdb, trusting everyone on this machine. Its last words are in the error when it fails."""
+    """Run initdb, trusting everyone on this machine. Its output is in the error on failure."""
     command = [str(program("initdb")), "--pgdata", str(data), "--username=postgres", "--auth=trust"]
     command += ["--no-sync", "--encoding=UTF8", "--locale=C"]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, **run)
@@ -127,7 +127,7 @@ def initialise(data: Path, run: dict[str, Any]) -> None:
 
 @contextmanager
 def own_redis() -> Iterator[str]:
-    """A Redis in memory, on a free port."""
+    """Run an in-memory Redis on a free port."""
     port = free_port()
     command = [str(program("redis-server")), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     url = f"redis://127.0.0.1:{port}/0"
@@ -152,7 +152,7 @@ logfile = {folder}/pgbouncer.log
 
 @contextmanager
 def pgbouncer(server: str) -> Iterator[str]:
-    """The URL of a PgBouncer before that PostgreSQL, in transaction mode. Raises Missing."""
+    """Yield the URL of a PgBouncer for that PostgreSQL, in transaction mode. Raises Missing."""
     if not program("pgbouncer"):
         raise Missing("PgBouncer (Debian: pgbouncer)")
     folder, listen, parts = Path(tempfile.mkdtemp(prefix="feedletter-pool-")), free_port(), urlsplit(server)
@@ -174,7 +174,7 @@ def pgbouncer(server: str) -> Iterator[str]:
 
 
 def empty_redis() -> str | None:
-    """A database of the Redis that runs here that holds nothing, so that it may be ours for a while."""
+    """Return an empty database of the running Redis, to be used for a while."""
     for number in range(15, 0, -1):
         url = f"redis://127.0.0.1:6379/{number}"
         try:
@@ -194,7 +194,7 @@ def answers(call: Callable[[], object]) -> bool:
 
 
 def wait_until(call: Callable[[], object], name: str) -> None:
-    """Returns when `call` no longer raises; RuntimeError after 30 seconds."""
+    """Wait until `call` no longer raises. Raises RuntimeError after 30 seconds."""
     end = time.monotonic() + START_SECONDS
     while not answers(call):
         if time.monotonic() > end:
@@ -204,7 +204,7 @@ def wait_until(call: Callable[[], object], name: str) -> None:
 
 @contextmanager
 def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A silent child process for the time of the block: ended by SIGINT, after ten seconds by SIGKILL."""
+    """Run a silent child process during the block: ended by SIGINT, after ten seconds by SIGKILL."""
     quiet = subprocess.DEVNULL
     child = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/", **options)
     try:

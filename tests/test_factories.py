@@ -1,4 +1,4 @@
-"""Every factory makes a row that the database takes, with all its constraints."""
+"""Every factory makes a row that satisfies all constraints of the database."""
 
 import pytest
 

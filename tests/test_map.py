@@ -1,4 +1,4 @@
-"""docs/architecture.md leads to files that are there."""
+"""docs/architecture.md names existing files."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ PACKAGES = (
 
 
 def is_a_room(path: str) -> bool:
-    """Whether it stands somewhere in the house: the table of rooms names them without their app."""
+    """The table of packages names folders without their app."""
     return any((ROOT / place / path).exists() for place in ("", *PACKAGES))
 
 

@@ -1,4 +1,4 @@
-"""Tasks stay thin: celery, common and the services of their own app, and a few lines each."""
+"""Tasks are thin: they import celery, common and their own app's services, and have a few lines."""
 
 import ast
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_task_is_a_few_lines_and_has_no_arguments(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: path.parent.name)
 def test_a_task_has_the_name_of_its_stage(path: Path) -> None:
-    """`skip_if_running` makes the stage's name of the function's, and monitoring looks for the task's."""
+    """`skip_if_running` derives the stage's name from the function, monitoring from the task."""
     for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(function, ast.FunctionDef):
             (task,) = [each for each in function.decorator_list if isinstance(each, ast.Call)]

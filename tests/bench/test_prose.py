@@ -1,4 +1,4 @@
-"""Docstrings and comments without the phrases that no comparable project has."""
+"""Docstrings and comments without phrases that no comparable project has."""
 
 import pytest
 

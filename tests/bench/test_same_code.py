@@ -1,4 +1,4 @@
-"""Two files have the same code whatever their docstrings, comments and local names say."""
+"""Two files have the same code if only docstrings, comments and local names differ."""
 
 import pytest
 

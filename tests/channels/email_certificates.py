@@ -1,4 +1,4 @@
-"""A throw-away certificate for localhost."""
+"""A temporary certificate for localhost."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 
 def make_certificate(folder: Path, *, days: int = 1) -> Path:
-    """A PEM file with a key and a self-signed certificate for 127.0.0.1, valid until `days` from now."""
+    """Write a PEM file with a key and a self-signed certificate for 127.0.0.1, valid for `days`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     end = datetime.now(UTC) + timedelta(days=days)
@@ -43,5 +43,5 @@ def server_context(path: Path) -> ssl.SSLContext:
 
 
 def trusting(path: Path) -> ssl.SSLContext:
-    """A client's context that trusts this certificate and no other."""
+    """Return a client context that trusts only this certificate."""
     return ssl.create_default_context(cafile=str(path))

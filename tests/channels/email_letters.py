@@ -13,7 +13,7 @@ from channels.email.smtp_login import SmtpSettings
 from channels.letter import Letter, Recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-# For tests in which a server falls silent on purpose.
+# For tests in which a server intentionally stops responding.
 IMPATIENT = Timeouts(connect=0.4, reply=0.4, message=0.4, quit=0.1)
 PATIENT = Timeouts(connect=20, reply=20, message=20, quit=0.5)
 

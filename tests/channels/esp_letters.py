@@ -1,4 +1,4 @@
-"""Letters with holes, their recipients, and sessions with fake mail services."""
+"""Letters with placeholders, their recipients, and sessions with fake mail services."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from channels.letter import Letter, Recipient
 from tests.channels.email_letters import NOW, letter, recipient
 from tests.servers.esp_server import KEY, EspServer
 
-# As the renderer makes them: random, of letters and digits.
+# Random letters and digits, as the renderer makes them.
 HOLES = {"tonickname": "hQ7xRbT00001x", "removelink": "hQ7xRbT00002x", "toemail": "hQ7xRbT00003x"}
 STYLE = "<style>@media print{p{color:red}}</style>"
 NAME, LEAVE, EMAIL = HOLES["tonickname"], HOLES["removelink"], HOLES["toemail"]
 
 
 def a_letter(**changes: Any) -> Letter:
-    """Names its reader in subject, text and html, and holds their link."""
+    """Return a letter with its reader's name in subject, text and HTML, and their link."""
     fields = {
         "subject": f"Bees for {NAME}",
         "html": f'{STYLE}<p>Dear {NAME}, <a href="{LEAVE}">leave</a></p>',
@@ -41,14 +41,14 @@ def a_recipient(number: int, *, core: str = "", name: str = "") -> Recipient:
 
 
 def recipients(*cores: str, count: int = 3) -> list[Recipient]:
-    """Of these addresses; else reader1@example.test and so on."""
+    """Return recipients with these addresses, or reader1@example.test and so on."""
     if cores:
         return [a_recipient(number, core=core) for number, core in enumerate(cores, 1)]
     return [a_recipient(number) for number in range(1, count + 1)]
 
 
 def account(esp: str, server: EspServer, *, key: str = KEY, more: str = "") -> EspSettings:
-    """An account with the fake service."""
+    """Return an account with the fake service."""
     return parse_esp_url(f"anymail+{esp}://{key}@mg.example.org?api_url={server.url}{more}")
 
 
@@ -59,5 +59,5 @@ def session(esp: str, server: EspServer, *, key: str = KEY, seconds: float = 2, 
 def batch(
     to: EspSession, whom: Sequence[Recipient] | None = None, mail: Letter | None = None
 ) -> list[Outcome]:
-    """What becomes of a letter for those."""
+    """Return the outcomes of a letter for these recipients."""
     return to.send_batch(mail or a_letter(), whom or recipients(), now=NOW)

@@ -1,4 +1,4 @@
-"""What every bridge is given of a post: first words for a title, each picture once, and what is sensitive."""
+"""The data of a post for bridges: a title from its first words, each picture once, sensitivity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A mail host with several addresses: all are tried, and the one that worked comes first the next time."""
+"""A mail host with several addresses: all are tried, and the working one is first the next time."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ HOST = "mail.example.test"
 
 @pytest.fixture
 def blackhole() -> Iterator[tuple[str, int]]:
-    """An address that swallows packets: its listener accepts nothing, and its queue is full."""
+    """Yield an address that drops packets: its listener accepts nothing, and its queue is full."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.2", 0), backlog=0))
         for _ in range(4):
@@ -36,7 +36,7 @@ def server() -> Iterator[SmtpServer]:
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
-    """Makes HOST have these addresses."""
+    """Resolve HOST to these addresses."""
 
     async def known(host: str, port: int) -> list[smtp_addresses.Address]:
         families = {True: socket.AF_INET6, False: socket.AF_INET}

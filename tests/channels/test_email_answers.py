@@ -1,4 +1,4 @@
-"""What each answer of a mail server means, stage by stage."""
+"""The outcome of each response of a mail server, stage by stage."""
 
 import pytest
 from hypothesis import given

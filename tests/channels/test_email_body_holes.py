@@ -1,4 +1,4 @@
-"""A letter is encoded once, around its holes: whoever fills them, what arrives is what was written."""
+"""A letter is encoded once around its placeholders: whatever fills them, it arrives unchanged."""
 
 import re
 from collections.abc import Mapping
@@ -48,9 +48,9 @@ def with_crlf(text: str) -> str:
 
 
 def expected(content: str, values: Mapping[str, str], written: Written) -> bytes:
-    """The content with its holes filled; mails end their lines with CRLF, the last one too."""
+    """Return the content with its placeholders filled. Mails end every line with CRLF."""
     filled = TOKEN.sub(lambda match: with_crlf(written(values.get(FIELD[match[0]], ""))), with_crlf(content))
-    # The last line is looked at before it is filled.
+    # The last line is checked before it is filled.
     ends = TOKEN.split(with_crlf(content))[-1].endswith("\r\n")
     return (filled if ends else f"{filled}\r\n").encode()
 
@@ -129,7 +129,7 @@ def test_holes_are_filled_as_the_archive_and_the_other_channels_fill_them(
 @example("At " + TOKENS["one"], {"one": "a" * 72 + ".b"})
 @example("At " + TOKENS["one"] + ".", {})
 def test_a_line_that_begins_with_a_dot_is_announced(content: str, values: dict[str, str]) -> None:
-    """Only then are dots doubled on the way (RFC 5321 §4.5.2)."""
+    """Only then are dots doubled in transit (RFC 5321 §4.5.2)."""
     filled, has_dots = body(
         content, content, TOKENS, written_text=written_text, written_html=written_html
     ).filled(values)
@@ -180,7 +180,7 @@ def test_headers_hold_whatever_fills_them(values: dict[str, str]) -> None:
 
 
 def test_a_long_value_with_a_strange_letter_at_its_end_is_filled_at_once() -> None:
-    """(A pattern that tries all ways to part the words would never end.)"""
+    """A pattern that tries all ways to split the words would never end."""
     values = {"name": "ab " * 2000 + "é"}
     made = body("Dear HOLE,\n", "", {"name": "HOLE"}, written_text=str, written_html=str)
     filled, _ = made.filled(values)

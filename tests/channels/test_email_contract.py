@@ -44,7 +44,7 @@ class TestEmailKeepsTheContract(ChannelContract):
         return made
 
     def send(self, text: str = "A post", *, key: str = "key-1", begun_at: datetime | None = None) -> Outcome:
-        """As the ledger does: a delivery has one key and one Message-ID."""
+        """Send as the engine does: a delivery has one key and one Message-ID."""
         session = self.session()
         mail = self.message(text=text, delivery_id=int(key.removeprefix("key-")))
         try:

@@ -1,4 +1,4 @@
-"""Trying an account: what the server said, without the password."""
+"""Trying an account: the server's message, without the password."""
 
 from pathlib import Path
 

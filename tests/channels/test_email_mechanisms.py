@@ -1,4 +1,4 @@
-"""Logging in: the mechanisms in turn, each as its servers want it (RFC 4954)."""
+"""Login mechanisms in turn, each in its own protocol (RFC 4954)."""
 
 import base64
 import hmac
@@ -18,7 +18,7 @@ Script = dict[str, Reply | Callable[[str], Reply]]
 
 
 class LoginServer(RawServer):
-    """A server that offers those mechanisms, and answers AUTH and what follows by `answer`."""
+    """Server that offers those mechanisms, and answers AUTH and what follows by `answer`."""
 
     def __init__(self, offered: str, answer: Callable[[str], Reply]) -> None:
         super().__init__({"EHLO": b"250-mx\r\n250 AUTH " + offered.encode() + b"\r\n"})
@@ -45,7 +45,7 @@ def outcome(server: LoginServer) -> Outcome:
 
 
 def scripted(**replies: bytes) -> Callable[[str], Reply]:
-    """Answers by what was said, with spaces as underscores; all else is refused."""
+    """Return replies by command, with spaces as underscores; refuse all others."""
     return lambda said: replies.get(said.replace(" ", "_").replace("=", ""), b"501 5.5.4 what?\r\n")
 
 

@@ -250,7 +250,7 @@ def test_text_and_html_parse_back_as_they_were(text: str, html: str) -> None:
 def test_subject_and_name_parse_back_as_they_were(title: str, name: str) -> None:
     mail = parsed(made(subject=title, to={"name": name[:100]}))
     assert str(mail["Subject"]) == " ".join(title.split())
-    # Python's parser (not the readers') leaves the space between two encoded words, so: names of one.
+    # Python's parser, unlike readers', keeps the space between two encoded words; so use names of one.
     if len(name.encode()) < 39:
         assert mail["To"].addresses[0].display_name == clean_name(name)
 

@@ -1,4 +1,4 @@
-"""The next envelope goes with the end of a message (RFC 2920 §3.1), and no text before its turn."""
+"""The next envelope is pipelined with the end of a message (RFC 2920 §3.1), but not its text."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -28,13 +28,13 @@ def _servers_are_not_known_yet() -> Iterator[None]:
 
 
 def by_turns(*replies: Reply) -> Callable[[str], Reply]:
-    """These replies, one each time; the last one from then on."""
+    """Return these replies, one each time; then always the last one."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
 def sends(server: RawServer, *mails: MailMessage, reply: float = PATIENT.reply) -> list[Outcome]:
-    """The outcomes of sending each while the session knows the one that comes after it."""
+    """Send the mails, each with the next one known to the session; return the outcomes."""
 
     async def talk() -> list[Outcome]:
         session, left = session_for(server, reply), list(mails)
@@ -56,7 +56,7 @@ def session_for(server: RawServer, reply: float = PATIENT.reply) -> SmtpSession:
 
 
 def texts(server: RawServer) -> list[bytes]:
-    """What the server has of each; nothing of those whose connection ended before their text."""
+    """Return the texts that the server got."""
     return [text for text in server.data if text]
 
 
@@ -104,7 +104,7 @@ def test_another_message_than_the_one_announced_goes_over_a_new_connection() -> 
 def test_a_server_that_waited_long_for_the_announced_text_hears_of_it_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It may have given us up, and nobody would know whether it took what we say now."""
+    """It may have timed out, and nobody would know whether it accepted the next commands."""
     monkeypatch.setattr(smtp_session, "ANNOUNCED_FOR", 0.0)
     with RawServer(OFFERED) as server:
         assert all(isinstance(outcome, Sent) for outcome in sends(server, ADA, BEN))
@@ -150,7 +150,7 @@ def test_without_an_answer_to_the_message_nobody_knows_and_the_announced_one_goe
 
 @pytest.mark.parametrize("deaf", [b"503 5.5.1 out of turn\r\n", b"554 5.5.0 synchronization error\r\n", b""])
 def test_a_server_that_bears_nothing_behind_a_message_gets_each_alone(deaf: bytes) -> None:
-    """Each arrives once, none is put off, and the server is asked so no more."""
+    """Each arrives once, none is delayed, and the server gets no pipelined envelope any more."""
     mail = by_turns(b"250 ok\r\n", deaf, b"250 ok\r\n")
     rest = by_turns(b"250 ok\r\n", deaf and b"503 no\r\n", b"250 ok\r\n")
     data = by_turns(b"354 go\r\n", deaf and b"503 no\r\n", b"354 go\r\n")

@@ -1,4 +1,4 @@
-"""Pipelining (RFC 2920): many commands at once, and what becomes of the message whatever is answered."""
+"""Pipelining (RFC 2920): many commands at once, and the message's outcome for any response."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ both = pytest.mark.parametrize("offer", [PIPELINING, b"250 mx.example.test\r\n"]
 
 
 def once(reply: Reply, then: Reply = b"250 ok\r\n") -> Callable[[str], Reply]:
-    """That reply the first time, then the other one."""
+    """Return that reply the first time, then the other one."""
     replies = [reply]
     return lambda _: replies.pop() if replies else then
 
@@ -156,7 +156,7 @@ def test_an_answer_that_drips_is_not_waited_for_longer_than_one_that_does_not_co
 
 
 def refused(script: Script, *, in_one_packet: bool = False) -> tuple[RawServer, Outcome]:
-    """The first letter is refused so; the next one goes out by the same connection."""
+    """Refuse the first letter by the script; send the next one over the same connection."""
     with RawServer({**OFFERED, **script}, in_one_packet=in_one_packet) as server:
         client = session(server.url)
         outcome = send(client)
@@ -263,7 +263,7 @@ def test_a_421_between_two_messages_costs_nothing(offer: bytes, closes: bool, la
 
 @both
 def test_answers_that_nobody_asked_for_make_no_letter_sent(offer: bytes) -> None:
-    """A server one answer ahead is out of step: what it says of the next letter is not about it."""
+    """A server one response ahead is out of step: its next response is not about the next letter."""
     with RawServer({"EHLO": offer, ".": once(b"250 as 1\r\n250 again\r\n", b"250 as 2\r\n")}) as server:
         client = session(server.url)
         assert isinstance(send(client), Sent)
@@ -319,7 +319,7 @@ def test_a_big_letter_that_did_not_leave_whole_was_not_taken(certificate: Path) 
 
 
 def test_of_a_big_letter_in_tls_nobody_knows_how_much_has_left(certificate: Path) -> None:
-    """What is encrypted lies in another buffer: when in doubt, it may have been taken."""
+    """Encrypted data is in another buffer: when in doubt, it may have been accepted."""
     with deaf(certificate, "starttls") as server:
         outcome = send(session(server.url, timeouts=IMPATIENT, context=trusting(certificate)), BIG)
     assert isinstance(outcome, Ambiguous | Temporary)
@@ -328,7 +328,7 @@ def test_of_a_big_letter_in_tls_nobody_knows_how_much_has_left(certificate: Path
 
 @pytest.mark.parametrize("tls", ["", "starttls"])
 def test_a_small_letter_that_left_and_was_not_read_is_ambiguous(tls: str, certificate: Path) -> None:
-    """It may lie in the server's buffer, whole."""
+    """The whole letter may be in the server's buffer."""
     with deaf(certificate, tls) as server:
         outcome = send(session(server.url, timeouts=IMPATIENT, context=trusting(certificate)))
     assert isinstance(outcome, Ambiguous)

@@ -1,4 +1,4 @@
-"""What a mail server does, over real sockets, and what becomes of the message."""
+"""Mail servers over real sockets, and the message's outcome."""
 
 import socket
 import time
@@ -90,7 +90,7 @@ def test_close_leaves_no_connection_behind(server: SmtpServer, client: BlockingS
 
 
 REFUSALS = [
-    # stage, reply, what it is, whether it stops the lane
+    # stage, reply, outcome, whether it stops the lane
     ("mail", "450 4.3.2 not now", Temporary, False),
     ("mail", "421 4.3.2 shutting down", Temporary, True),
     ("mail", "550 5.1.8 sender refused", Temporary, False),

@@ -1,4 +1,4 @@
-"""Encryption and login: what is wrong with them stops the lane and harms no recipient."""
+"""Encryption and login errors stop the lane and harm no recipient."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
 LOGIN = ("ada", "s3cret")
-# What aiosmtpd says of a login without TLS; here it is meant.
+# aiosmtpd warns about a login without TLS; here it is intended.
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 
 
@@ -21,7 +21,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stops_the_lane(outcome: Outcome, *said: str) -> bool:
-    """Whether it waits, with these words, and without the password."""
+    """Return whether it waits and stops the lane; assert these words, and no password."""
     assert isinstance(outcome, Temporary), outcome
     assert "s3cret" not in outcome.text
     assert not [part for part in said if part not in outcome.text], outcome.text
@@ -67,7 +67,7 @@ def test_without_starttls_nothing_is_sent_in_the_clear() -> None:
 
 
 def test_what_was_said_before_tls_is_forgotten(certificate: Path) -> None:
-    """Somebody on the way adds an answer to the one that begins TLS; it must not count as one within."""
+    """An attacker adds a response to the one that starts TLS; it must not count as one inside TLS."""
     replies = {
         "EHLO": b"250-mx\r\n250 STARTTLS\r\n",
         "STAR": b"220 go\r\n250-mx\r\n250 AUTH PLAIN\r\n",
@@ -90,7 +90,7 @@ def test_a_login_opens_the_door(tls: str, certificate: Path) -> None:
 
 
 def test_a_server_that_knows_login_only_gets_it() -> None:
-    # "CZNJ" is how the password's base64 begins.
+    # The password's base64 starts with "CZNJ".
     replies = {"EHLO": b"250-mx\r\n250 AUTH LOGIN\r\n", "AUTH": b"334 UGFzcw==\r\n", "CZNJ": b"235 ok\r\n"}
     with RawServer(replies) as server:
         assert isinstance(send(session(server.url.replace("//", "//ada:s3cret@"))), Sent)

@@ -1,4 +1,4 @@
-"""The wire itself: replies come out whole and in order however they come in, and within bounds."""
+"""Reading from the socket: replies arrive whole, in order and bounded, however they are split."""
 
 import asyncio
 import gc
@@ -196,7 +196,7 @@ def test_a_connection_that_is_not_used_is_closed(verb: str, reply: bytes | None)
                 await opened(server.port)
 
         run(refused)
-        # The server, which has one conversation at a time, is free for another.
+        # The server handles one conversation at a time, and is free for another.
         server.script |= RawServer.ordinary
 
         async def used() -> None:

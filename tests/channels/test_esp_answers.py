@@ -1,4 +1,4 @@
-"""What a refusal in a service's words is about."""
+"""The subject of a refusal in a mail service's words."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Through anymail's own test backend: what it is given, and what its statuses come to."""
+"""Anymail's own test backend: the messages it gets, and the outcome of its statuses."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from tests.channels.esp_letters import EMAIL, HOLES, NAME, a_letter, a_recipient
 
 
 class Backend(anymail_test.EmailBackend):  # type: ignore[misc]
-    """Answers each recipient with a status, or raises."""
+    """Backend that answers each recipient with a status, or raises."""
 
     says: Callable[[str], Any] = staticmethod(lambda address: ("sent", f"id of {address}"))
 
@@ -45,7 +45,7 @@ def session(esp: str = "mailgun", says: Callable[[str], Any] | None = None) -> E
 
 
 def given() -> list[dict[str, Any]]:
-    """What anymail made of each message."""
+    """Return anymail's parameters of each message."""
     return [getattr(message, "anymail_test_params") for message in mail.outbox]  # noqa: B009 - untyped
 
 

@@ -1,4 +1,4 @@
-"""What every channel must do, through mail services."""
+"""The contract of every channel, through mail services."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,7 +17,7 @@ from tests.servers.esp_server import KEY, EspServer, Reply, Request
 
 
 class ThroughAService(ChannelContract):
-    """`esp` names the service, `usual` is how it answers."""
+    """`esp` names the service, `usual` is its normal response."""
 
     channel: ClassVar[Channel] = EmailChannel()
     esp: ClassVar[str]
@@ -78,7 +78,7 @@ class ThroughAService(ChannelContract):
         return "\r" not in arrival.text and "\nBcc:" not in arrival.text.partition("\n\n")[0]
 
     def identity(self, request: Request) -> str:
-        """What we sent along."""
+        """Return the id that we sent along."""
         raise NotImplementedError
 
     def text(self, request: Request) -> str:

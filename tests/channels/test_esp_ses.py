@@ -1,4 +1,4 @@
-"""Amazon SES, where boto3 is installed: it has an HTTP client of its own."""
+"""Amazon SES, if boto3 is installed: it has an HTTP client of its own."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Letters through mail services: what their APIs get, and what their answers come to."""
+"""Letters through mail services: the requests to their APIs, and the outcome of responses."""
 
 import json
 import logging
@@ -36,13 +36,13 @@ def postmark() -> Iterator[EspServer]:
 
 
 def one(to: EspSession, core: str = "ada@example.test") -> Outcome:
-    """What becomes of one message, as the engine hands it over one by one."""
+    """Return the outcome of one message, sent singly as by the engine."""
     message = EmailChannel().compose(a_letter(), a_recipient(7, core=core))
     return to.send(message, key="key-7", begun_at=None, now=NOW)
 
 
 def filled(text: str, variables: dict[str, str]) -> str:
-    """As Mailgun fills it."""
+    """Fill in variables as Mailgun does."""
     for name, value in variables.items():
         text = text.replace(f"%recipient.{name}%", value)
     return text

@@ -1,4 +1,4 @@
-"""EMAIL_URL, where it names a mail service."""
+"""EMAIL_URL of a mail service."""
 
 import pytest
 from anymail.utils import get_anymail_setting

@@ -1,4 +1,4 @@
-"""A channel stands alone: whoever changes one, or takes it away, need not look at the others."""
+"""Channels are independent: one can be changed or removed without looking at the others."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts as services count them."""
+"""Text length as services count it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Posts' pictures, fetched and made to fit; whatever is wrong with one, there is just none."""
+"""Posts' pictures, fetched and resized; on any error the picture is left out."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""Secrets among the fields of destinations: what is taken, and what is never shown."""
+"""Secrets among the fields of destinations: accepted, and never shown."""
 
 import pytest
 from hypothesis import given
@@ -49,7 +49,7 @@ def test_what_is_no_address_is_refused_without_repeating_it(typed: str) -> None:
 
 
 def test_a_field_of_one_name_is_as_secret_with_every_channel() -> None:
-    """Commands have one option for all of them, and ask for those that are secrets."""
+    """Commands have one option for all of them, and prompt for the secret ones."""
     secrets: dict[str, bool] = {}
     for kind in channels.all_kinds():
         for field in kind.destination_fields:

@@ -1,4 +1,4 @@
-"""Sites with feeds, as people give them to the bot."""
+"""Sites with feeds, as people add them to the bot."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ BEGAN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 def serve_feed(
     site: FeedServer, path: str = "/feed.xml", *, posts: int = 3, title: str = "Bees", began: datetime = BEGAN
 ) -> str:
-    """A feed whose newest post has the highest number."""
+    """Serve a feed whose newest post has the highest number."""
     feed = Rss201rev2Feed(title, site.url("/"), "About bees")
     for number in range(posts, 0, -1):
         feed.add_item(
@@ -26,7 +26,7 @@ def serve_feed(
 
 
 def serve_page(site: FeedServer, *paths: str) -> str:
-    """A home page that names these feeds."""
+    """Serve a home page that links to these feeds."""
     links = "".join(
         f'<link rel="alternate" type="application/rss+xml" title="Feed {path}" href="{path}">'
         for path in paths

@@ -1,4 +1,4 @@
-"""`/feed add`, for whatever stands at an address."""
+"""`/feed add`, for any content of a URL."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ def test_a_document_beyond_five_megabytes_is_told_of(ada: DiscordClient, site: F
 def test_the_chosen_channels_permissions_count(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
-    """Those of the channel that an option names, not those of the one that people are in."""
+    """The channel of the option, not the one that people are in."""
     data = ada._command("feed add", {"url": serve_feed(site), "channel": "1200000000000000007"})
     data["resolved"]["channels"]["1200000000000000007"]["app_permissions"] = str(1 << 10 | 1 << 14)
     assert ada.send(2, data)["type"] == 4
@@ -74,7 +74,7 @@ def test_all_servers_together_have_so_many_feeds(
     add(ada, first)
     assert "as many feeds as it can" in add(ada, serve_feed(site, "/other.xml"))
     assert Feed.objects.count() == 1
-    # What another server has is there already.
+    # The feed of another server exists already, and is not added anew.
     service.channels["1200000000000000009"] = "701"
     bob = DiscordClient(service, guild="701", channel="1200000000000000009", person="43")
     assert "posts in" in add(bob, first)

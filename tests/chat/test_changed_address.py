@@ -1,4 +1,4 @@
-"""A site moves its feed: `/feed edit` reads the new address, and all settings of the feed stay."""
+"""A site moves its feed: `/feed edit` reads the new URL, and all settings of the feed are kept."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Each command: who may, what it says, what it refuses."""
+"""Each command: permission, output, and errors."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def add(client: DiscordClient, url: str, **options: Any) -> str:
 
 
 def some_feeds(count: int, *, guild: int = int(GUILD), title: str = "Blog") -> Guild:
-    """Rows as adding makes them, without asking anybody."""
+    """Create rows as adding does, without requests."""
     row, _ = Guild.objects.get_or_create(pk=guild)
     feed = FeedFactory()
     bridges = Subscribable.objects.bulk_create(
@@ -133,7 +133,7 @@ def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> N
 
 
 def test_a_private_address_is_not_read(ada: DiscordClient, site: FeedServer) -> None:
-    """Discord's fake stands on loopback, so another private network is meant here."""
+    """Discord's fake is on loopback, so this uses another private network."""
     assert "could not be read" in add(ada, "http://10.1.2.3/feed")
     assert "could not be read" in add(ada, site.redirect("/away", "http://10.1.2.3/feed"))
     assert not GuildFeed.objects.exists()

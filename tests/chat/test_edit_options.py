@@ -1,4 +1,4 @@
-"""`/feed edit every:` sets how often a feed is read, and `like:` takes the settings of another."""
+"""`/feed edit every:` sets a feed's interval, and `like:` copies the settings of another."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Who may speak to us as Discord, and what that costs."""
+"""Requests that are accepted as Discord's, and the cost of others."""
 
 import json
 import secrets
@@ -41,7 +41,7 @@ def test_the_vector_of_the_reference_is_signed_so() -> None:
 
 
 def test_a_ping_is_answered_without_the_database() -> None:
-    """(The tests' database is closed here: a query would raise.)"""
+    """The tests' database is closed here: a query would raise."""
     response = deliver(PING)
     assert (response.status_code, response.json()) == (200, {"type": 1})
 
@@ -74,7 +74,7 @@ def test_a_body_beyond_a_megabyte_is_not_read() -> None:
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_thousand_bad_signatures_ask_the_database_nothing_and_take_a_second_at_most() -> None:
-    """By the very application that web servers call. (Of the processor's time: others use this machine.)"""
+    """By the application that web servers call, in processor time, as the machine is shared."""
     site = get_wsgi_application()
     bad = [secrets.token_hex(64) for _ in range(1_000)]
     statuses: list[str] = []
@@ -89,7 +89,7 @@ def test_a_thousand_bad_signatures_ask_the_database_nothing_and_take_a_second_at
 
 
 def refused_by(site: Any, request: dict[str, Any]) -> str:
-    """The status of the answer."""
+    """Return the status of the response."""
     statuses: list[str] = []
     answer = site(request, lambda status, headers: statuses.append(status))
     b"".join(answer)

@@ -1,4 +1,4 @@
-"""A channel is deleted, a thread locked, the bot kicked, its token revoked, a feed removed: and then?"""
+"""Effects of a deleted channel, a locked thread, a kicked bot, a revoked token, a removed feed."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ MESSAGES = f"/api/v10/channels/{CHANNEL}/messages"
 
 @pytest.fixture
 def rounds(service: DiscordService, ada: DiscordClient, site: FeedServer) -> Rounds:
-    """The server has a feed, read once, and a log channel."""
+    """Return rounds for a server with a feed, read once, and a log channel."""
     service.channels[LOG] = GUILD
     add(ada, serve_feed(site))
     Guild.objects.update(log_channel=int(LOG))
@@ -44,7 +44,7 @@ def a_new_post(site: FeedServer, rounds: Rounds, posts: int = 4) -> None:
 
 
 def told(rounds: Rounds) -> list[str]:
-    """What stands in the log channel after two looks."""
+    """Return the messages in the log channel after two checks."""
     for _ in range(2):
         note_troubles(now=rounds.now)
         post_alerts(clock=Clock(rounds.now))
@@ -74,7 +74,7 @@ def test_a_channel_that_is_gone_is_told_of_once_and_not_called_again(
     assert words in ada.said
     ada.command("feed list")
     assert words in ada.said
-    # Another channel makes it well again.
+    # Another channel ends the trouble.
     service.channels["1200000000000000007"] = GUILD
     ada.command("feed move", feed="1", channel="1200000000000000007")
     answer_due()
@@ -107,7 +107,7 @@ def test_a_revoked_token_stops_the_account_and_loses_nothing(
     a_new_post(site, rounds)
     calls = asked(service)
     a_new_post(site, rounds, posts=5)
-    # It is tried now and then, less than once for each post that waits.
+    # It is tried now and then, less often than once for each waiting post.
     assert asked(service) - calls <= 5
     assert Destination.objects.get().disabled_at is None
     assert not Delivery.objects.filter(state="failed").exists()
@@ -145,7 +145,7 @@ def test_a_removed_feed_posts_nothing_that_waits_and_is_gone_a_month_later(
     assert not Delivery.objects.waiting().exists()
     removed_at = GuildFeed.objects.get().removed_at
     assert removed_at is not None
-    # Removed is removed in each way.
+    # A removed feed is unknown to every act.
     for act in ("pause", "why", "test"):
         ada.command(f"feed {act}", feed="1")
         assert "no such feed" in ada.said

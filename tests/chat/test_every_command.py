@@ -1,4 +1,4 @@
-"""What holds of every command: another server's feeds are not seen, nothing is done twice, answers arrive."""
+"""All commands: no access to other servers' feeds, nothing done twice, all responses arrive."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from tests.servers.services.discord_client import APPLICATION, DiscordClient, Di
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OTHER_CHANNEL = "1200000000000000007"
-# What each needs besides the feed.
+# Required options besides the feed.
 OPTIONS: dict[str, dict[str, Any]] = {"move": {"channel": OTHER_CHANNEL}, "digest": {"when": "daily"}}
 WITHOUT_FEED = {"add", "list", "status", "settings"}
 OF_ONE_FEED = sorted(set(COMMANDS["feed"]) - WITHOUT_FEED)

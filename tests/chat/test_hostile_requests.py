@@ -1,4 +1,4 @@
-"""No header and no body at the bot's addresses causes a server error."""
+"""No header and no body at the bot's URLs causes a server error."""
 
 import json
 import time
@@ -61,7 +61,7 @@ def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def changed(draw: st.DrawFn, document: dict[str, Any]) -> Any:
-    """The document with up to three of its values replaced."""
+    """Draw the document with up to three of its values replaced."""
     copy = json.loads(json.dumps(document))
     for _ in range(draw(st.integers(1, 3))):
         place = draw(st.sampled_from(places_in(copy)[1:]))

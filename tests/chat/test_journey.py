@@ -1,4 +1,4 @@
-"""The whole way, on loopback: add a home page, pick, see a new post, filter, digest, why, remove."""
+"""The whole bot on loopback: add a home page, pick, get a new post, filter, digest, why, remove."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def run_until(moment: datetime) -> None:
-    """One round of all stages at that time."""
+    """Run all stages once at that time."""
     clock = Clock(moment)
     poll_due(clock=clock)
     assign_final(clock=clock)
@@ -167,7 +167,7 @@ def test_it_begins_with_so_many_of_the_newest_posts_in_their_order(
 def test_a_worker_that_died_after_the_work_left_its_answer(
     service: DiscordService, ada: DiscordClient, site: FeedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between the adding and the answer: the next one says what was done, and adds nothing again."""
+    """Killed between the adding and the response: the next worker responds, and adds nothing again."""
     url = serve_feed(site)
     ada.command("feed add", url=url)
 
@@ -211,7 +211,7 @@ def test_an_expired_token_ends_it_and_the_feed_is_there(
 
 
 def test_three_seconds_are_kept_whatever_a_site_does(ada: DiscordClient, site: FeedServer) -> None:
-    """(The client itself fails the test if an answer takes longer.)"""
+    """The client itself fails the test if a response takes longer."""
     dripping = site.serve("/slow", b"<html>" + b" " * 500, drip=1.0)
     assert ada.command("feed add", url=dripping)["type"] == 5
     assert ada.command("feed list")["type"] == 4

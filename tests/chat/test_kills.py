@@ -34,7 +34,7 @@ def test_there_is_one_message(minutes: int, service: DiscordService) -> None:
     (job,) = claimed(lane=lane)
     row = Delivery.objects.get(pk=job.pk)
     assert row.issue is not None
-    # All that the dead worker did: it posted.
+    # The dead worker had only posted.
     ours = channel("discord_bot")
     session = ours.connect(facts_of(lane))
     message = ours.compose(issue_letter(row.issue), recipient_at(to, delivery_id=row.pk))

@@ -1,4 +1,4 @@
-"""The bot speaks the languages that reader pages speak, within Discord's limits."""
+"""The bot has the languages of reader pages, within Discord's limits."""
 
 import polib
 import pytest
@@ -10,7 +10,7 @@ from tests.servers.services.discord import CHANNEL
 from tests.servers.services.discord_client import DiscordClient
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
-# What a form or a button has room for (messages.py); anything longer would be cut.
+# Limits of forms and buttons (messages.py); anything longer would be cut.
 ROOM = {
     "Name": 45,
     "Looks": 45,

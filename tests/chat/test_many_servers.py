@@ -1,4 +1,4 @@
-"""A thousand servers: each of their feeds is read once for all of them, a post is everywhere soon, once."""
+"""A thousand servers: each shared feed is read once, and a post is soon everywhere, once."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ SOON = 30.0
 
 
 class MovedClock:
-    """It goes on, from a moment that it is put forward to."""
+    """Running clock that can be put forward."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
@@ -50,13 +50,13 @@ def site() -> Any:
 
 
 def feeds_of(server: int) -> list[int]:
-    """Every fifth server has the first feed; the others are spread evenly."""
+    """Return a server's feeds. Every fifth has the first; the others are spread evenly."""
     others = [1 + (server * FEEDS_EACH + nth) % (FEEDS - 1) for nth in range(FEEDS_EACH)]
     return [0, *others[1:]] if server % (SERVERS // FOLLOWERS) == 0 else others
 
 
 def thousand_servers(site: FeedServer, service: DiscordService) -> None:
-    """Rows as adding makes them."""
+    """Create rows as adding does."""
     addresses = [serve_feed(site, f"/{number}.xml", title=f"Feed {number}") for number in range(FEEDS)]
     host = site.url("/").split("/")[2]
     feeds = Feed.objects.bulk_create(Feed(url=url, host=host, title=url, **TIMING) for url in addresses)
@@ -112,7 +112,7 @@ def thousand_servers(site: FeedServer, service: DiscordService) -> None:
 
 
 def timed(service: DiscordService) -> list[float]:
-    """The moments, in seconds, at which requests come to Discord from now on."""
+    """Record the times, in seconds, of requests to Discord from now on."""
     moments: list[float] = []
     usual = service.answer
 
@@ -168,5 +168,5 @@ def test_a_thousand_servers_share_what_is_read_and_get_a_post_soon(
     said = f"{took:.1f} s, {worked:.1f} s of CPU, {busiest_second(moments)} requests in the busiest second"
     logging.getLogger(__name__).warning("a post in %s channels: %s", FOLLOWERS, said)
     assert busiest_second(moments) <= MOST_A_SECOND
-    # Others may use this machine meanwhile.
+    # Other processes may use this machine meanwhile.
     assert took / max(1, os.getloadavg()[0] / (os.cpu_count() or 1)) < SOON

@@ -1,4 +1,4 @@
-"""Discord is down for an hour: all that appeared meanwhile arrives, in order, and nothing twice."""
+"""Discord is down for an hour: all posts of that time arrive, in order, and none twice."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ SECOND_CHANNEL = "1200000000000000007"
 
 
 class Outage:
-    """Whatever is asked meanwhile is answered so: the last reply again and again."""
+    """Outage: every request gets the next reply, then always the last one."""
 
     def __init__(self, service: DiscordService, *replies: Reply) -> None:
         self.service, self.replies, self.asked = service, list(replies), 0

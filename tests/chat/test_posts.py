@@ -1,4 +1,4 @@
-"""What is posted: by words of a filter, with a role that is called once, and with no secret anywhere."""
+"""Posts of the bot: filtered, with a role that is mentioned once, and without any secret."""
 
 import logging
 from datetime import datetime, timedelta
@@ -36,7 +36,7 @@ def serve_titles(site: FeedServer, titles: tuple[str, ...], began: datetime, tex
 
 @pytest.fixture
 def rounds(ada: DiscordClient, site: FeedServer) -> Rounds:
-    """A feed that was read and has no posts yet."""
+    """Return rounds for a feed that was read and has no posts yet."""
     add(ada, serve_feed(site, posts=0))
     made = Rounds()
     made(2)
@@ -73,7 +73,7 @@ def test_a_filter_takes_what_its_words_say(
 
 
 def called(service: DiscordService) -> list[list[str]]:
-    """Which roles each request that makes or changes a message may call."""
+    """Return the roles that each request for a message may mention."""
     asked = [one for one in service.requests if one.method in ("POST", "PATCH") and "/channels/" in one.place]
     return [one.json["allowed_mentions"].get("roles", []) for one in asked]
 
@@ -105,7 +105,7 @@ def test_a_role_is_called_once_and_never_by_an_edit_or_by_words_of_the_feed(
 
 
 def everything_kept() -> str:
-    """All rows of all tables, as they are stored."""
+    """Return all rows of all tables, as stored."""
     return str([list(model._default_manager.values_list()) for model in apps.get_models()])
 
 

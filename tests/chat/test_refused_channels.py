@@ -1,4 +1,4 @@
-"""A channel refuses the bot for a while: posts wait, people are told what is missing, and all goes on."""
+"""A channel refuses the bot for a while: posts wait, people get the reason, and all goes on."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ REFUSALS = {
 
 @pytest.fixture
 def rounds(service: DiscordService, ada: DiscordClient, site: FeedServer) -> Rounds:
-    """The server has a feed, read once, and a log channel."""
+    """Return rounds for a server with a feed, read once, and a log channel."""
     service.channels |= {LOG: GUILD, OTHER: GUILD}
     add(ada, serve_feed(site, posts=0))
     Guild.objects.update(log_channel=int(LOG))
@@ -56,7 +56,7 @@ def allow(service: DiscordService) -> None:
 
 
 def new_posts(site: FeedServer, rounds: Rounds, count: int, first: int = 1) -> None:
-    """A post each hour."""
+    """Publish a post each hour."""
     for number in range(first, first + count):
         began = rounds.now - timedelta(hours=number, minutes=-10 * number)
         serve_feed(site, posts=number, began=began)

@@ -1,4 +1,4 @@
-"""`discord_register`: what it checks, what it tells Discord, and that twice changes nothing."""
+"""`discord_register`: its checks, its requests to Discord, and that a repetition changes nothing."""
 
 import json
 from io import StringIO

@@ -1,4 +1,4 @@
-"""Answers are quick, however many servers there are."""
+"""Responses are quick with any number of servers."""
 
 import time
 

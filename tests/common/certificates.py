@@ -1,4 +1,4 @@
-"""Throw-away certificates for servers that tests run."""
+"""Temporary certificates for test servers."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(folder: Path, host: str) -> Path:
-    """A file with key and certificate for `host`, which also serves as the CA file to trust it by."""
+    """Write a file with key and certificate for `host`, which also is the CA file to trust it."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     certificate = (

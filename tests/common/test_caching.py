@@ -1,4 +1,4 @@
-"""While Redis is away the cache forgets, and nothing else happens."""
+"""Without Redis the cache is empty, and nothing else happens."""
 
 import logging
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def nowhere() -> Iterator[SteadyRedisCache]:
-    """A cache in a Redis that nobody runs."""
+    """Yield a cache in a Redis that does not exist."""
     made = SteadyRedisCache(f"redis://127.0.0.1:{services.free_port()}/0", {})
     yield made
     made.spare.clear()
@@ -79,7 +79,7 @@ def test_when_redis_is_back_it_is_asked_again(caplog: pytest.LogCaptureFixture) 
 def test_what_another_release_wrote_is_forgotten_and_not_an_error(redis_url: str) -> None:
     cache = SteadyRedisCache(redis_url, {})
     client = redis.Redis.from_url(redis_url)
-    # (A class of a module that this release does not have; then half a value.)
+    # A class of a module that this release does not have; then half a value.
     for octets in (b"cdelivery.services.progress\nDomainFigures\n.", b"\x80\x05\x95\x10"):
         client.set(cache.make_and_validate_key("old"), octets)
         assert cache.get("old") is None

@@ -1,4 +1,4 @@
-"""Which way a post's text and its title run."""
+"""The direction of a post's text and title."""
 
 import pytest
 

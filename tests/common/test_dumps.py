@@ -1,4 +1,4 @@
-"""What `dumpdata` writes."""
+"""The output of `dumpdata`."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Parts of a text that are left out where there is no room."""
+"""Parts of a text that are omitted if there is no room."""
 
 import pytest
 from hypothesis import given

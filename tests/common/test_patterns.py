@@ -1,4 +1,4 @@
-"""What a rule looks for in a text."""
+"""Patterns of rules in a text."""
 
 import time
 
@@ -123,7 +123,7 @@ def test_a_text_without_the_pattern_stays_as_it_was_written() -> None:
     "inside", ["b-z" * 166, r"\d" * 240, "]" + "b-z" * 160, r"\]" + "b-z" * 160, "^a" + "b-z" * 160]
 )
 def test_a_large_class_is_not_held_against_a_long_text(inside: str) -> None:
-    """The clock is not looked at meanwhile: 500 characters took five seconds of half a million."""
+    """The clock is not checked meanwhile: 500 characters took five seconds of half a million."""
     for pattern in (f"[{inside}]", f"(x|[{inside}])*y"):
         with pytest.raises(OutOfTime):
             is_found(MATCHES, pattern, "a" * 500_000, Deadline.within(10))

@@ -1,4 +1,4 @@
-"""The next is made while one is used."""
+"""The next item is made while one is used."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tokens: good for one purpose, until their end, and for nothing else."""
+"""Tokens: valid for one purpose, until they expire, and for nothing else."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

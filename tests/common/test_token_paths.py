@@ -1,4 +1,4 @@
-"""Links with a token open their page, whatever a mail program took for a part of the address."""
+"""Links with a token open their page, whatever a mail program added to the URL."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is kept for a while stays within its room."""
+"""A cache with expiry stays within its size."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the web process's worker makes of a request that comes in pieces."""
+"""The web worker and requests that arrive in pieces."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""What every bridge must do besides: a JSON service on loopback, with secrets, and markup of its own."""
+"""The contract of every bridge: a JSON service on loopback, with secrets and its own markup."""
 
 import json
 import logging
@@ -21,11 +21,11 @@ from tests.contracts.channel import NOW, RETRY_AFTER, Answer, ChannelContract
 from tests.servers.api_server import ApiServer, Reply
 
 LINK = "https://blog.example/posts/bees?a=1&b=2"
-# Seconds: enough on a busy machine; and what is enough for a server that will not answer.
+# Seconds: enough on a busy machine; and enough for a server that never responds.
 PATIENT, IMPATIENT = 10.0, 1.0
-# The safe client, which here may call loopback.
+# The safe client, which may call loopback here.
 LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
-# What a post may hold to be more than words somewhere. A channel shows it as it stands, or breaks it.
+# Text that is markup in some service. A channel shows it literally, or breaks it.
 MARKUP = (
     "@everyone @here @bot@fake.example <@123> <@&9> <!channel> <#C1> @room [a](https://e.example) **b** _c_"
     " `d` ~~e~~ ||f|| <b>g</b> &amp; <https://e.example|h> # i > j \\k"
@@ -38,7 +38,7 @@ def entry(title: str = "A post", *, link: str = LINK, **fields: Any) -> Entry:
 
 
 def letter(title: str = "A post", **fields: Any) -> Letter:
-    """An issue of a bridge that posts each post; `entries` for others."""
+    """Return an issue of a bridge that posts each post; `entries` for others."""
     usual: dict[str, Any] = {
         "kind": "issue", "newsletter": "bees", "title": title, "subject": "", "html": "", "text": "",
         "token": "t", "from_email": "", "entries": (entry(title),), "newsletter_title": "Bees", "at": NOW,
@@ -47,46 +47,45 @@ def letter(title: str = "A post", **fields: Any) -> Letter:
 
 
 def closed_port() -> str:
-    """The URL of a server that refuses connections."""
+    """Return the URL of a server that refuses connections."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 class BridgeContract(ChannelContract):
-    """A subclass names its fake service and what that says. `self.url` is where the channel is sent to."""
+    """Contract; a subclass names its fake service and responses. `self.url` is the service's URL."""
 
-    # What the service answers to a message that it will never take, and what becomes of a revoked token and
-    # of a destination that is gone.
+    # Responses to a message that is never accepted, a revoked token, and a deleted destination.
     refused: ClassVar[Reply]
     unauthorised: ClassVar[Reply]
     gone: ClassVar[Reply]
-    # Where a token is shared by many destinations, it stops the account and disables none of them.
+    # A token that many destinations share: it stops the account and disables none of them.
     shares_token: ClassVar[bool] = False
-    # Those that no outcome may show.
+    # Texts that no outcome may contain.
     secrets: ClassVar[tuple[str, ...]]
     options: ClassVar[Mapping[str, str]] = {}
-    # Where a status of success is all the service says.
+    # For services whose only response is a status of success.
     any_body_will_do: ClassVar[bool] = False
 
     @abstractmethod
     def server(self) -> ApiServer:
-        """A fake service, not started."""
+        """Return a fake service, not started."""
 
     def settings(self) -> Mapping[str, Any]:
-        """What of the settings leads to the fake at `self.url`, where the destination does not name it."""
+        """Return settings that lead to the fake at `self.url`, if the destination does not name it."""
         return {}
 
     @abstractmethod
     def connected(self, timeout: float) -> Session:
-        """A session that may call loopback."""
+        """Return a session that may call loopback."""
 
     @abstractmethod
     def recipient(self) -> Recipient:
-        """The destination at `self.url`, with its secrets."""
+        """Return the destination at `self.url`, with its secrets."""
 
     @abstractmethod
     def is_harmless(self, text: str) -> bool:
-        """Whether nothing in what arrived is markup or mentions anybody; `text` is an Arrival's."""
+        """Return whether nothing in an Arrival's text is markup or a mention."""
 
     @pytest.fixture(autouse=True)
     def _servers(self) -> Iterator[None]:
@@ -167,7 +166,7 @@ class BridgeContract(ChannelContract):
             Reply(500, "{}"),
             Reply(422, {"error": "{}"}),
             Reply(307, headers={"Location": "http://{}.example/"}),
-            # Where what is kept of its words ends within the secret.
+            # The stored part of its text ends within the secret.
             Reply(500, dict.fromkeys(("error", "message", "description"), f"{'x' * 490} {{}}")),
         ],
         ids=["401", "404", "500", "422", "307", "cut"],

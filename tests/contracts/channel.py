@@ -1,4 +1,4 @@
-"""What every channel must do, whatever its service: subclass with a fake server on loopback."""
+"""The contract of every channel; subclasses add a fake server on loopback."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ HOSTILE = "A\x00 title\r\nBcc: victim@example.org\r\n\r\nwith controls\x1b[31m"
 
 
 class Answer(Enum):
-    """How the fake server meets the next messages."""
+    """Response of the fake server to the next messages."""
 
     OK = "takes it"
     RATE_LIMITED = "429 with Retry-After: RETRY_AFTER from NOW"
@@ -41,16 +41,16 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message as the server holds it. Equal identities are one message to whoever reads it."""
+    """Message as stored by the server. Equal identities are one message to its reader."""
 
     identity: str
     text: str
 
 
 class ChannelContract(ABC):
-    """The hooks are the fake server's; the tests are the same for all.
+    """Contract tests; subclasses implement the hooks for the fake server.
 
-    A case that the service cannot have is named in `not_applicable`, with the reason.
+    Cases that the service cannot have are in `not_applicable`, with the reason.
     """
 
     channel: ClassVar[Channel]
@@ -58,26 +58,26 @@ class ChannelContract(ABC):
 
     @abstractmethod
     def session(self) -> Session:
-        """A new session with the fake server, as `channel.connect` makes it, with short time-outs."""
+        """Return a new session with the fake server, as by `channel.connect`, with short time-outs."""
 
     @abstractmethod
     def message(self, *, text: str) -> Any:
-        """`channel.compose` of a letter whose untrusted part (the post's title) is `text`."""
+        """`channel.compose` a letter whose untrusted part (the post's title) is `text`."""
 
     @abstractmethod
     def server_says(self, answer: Answer) -> None:
-        """From now on the server answers so, until told otherwise."""
+        """Set the server's response from now on."""
 
     @abstractmethod
     def arrived(self) -> list[Arrival]:
-        """What the server (or the redirect's target) took, oldest first."""
+        """Return the messages that the server (or the redirect's target) accepted, oldest first."""
 
     @abstractmethod
     def acceptable(self, arrival: Arrival) -> bool:
-        """Whether a real server would have taken it: length, line length, allowed characters."""
+        """Return whether a real server would accept it: length, line length, allowed characters."""
 
     def send(self, text: str = "A post", *, key: str = "key-1", begun_at: datetime | None = None) -> Outcome:
-        """One message in a session of its own."""
+        """Send one message in a session of its own."""
         session = self.session()
         try:
             return session.send(self.message(text=text), key=key, begun_at=begun_at, now=NOW)
@@ -85,7 +85,7 @@ class ChannelContract(ABC):
             session.close()
 
     def meet(self, answer: Answer) -> None:
-        """`server_says`, or the test is skipped with the declared reason."""
+        """Call `server_says`, or skip the test with the declared reason."""
         if answer in self.not_applicable:
             pytest.skip(self.not_applicable[answer])
         self.server_says(answer)

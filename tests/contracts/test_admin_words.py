@@ -1,4 +1,4 @@
-"""What all pages of the admin promise: one name for a thing, filters that ask, and empty lists that go on."""
+"""All admin pages: one name for a thing, filters with matches, and empty lists with a next step."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
 # Loads the admin.
 _ = get_resolver().url_patterns
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
-# Those are shown at once, without a list.
+# Those two have no list.
 LISTED = [model for model in MODELS if model not in (SiteSettings, Restore)]
 # What the code calls them. People read newsletter, subscriber, address, collection, post and “Do not email”.
 OF_THE_CODE = re.compile(
@@ -55,7 +55,7 @@ def label(model: Any) -> str:
 
 @pytest.fixture
 def rows() -> None:
-    """Something in every list that the models of the way of a post have."""
+    """Create rows for every list on the way of a post."""
     FeedFactory(failures=2, last_error="The server answered with an error (HTTP 500).")
     ItemFactory(state="excluded")
     AssignmentFactory()
@@ -79,7 +79,7 @@ def read(client: Client, url: str) -> BeautifulSoup:
 
 
 def words_of(page: BeautifulSoup) -> str:
-    """All that is read on the page, or told of its parts."""
+    """Return all text of the page, including labels and titles."""
     told = [
         str(tag[name]) for name in ("title", "aria-label", "placeholder") for tag in page.select(f"[{name}]")
     ]
@@ -107,12 +107,12 @@ def test_every_filter_is_a_question(admin_client: Client, model: Any) -> None:
 def test_an_empty_list_says_what_to_do(admin_client: Client, model: Any) -> None:
     usual: Any = admin.site._registry[model]
     assert usual.empty is not PageWords.empty
-    if model in (User, PeriodicTask):  # (there is always who looks, and the service makes its stages)
+    if model in (User, PeriodicTask):  # (the signed-in user and the stages' tasks always exist)
         return
     PeriodicTask.objects.all().delete()
     model._default_manager.all().delete()
     page = read(admin_client, address(model, "changelist"))
-    if model is Account:  # (instead of an empty list, there is where mail is set up)
+    if model is Account:  # (instead of an empty list, it shows the mail setup)
         return
     assert usual.empty.words in page.get_text()
     link = page.find("a", string=usual.empty.button)
@@ -189,6 +189,6 @@ def test_people_whom_nothing_reaches_and_people_without_a_tag_are_found(
     assert found(disabled="no") == [fine.core]
     assert found(tag="-") == [fine.core, old.core]
     assert found(tag="-", disabled="yes") == [old.core]
-    # Where everybody has a tag, a million rows would be looked at to find nobody.
+    # If everybody has a tag, a million rows would be read to find nobody.
     monkeypatch.setattr(lists, "SEARCHED", 1)
     assert found(tag="-") == [fine.core]

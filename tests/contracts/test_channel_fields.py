@@ -1,4 +1,4 @@
-"""All kinds of channels share the options of commands, so their fields agree with each other."""
+"""All channels share the options of commands, so their fields agree with each other."""
 
 from collections import defaultdict
 
@@ -11,7 +11,7 @@ from common.ports.channels import ChannelSpec, Field
 from subscriptions.management.options import option
 
 KINDS = channels.all_kinds()
-# What each service calls by a word of its own, and what that is in all of them.
+# A service's own word, and the common name in all of them.
 CALLED_OTHERWISE = {
     "account": "the name here of who posts",
     "webhook_url": "the address that is posted to, which is a secret",

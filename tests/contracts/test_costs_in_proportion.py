@@ -1,4 +1,4 @@
-"""What strangers write costs in proportion to its length, wherever it is read."""
+"""Foreign texts cost time in proportion to their length, wherever they are read."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ from subscriptions.rules.post_rules import visible
 
 URL = "https://blog.example.org/posts/one"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-# What a pattern may begin to match again and again.
+# Texts that a pattern may start to match again and again.
 BRICKS = (
     "<!--",
     "<!",
@@ -127,14 +127,14 @@ READERS: dict[str, Callable[[str], object]] = {
     "the headers of a report": lambda text: report(f"Subject: {text}\nFrom: {text}\n\nx"),
     "the text of a report": lambda text: report(f"From: a@b.example\n\n{text}"),
 }
-# (Titles are cut at 10,000.)
+# Titles are cut at 10,000.
 SHORT = 5_000
-# What two runs of the same may differ by on a busy machine.
+# Difference of two identical runs on a busy machine.
 SLACK = 0.02
 
 
 def seconds(reader: Callable[[str], object], text: str) -> float:
-    """Of this thread's processor, the best of three: others are on the machine, too."""
+    """Return the processor time of this thread, best of three, as the machine is shared."""
     best = 1e9
     for _ in range(3):
         before = time.thread_time()

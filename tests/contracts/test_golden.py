@@ -1,7 +1,7 @@
-"""Commands, REST API and admin answer on the demo's database as the files in `golden/` say.
+"""Commands, REST API and admin on the demo's database equal the files in `golden/`.
 
-These are names that users and scripts rely on. After a change that is meant, write the files anew with
-`python -m tests.contracts.golden.record tests/contracts/golden`, and read their diff.
+Users and scripts rely on these names. After an intended change, write the files anew with `python -m
+tests.contracts.golden.record tests/contracts/golden`, and read their diff.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""How every bridge shows beforehand what it will post, by the service's own measure."""
+"""Every bridge previews its posts, by the service's own length."""
 
 import json
 from dataclasses import asdict, replace
@@ -136,7 +136,7 @@ def test_bluesky_has_a_card_and_the_limit_that_is_nearer() -> None:
     assert (found.card.title, found.card.text, found.card.source) == ("Bees", "They dance.", "blog.example")
     assert found.card.picture == PICTURE.url
     assert (found.limit, found.unit) == (300, "")
-    # A family of four is one letter of 25 octets.
+    # A family of four is one character of 25 octets.
     family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}\u200d\N{BOY}"
     many = looks("bluesky", letter(family * 110), card="no")
     assert (many.limit, many.unit) == (3_000, "bytes")

@@ -1,4 +1,4 @@
-"""One letter, sent to a server that is in trouble, and what the ledger says after it."""
+"""One letter sent to a failing server, and the resulting rows."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,19 +17,18 @@ def send(now: datetime = NOW) -> SendReport:
 
 
 def a_letter(**changes: Any) -> Delivery:
-    """One letter, over one connection."""
+    """Create one letter for a lane of one connection."""
     a_lane(concurrency=1)
     (row,) = queued(**changes)
     return row
 
 
 def after(row: Delivery) -> Delivery:
-    """The row as it stands now."""
     return Delivery.objects.get(pk=row.pk)
 
 
 def put_off(row: Delivery) -> bool:
-    """Whether that letter waits by itself, with one attempt counted and written down, and no lane rests."""
+    """Return whether only that letter waits, with one attempt counted and recorded; no lane rests."""
     row, lane = after(row), Lane.objects.get()
     written = list(Attempt.objects.filter(delivery=row).values_list("outcome", flat=True))
     facts = (row.state, row.attempts, row.due_at > NOW, row.lease_token, written)
@@ -40,13 +39,13 @@ def put_off(row: Delivery) -> bool:
 
 
 def slowed(row: Delivery) -> bool:
-    """Whether its lane rests because of the answer to this letter."""
+    """Return whether its lane rests because of the response to this letter."""
     row, lane = after(row), Lane.objects.get()
     return (row.state, lane.failures) == ("deferred", 1) and lane.free_at is not None and lane.free_at > NOW
 
 
 def untouched(row: Delivery) -> bool:
-    """Whether the lane rests and says why, and the letter waits as if nobody had touched it."""
+    """Return whether the lane rests with an error, and the letter waits unchanged."""
     row, lane = after(row), Lane.objects.get()
     assert lane.free_at is not None
     facts = (row.state, row.attempts, row.due_at, row.last_error, row.begun_at, row.lease_token)

@@ -15,7 +15,7 @@ AT_MOST = 30.0
 
 @contextmanager
 def sending(budget: timedelta | None = None) -> Iterator["Future[SendReport]"]:
-    """The pass runs while the block does; leaving it waits for the pass to end."""
+    """Run a pass during the block; at its end, wait for the pass to end."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(_send, budget)
         yield future
@@ -30,7 +30,7 @@ def _send(budget: timedelta | None) -> SendReport:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Returns as soon as it holds; AssertionError when it does not in time."""
+    """Wait until the condition holds. Raises AssertionError on timeout."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come about in time"

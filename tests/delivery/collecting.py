@@ -1,4 +1,4 @@
-"""Newsletters with something collected, by the services that collect."""
+"""Newsletters with collected posts, made by the real services."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ MIDNIGHT = datetime(2026, 3, 3, tzinfo=NOW.tzinfo)
 
 
 def a_newsletter(arrangement: str = "daily", *, readers: int = 2, **changes: Any) -> Subscribable:
-    """Over one feed, which was read after midnight."""
+    """Return a newsletter of one feed, which was read after midnight."""
     changes.setdefault("feeds", [FeedFactory(fetched_through=MIDNIGHT + HOUR)])
     subscribable: Subscribable = SubscribableFactory(arrangement=arrangement, **changes)
     SubscriptionFactory.create_batch(readers, subscribable=subscribable)
@@ -22,7 +22,7 @@ def a_newsletter(arrangement: str = "daily", *, readers: int = 2, **changes: Any
 
 
 def collect(subscribable: Subscribable, posts: int = 1, *, now: datetime = NOW) -> list[Item]:
-    """Final posts of its first feed, assigned at `now`."""
+    """Create final posts of its first feed, and assign them at `now`."""
     feed: Feed = subscribable.feeds.all()[0]
     items: list[Item] = [FinalItemFactory(feed=feed, final_at=now) for _ in range(posts)]
     assign_final(clock=lambda: now)

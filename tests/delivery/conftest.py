@@ -11,7 +11,7 @@ from tests.servers.smtp_server import SmtpServer
 
 @pytest.fixture
 def smtp(settings: Any) -> Iterator[SmtpServer]:
-    """A mail server, and EMAIL_URL leads to it."""
+    """Run a mail server and point EMAIL_URL at it."""
     with SmtpServer() as server:
         settings.EMAIL_URL = server.url
         yield server
@@ -24,7 +24,7 @@ def mailbox(settings: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As after a start: the database was never lost, nobody asked us to stop."""
+    """Reset the process state: no lost database, no request to stop."""
     monkeypatch.setattr(outage, "_lost_at", -outage.NO_REAPING_SECONDS)
     yield
     shutdown.stopping.clear()
@@ -32,5 +32,5 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(params=[pytest.param("near", marks=pytest.mark.slow), "far"])
 def _either_sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mail goes out by this process's own loop, and by the child process."""
+    """Run with the sender in this process, and with the child process."""
     monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "far")

@@ -1,4 +1,4 @@
-"""A blog whose posts go out by bridges, from its feed to the service, with minutes instead of times."""
+"""Blog whose posts go out by bridges, from its feed to the service, on a clock of minutes."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,12 +20,12 @@ def dated(name: str, minutes: float, **changes: Any) -> dict[str, Any]:
     return post(name, published=at(minutes), **changes)
 
 
-# What the blog had before it was added, the newest first.
+# Posts from before the blog was added, newest first.
 OLD = [dated(f"old{number}", -60 * (number + 1)) for number in range(5)]
 
 
 class BridgedBlog(Blog):
-    """`bridge` it, `watch` it, and let minutes pass."""
+    """Blog to `bridge`, `watch` and move through time."""
 
     def __init__(self, server: FeedServer, path: str = "/feed.xml") -> None:
         super().__init__(server, path)
@@ -33,7 +33,7 @@ class BridgedBlog(Blog):
         self.show(*OLD)
 
     def new(self, *posts: dict[str, Any]) -> None:
-        """Shows these above the old ones."""
+        """Publish these above the old ones."""
         self.show(*posts, *OLD)
 
     def bridge(self, channel: str = "mastodon", **options: Any) -> Subscribable:
@@ -41,13 +41,13 @@ class BridgedBlog(Blog):
         return made
 
     def pass_by(self, *minutes: float) -> None:
-        """At each of them the feed is read, and what is due goes out."""
+        """At each minute, read the feed and send what is due."""
         for minute in minutes:
             self.read(minute)
             self.work(minute)
 
     def work(self, minute: float) -> None:
-        """What is due goes out, also what a lane lets go only a while after another message."""
+        """Send what is due, also what a lane's spacing delays."""
         self.minute = minute
         for seconds in (0, 70, 140):
             now = at(minute) + timedelta(seconds=seconds)
@@ -67,6 +67,6 @@ def an_account(bridge: Subscribable, instance: MastodonInstance, name: str = "bo
 
 
 def changes() -> list[tuple[str, str, str]]:
-    """The edits and deletions of the ledger: kind, state and why."""
+    """Return the edits and deletions among the deliveries: kind, state and error."""
     rows = Delivery.objects.filter(kind__in=Delivery.CHANGES).order_by("pk")
     return list(rows.values_list("kind", "state", "last_error"))

@@ -1,4 +1,4 @@
-"""Connections that give a silent server half a second."""
+"""Connections that wait half a second for a silent server."""
 
 import importlib
 import pkgutil
@@ -15,7 +15,7 @@ SHORT = 0.5
 
 @pytest.fixture
 def impatient() -> Iterator[None]:
-    """Shortens the time-outs that sessions have of their own; nobody can hand others to a send pass."""
+    """Shorten the time-outs of sessions, which a send pass takes no argument for."""
     found = [patience for name in modules() if (patience := _patience(name)) is not None]
     assert found, "no session has a PATIENT any more"
     before = [
@@ -30,7 +30,6 @@ def impatient() -> Iterator[None]:
 
 
 def modules() -> list[str]:
-    """The names of all that the e-mail channel is made of."""
     return [f"{email.__name__}.{module.name}" for module in pkgutil.iter_modules(email.__path__)]
 
 
@@ -40,4 +39,4 @@ def _patience(name: str) -> Any:
 
 def _set(patience: object, seconds: dict[str, float]) -> None:
     for field, value in seconds.items():
-        object.__setattr__(patience, field, value)  # it is frozen, for good reasons
+        object.__setattr__(patience, field, value)  # the dataclass is frozen, for good reasons

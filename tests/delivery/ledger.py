@@ -1,4 +1,4 @@
-"""Queues, claims and ends deliveries in a line, and reads the ledger."""
+"""Helpers that queue, claim and end deliveries in one line each."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hou
 
 
 class Clock:
-    """A clock that stands still until told otherwise."""
+    """Clock that is set by hand."""
 
     def __init__(self, now: datetime = NOW) -> None:
         self.now = now
@@ -26,20 +26,20 @@ class Clock:
 
 
 def a_lane(**changes: Any) -> Lane:
-    """The e-mail lane, its bucket looked at now."""
+    """Return the e-mail lane, its bucket refilled now."""
     lane: Lane = LaneFactory(refilled_at=NOW, **changes)
     return lane
 
 
 def queued(count: int = 1, *, issue: Issue | None = None, **changes: Any) -> list[Delivery]:
-    """An issue for that many readers, reader0@example.org and so on when the database is empty."""
+    """Queue an issue for that many readers: reader0@example.org and so on in an empty database."""
     issue = issue or IssueFactory()
     changes.setdefault("lane", a_lane() if not Lane.objects.exists() else Lane.objects.first())
     return [DeliveryFactory(issue=issue, **changes) for _ in range(count)]
 
 
 def a_mail(kind: str = "confirmation", **changes: Any) -> Delivery:
-    """A mail that is no issue, and goes first."""
+    """Queue a mail that is no issue and has priority."""
     context = {"newsletter": "Letter", "confirm_url": "https://letters.example/confirm/x/", "hours": "48"}
     usual = {"kind": kind, "priority": 1, "context": context, "subscription": SubscriptionFactory()}
     delivery: Delivery = DeliveryFactory(**{**usual, **changes})
@@ -54,18 +54,18 @@ def claimed(
 
 
 def ended(outcome: Outcome, *rows: ClaimedDelivery, at: datetime = NOW, begun: bool = True) -> list[Delivery]:
-    """Records that outcome for those rows; returns them as they are then."""
+    """Record that outcome for those rows; return the updated deliveries."""
     record_outcomes([ended_task(row, outcome, at, begun=begun) for row in rows])
     return [Delivery.objects.get(pk=row.pk) for row in rows]
 
 
 def ended_task(row: ClaimedDelivery, outcome: Outcome, at: datetime = NOW, *, begun: bool = True) -> SendTask:
-    """A task that has come to its end."""
+    """Return a task that has ended."""
     return SendTask(row, outcome=outcome, at=at, begun=begun)
 
 
 def one_ended(outcome: Outcome, *, at: datetime = NOW) -> Delivery:
-    """One delivery, claimed and ended so."""
+    """Return one delivery, claimed and ended with that outcome."""
     queued()
     (row,) = ended(outcome, *claimed(), at=at)
     return row

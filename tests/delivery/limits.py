@@ -1,4 +1,4 @@
-"""Claims as the engine does it, but of limits only: locks the lane, sifts the rows, takes what may go."""
+"""Claims by limits only: lock the lane, filter the rows, and take what may go."""
 
 from collections import Counter
 from datetime import datetime
@@ -13,13 +13,13 @@ from tests.factories import NOW
 
 
 def limited(lane: Lane, domain: str = "gmail.example", **limits: Any) -> LaneDomain:
-    """A domain of the lane with limits, its bucket looked at now."""
+    """Create a domain of the lane with limits, its bucket refilled now."""
     return LaneDomain.objects.create(lane=lane, domain=domain, refilled_at=NOW, **limits)
 
 
 @transaction.atomic
 def take(lane: Lane, now: datetime = NOW, *, most: int = 1000) -> list[int]:
-    """The keys of what was taken; what must wait is put off or held. Nothing while the lane is locked."""
+    """Return the keys of the taken rows; the others are delayed or held. None if the lane is locked."""
     locked = Lane.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=lane.pk).first()
     if locked is None:
         return []

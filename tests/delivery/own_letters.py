@@ -1,4 +1,4 @@
-"""Templates of a newsletter's own, for tests."""
+"""A newsletter's own templates, for tests."""
 
 import zlib
 from datetime import timedelta
@@ -13,7 +13,7 @@ from tests.servers.documents import rss
 
 
 def a_read_feed(posts: int = 3) -> Any:
-    """A feed whose last document holds that many posts, the newest first."""
+    """Return a feed whose last document has that many posts, newest first."""
     feed = FeedFactory()
     entries = [
         {
@@ -30,11 +30,11 @@ def a_read_feed(posts: int = 3) -> Any:
 
 
 def saved(subscribable: Subscribable, name: str, html: str, **parts: str) -> LetterTemplate:
-    """As its admin would."""
+    """Save a template as its admin would."""
     source = TemplateSource(html=html, **parts)
     return save_template(subscribable=subscribable, name=name, source=source, author="ada", now=NOW)
 
 
 def kept(subscribable: Subscribable, name: str, html: str, **parts: Any) -> LetterTemplate:
-    """A template that is there without having been tried: one that broke later."""
+    """Store a template without validation, as one that broke later."""
     return LetterTemplate.objects.create(subscribable=subscribable, name=name, html=html, **parts)

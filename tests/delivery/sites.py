@@ -23,7 +23,7 @@ BEGUN = "from delivery.models import Delivery; print(Delivery.objects.exclude(be
 
 
 def queue(site: Installation, count: int, **lane: float) -> None:
-    """An issue for that many readers, and the lane they share."""
+    """Queue an issue for that many readers, and the lane they share."""
     assert site.script(QUEUE.format(count=count, lane=lane)).strip() == str(count)
 
 
@@ -33,5 +33,5 @@ def states_of(site: Installation) -> dict[str, int]:
 
 
 def begun(site: Installation) -> int:
-    """Deliveries of which nobody knows whether they arrived."""
+    """Return the number of deliveries with an unknown outcome."""
     return int(site.script(BEGUN))

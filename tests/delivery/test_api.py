@@ -1,4 +1,4 @@
-"""Deliveries by the API, and the sending of a newsletter."""
+"""Deliveries in the API, and a newsletter's sending."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What came back, as the admin sees it."""
+"""Bounces in the admin."""
 
 from typing import Any
 

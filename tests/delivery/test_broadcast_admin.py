@@ -1,4 +1,4 @@
-"""The pages on which an editor writes a letter, sees it, tests it, schedules it and sends it."""
+"""The pages on which an editor writes, previews, tests, schedules and sends a letter."""
 
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -69,7 +69,7 @@ def test_a_letter_is_begun_for_a_newsletter_and_opens_at_its_desk(admin_client: 
     place = reverse("admin:delivery_broadcast_add")
     asked = admin_client.get(place).content.decode()
     assert "A bridge" not in asked
-    # There is one newsletter: it is chosen already.
+    # The only newsletter is preselected.
     assert f'<option value="{newsletter.pk}" selected>' in asked
     answer = admin_client.post(place, {"subscribable": newsletter.pk, "subject": "Hi"}, follow=True)
     made = Broadcast.objects.get()
@@ -110,7 +110,7 @@ def test_what_cannot_be_saved_stays_in_the_form(admin_client: Client, letter: An
         shown = post(admin_client, letter, "save", **a_text("Mine", "Mine too"))
         assert "Not saved." in shown
         assert "Mine too</textarea>" in shown
-        # Neither does a second click overwrite the others' words.
+        # A second click must not overwrite others' changes either.
         assert 'name="version" value="1"' in shown
     letter.refresh_from_db()
     assert letter.subject == "Theirs"
@@ -161,7 +161,7 @@ def test_a_segment_is_chosen_counted_and_said_before_and_after_it_goes(
     first = letter.subscribable.subscriptions.earliest("pk")
     tag_people(destinations=[first.destination_id], names=["vip"])
     chosen = {"whom": 1, "any_of": ["vip"]}
-    # Whoever sends what they have not seen the number of is shown it first.
+    # An editor who has not seen the number of recipients is shown it first.
     shown = post(admin_client, letter, "now", "send", **chosen)
     assert "Nothing is sent so far. It goes to 1 of 3 subscribers as of now: those with the tag" in shown
     assert not Issue.objects.exists()
@@ -217,7 +217,7 @@ def test_a_picture_is_uploaded_for_the_text(admin_client: Client, letter: Any) -
         refused = admin_client.post(place, {"picture": file})
         assert refused.status_code == 422
         assert refused.json()["problem"].startswith("Not uploaded. ")
-    # Without scripts it stands at the end of what was typed.
+    # Without scripts it is added to the end of the text.
     shown = post(admin_client, letter, "picture", **a_text(), picture=a_file(), shows="A cat")
     letter.refresh_from_db()
     assert letter.markdown == f"Some **words**\n\n![A cat](/pictures/{name})\n"
@@ -235,7 +235,7 @@ def test_it_is_scheduled_on_the_newsletters_own_clock(admin_client: Client, lett
     letter.refresh_from_db()
     assert letter.send_at == datetime.combine(day, time(7), ZoneInfo("America/New_York"))
     assert f"{day.year} at 7:00, New York time" in shown
-    # It can be read, not edited, until it is taken off the schedule.
+    # It can be read, not edited, until it is unscheduled.
     assert "<textarea" not in shown
     assert "<textarea" in post(admin_client, letter, "edit")
     letter.refresh_from_db()

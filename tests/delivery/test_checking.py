@@ -1,4 +1,4 @@
-"""What a newsletter cannot work with is refused when it is saved, naming the field."""
+"""Unusable values of a newsletter are refused when it is saved, naming the field."""
 
 from typing import Any
 

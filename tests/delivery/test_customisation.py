@@ -1,4 +1,4 @@
-"""A newsletter's look: checked when saved, taken whole or not at all, seen by letters."""
+"""A newsletter's look: validated when saved, saved completely or not at all, used by letters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The list of deliveries: what its search and its filters find."""
+"""The list of deliveries: search and filters."""
 
 from typing import Any
 

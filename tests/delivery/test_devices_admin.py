@@ -1,4 +1,4 @@
-"""Notifications on devices in the admin: offered, counted, shown as they would look, erased."""
+"""Device notifications in the admin: offered, counted, previewed, erased."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The next issue, a draft, and posts that wait to settle, in an editor's hands on their pages."""
+"""An editor changes the next issue, a draft, and settling posts on their pages."""
 
 from typing import Any
 
@@ -227,12 +227,12 @@ def parsed(html: str) -> BeautifulSoup:
 
 
 def of_the_form(html: str, tag: str) -> list[Any]:
-    """The elements that the form of the page's words sends, wherever they are on the page."""
+    """Return the elements of the issue's form, wherever they are on the page."""
     return list(parsed(html).select(f"#fl-edit {tag}, {tag}[form=fl-edit]"))
 
 
 def shown_words(client: Client, row: Any, **typed: str) -> dict[str, str]:
-    """What the form of a row's page posts, with what was typed into it."""
+    """Return the posted data of a row's page, with these changes."""
     html = page(client, row)
     fields = {each["name"]: str(each.get("value", "")) for each in of_the_form(html, "input")}
     fields |= {each["name"]: each.text.strip() for each in of_the_form(html, "textarea")}

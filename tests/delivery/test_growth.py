@@ -1,4 +1,4 @@
-"""How lists grow, drawn for a newsletter and for all."""
+"""Charts of subscriber growth, for a newsletter and for all."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def test_a_moment_counts_for_its_day_in_the_zone(zone: str) -> None:
         datetime(2026, 3, 8, 5, 0, tzinfo=UTC),
         datetime(2026, 3, 8, 18, 29, 59, tzinfo=UTC),
         datetime(2026, 3, 8, 18, 30, tzinfo=UTC),
-        # New York has changed its clocks.
+        # After New York's change to daylight saving time.
         datetime(2026, 3, 9, 4, 0, tzinfo=UTC),
     ]
     newsletter, there = SubscribableFactory(), ZoneInfo(zone)

@@ -1,4 +1,4 @@
-"""An issue's page: how far it is, who has trouble, and what can be done about it."""
+"""An issue's page: its progress, failures, and actions."""
 
 from datetime import timedelta
 from typing import Any

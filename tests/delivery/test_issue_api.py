@@ -1,4 +1,4 @@
-"""Issues in the API: how they stand, and what may be done to them by whom."""
+"""Issues in the API: their state, actions and permissions."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def staff(name: str, *permissions: str) -> Client:
 
 @pytest.fixture
 def reader() -> Client:
-    """Staff who may not change issues."""
+    """Return a client of staff who may not change issues."""
     return staff("bob", "view_issue")
 
 

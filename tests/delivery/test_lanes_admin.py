@@ -33,7 +33,7 @@ def shown(client: Client, url: str) -> str:
 
 
 def filled(client: Client, lane: Lane, **changes: str) -> dict[str, str]:
-    """What the lane's form would post, with changes."""
+    """Return the posted data of the lane's form, with changes."""
     response: Any = client.get(lane_page(lane))
     posted: dict[str, str] = {}
     forms = [response.context["adminform"].form]
@@ -158,7 +158,7 @@ def test_an_accounts_password_is_never_shown_again(admin_client: Client) -> None
         assert "s3cret" not in shown(admin_client, url)
 
 
-# What aiosmtpd says of a login without TLS; here it is meant.
+# aiosmtpd warns about a login without TLS; here it is intended.
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 @pytest.mark.django_db(transaction=True)
 def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Letters of one's own by the API."""
+"""Letters by an editor in the API."""
 
 import pytest
 

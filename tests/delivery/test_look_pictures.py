@@ -1,4 +1,4 @@
-"""Pictures that an admin uploads for a newsletter, and the site's settings, from the form to the letter."""
+"""Pictures uploaded for a newsletter or the site, from the form to the letter."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The page that sets mail up: a provider, fields, a trial, a default; and no password is shown again."""
+"""The page that sets up mail: provider, fields, test, default; no password is shown again."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""After a restore, in the admin: said first of all, and decided on."""
+"""After a restore, the admin shows a notice above all else, and lets a person decide."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The pages on which mails and pages are looked at and written."""
+"""The pages on which mails and pages are previewed and edited."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_frames_run_nothing_and_have_no_origin(admin_client: Client, weekly: Any
     page = admin_client.post(address(), a_draft(html, do="preview")).content.decode()
     assert page.count("sandbox title=") == 2
     assert "allow-" not in page
-    # As the frame's source only, escaped for its attribute.
+    # Only as the frame's source, escaped for its attribute.
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
 

@@ -1,4 +1,4 @@
-"""An admin makes a webhook, tries it, reads what it was told, and is shown what is wrong with it."""
+"""Webhooks in the admin: created, tried, with their calls and errors."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""Two newsletters over one feed, a reader who switches between them, and a clock that is moved by hand."""
+"""Two newsletters over one feed, a reader who switches between them, and a manual clock."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ PACES: dict[str, dict[str, Any]] = {
 
 
 class World:
-    """`post` and `switch` act at a moment to which `until` has moved the clock."""
+    """World whose clock `until` moves; `post` and `switch` act at that moment."""
 
     def __init__(self, old: str, new: str, **facts: Any) -> None:
         self.feed = FeedFactory(fetched_through=START)
@@ -49,7 +49,7 @@ class World:
         return made
 
     def until(self, moment: datetime) -> None:
-        """Goes on to there, with a look at each moment at which something is due."""
+        """Advance to the moment, running all stages at each time at which something is due."""
         while self.now < moment:
             self.now = min((moment, *(due for due in self._dues() if due > self.now)))
             self.work()
@@ -62,7 +62,7 @@ class World:
         return [*dues, *(due + GRACE for due in dues)]
 
     def work(self) -> None:
-        """All stages; then once more, for what one leaves to the next."""
+        """Run all stages, then once more for work that one leaves to the next."""
         for now in (self.now, self.now + 30 * SECOND):
             if self.is_reading:
                 self.read(now)
@@ -80,7 +80,7 @@ class World:
                 ended(Sent(), *jobs, at=now)
 
     def post(self, *, settled: datetime | None = None) -> Item:
-        """A post that the feed brings now, and that had `settled` before."""
+        """Add a post to the feed now; `settled` may be earlier."""
         final_at = settled or self.now
         item: Item = FinalItemFactory(feed=self.feed, final_at=final_at, first_seen=final_at)
         self.read(self.now)
@@ -98,7 +98,7 @@ class World:
         return Subscription.objects.get(subscribable=self.new)
 
     def received(self) -> Counter[int]:
-        """How often the reader got each post, by item."""
+        """Return how often the reader got each post, by item."""
         sent = Delivery.objects.filter(destination=self.reader.destination, state="sent")
         rows = IssueItem.objects.filter(issue__deliveries__in=sent)
         return Counter(rows.values_list("item_id", flat=True))

@@ -1,4 +1,4 @@
-"""The demo's sample blog: what stands there when, its feed and its pictures."""
+"""The demo's sample blog: its posts by date, its feed and its pictures."""
 
 from datetime import UTC, date, datetime, timedelta
 

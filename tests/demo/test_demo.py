@@ -1,4 +1,4 @@
-"""`manage.py demo`: a letter of every arrangement; it begins afresh and goes on live."""
+"""`manage.py demo`: a letter of every arrangement; it starts anew and goes on live."""
 
 import itertools
 import os
@@ -25,7 +25,7 @@ from demo.replay import WEEKS, beginning, steps, weeks
 from subscriptions.models import Subscribable
 from tests.e2e.processes import ROOT, answers, clean_environment, running, until
 
-TODAY = date(2026, 3, 31)  # the weeks before have a change of the clocks in them
+TODAY = date(2026, 3, 31)  # the weeks before include a clock change
 NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
@@ -43,7 +43,7 @@ def run_demo(folder: Path, *arguments: str, **values: str) -> subprocess.Complet
 
 
 def letters(folder: Path) -> dict[str, list[EmailMessage]]:
-    """The messages of the mailbox by newsletter."""
+    """Return the messages of the mailbox by newsletter."""
     query = """
         SELECT s.name, m.raw FROM delivery_mailboxmessage m
         JOIN delivery_delivery d ON d.id = m.delivery_id AND d.state = 'stored'
@@ -60,7 +60,7 @@ def letters(folder: Path) -> dict[str, list[EmailMessage]]:
 
 
 def whole(message: EmailMessage) -> str:
-    """The subject and both parts, as one line of text."""
+    """Return the subject and both parts, as one line of text."""
     parts = [part.get_content() for part in message.walk() if part.get_content_maintype() == "text"]
     return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
 
@@ -143,7 +143,7 @@ def assert_bridges_have_posted(timelines: list[str]) -> None:
 
 
 def counts(found: dict[str, list[EmailMessage]]) -> dict[str, int]:
-    """By newsletter, without the notes of a blog that goes on live."""
+    """Return counts by newsletter, without the notes of the live blog."""
     live = set(map(id, notes(found)))
     return {name: sum(id(message) not in live for message in messages) for name, messages in found.items()}
 

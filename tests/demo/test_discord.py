@@ -1,4 +1,4 @@
-"""The demo's Discord: it reads lines, signs, waits three seconds, and believes tokens for fifteen minutes."""
+"""The demo's Discord: parses lines, signs, waits three seconds, and expires tokens in fifteen minutes."""
 
 import json
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ HERE = f"/discord/{CHANNELS[CHANNEL]}/"
 
 
 class Program:
-    """Answers interactions as it is told."""
+    """Program with a scripted response to interactions."""
 
     def __init__(self, **answer: Any) -> None:
         self.answer = answer
@@ -190,7 +190,7 @@ def program() -> Program:
 
 @pytest.fixture
 def pages(program: Program, tmp_path: Path) -> DiscordPages:
-    """With the bot on the server."""
+    """Return the pages, with the bot on the server."""
     portal = Portal(program.interactions, folder=tmp_path)
     portal.known.commands[f"/applications/{OURS.id}/commands"] = commands()
     portal.install(GUILD, GUILD_NAME)
@@ -260,7 +260,7 @@ def of_the_bot(pages: DiscordPages, method: str, place: str, body: Any = None) -
 
 
 def told(program: Program) -> Any:
-    """The kind of the last interaction, and what was done."""
+    """Return the type of the last interaction, and its data."""
     asked = json.loads(program.asked[-1][0])
     return asked["type"], asked["data"]
 

@@ -1,4 +1,4 @@
-"""The demo's admin reads: three channels, with posts that are unread, and others that are not."""
+"""The demo's admin has three channels, with read and unread posts."""
 
 from ipaddress import ip_network
 from typing import Any

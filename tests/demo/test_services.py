@@ -1,4 +1,4 @@
-"""The demo's Mastodon and Discord: bridges' own channels post there, and pages show what came."""
+"""The demo's Mastodon and Discord: the real channels post there, and pages show the posts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +52,7 @@ def page(server: ServicesServer, path: str) -> str:
 
 
 def recipient(service: str, **secrets: str) -> Recipient:
-    """As the bridge is connected: the service was asked."""
+    """Return the recipient as after connecting the bridge, with the service's check."""
     [bridge] = [bridge for bridge in demo_bridges() if bridge.service == service]
     kind = channels.get(service)
     made = kind.check(kind.parse_destination({**bridge.data, **secrets}))

@@ -1,4 +1,4 @@
-"""Pictures of bridges: Harbour Notes goes to the Mastodon of the demo, as an admin sets it up and sees it."""
+"""Pictures of bridges: an admin connects Harbour Notes to the demo's Mastodon."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,14 +25,14 @@ from tests.documentation.stage import Stage
 from tests.servers.services.discord_client import OURS
 
 INSTANCE = "https://mastodon.example"
-# What has been posted, and what is being set up.
+# The bridge that posts, and the one being set up.
 POSTED, BEGUN = "harbour-mastodon", "harbour-notes-mastodon"
 REPLAYED = timedelta(days=6)
 
 
 @contextmanager
 def scene(stage: Stage) -> Iterator[None]:
-    """A week of Harbour Notes, posted at Mastodon; then a second bridge, which does not post yet."""
+    """Play a week of Harbour Notes on Mastodon; then a second bridge that does not post yet."""
     end = stage.clock.now
     blog = Blog(end.astimezone(ZONE).date())
     server = NamedBlog(blog, stage.clock)
@@ -47,7 +47,7 @@ def scene(stage: Stage) -> Iterator[None]:
         moments = [moment for moment in steps(end, blog.moments()) if moment >= stage.clock.now]
         replay(moments, cast(VirtualClock, stage.clock), advance=lambda: None)
         connect(mastodon, feed, stage, name=BEGUN, stopped=True)
-        # By a bot, which an admin has added before.
+        # By a bot that an admin has added before.
         ServiceAccount.objects.create(kind="telegram", name="bees")
         Feed.objects.update(url=f"{BLOG}/feed.xml")
         name_instance()
@@ -69,7 +69,7 @@ def connect(bridge: DemoBridge, feed: Feed, stage: Stage, **more: Any) -> None:
 
 
 def name_instance() -> None:
-    """What was posted on this machine stands on an instance with a name."""
+    """Replace this machine's URL by an instance with a name."""
     here = services_url()
     for to in Destination.objects.all():
         to.config = {**to.config, "instance_url": INSTANCE}
@@ -85,7 +85,7 @@ def bridge(name: str) -> int:
 
 
 def form_of(kind: str, *, height: int = 800) -> Shot:
-    """What is asked for to connect it."""
+    """Return a shot of the form that connects that service."""
     return Shot(
         path=lambda: f"/admin/add-bridge/?kind={kind}&feed=1", width=1100, height=height, signed_in=True
     )

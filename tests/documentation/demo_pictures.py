@@ -1,4 +1,4 @@
-"""Pictures of the demo: what `make demo` shows, with a name, a colour and more readers."""
+"""Pictures of the demo: `make demo` with a name, a colour and more readers."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ Maren and Tom
 """
 
 
-# The overview behind, a newsletter's page and a letter before it.
+# The overview behind, a newsletter's page and a letter in front of it.
 SIDE_BY_SIDE = """<!doctype html><style>
 body { margin: 0; background: #e6edf0; height: 900px; position: relative; overflow: hidden }
 img { position: absolute; display: block; border-radius: 14px;
@@ -60,14 +60,14 @@ box-shadow: 0 2px 4px #0b1f2a24, 0 18px 48px #0b1f2a38 }
 
 
 class NamedBlog(BlogServer):
-    """Its feed speaks of the name that it has on the stage."""
+    """Blog whose feed uses its name on the stage."""
 
     url = BLOG
 
 
 @contextmanager
 def scene(stage: Stage) -> Iterator[None]:
-    """Five weeks of Harbour Notes, replayed up to the stage's moment."""
+    """Replay five weeks of Harbour Notes up to the stage's moment."""
     end = stage.clock.now
     blog = Blog(end.astimezone(ZONE).date())
     server = NamedBlog(blog, stage.clock)
@@ -88,7 +88,7 @@ def scene(stage: Stage) -> Iterator[None]:
 
 
 def read_along(feed: Feed, address: str, now: datetime) -> None:
-    """The admin reads the blog here. Its pictures are fetched by this process, from `address`."""
+    """Let the admin read the blog here. Its pictures are fetched by this process, from `address`."""
     reader = add_reader(name="maren", username=ADMIN[0], now=now)
     add_channel(reader=reader, name="Friends")
     channel = alter_channel(channel=add_channel(reader=reader, name="By the sea"), layout="cards")
@@ -105,7 +105,7 @@ def dress(newsletters: Iterable[Subscribable]) -> None:
 
 
 def invite(newsletter: Subscribable, number: int, end: datetime) -> None:
-    """So many readers more, who came one after the other within eleven weeks; some are friends."""
+    """Add so many readers, spread over eleven weeks; some are friends."""
     names = [f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES][:number]
     for place, name in enumerate(names):
         came = end - timedelta(weeks=11) * (1 - (place / number) ** 0.7)
@@ -130,13 +130,13 @@ def newsletter(name: str) -> int:
 
 
 def mail_to(reader: str, newsletter: str) -> int:
-    """The newest issue in the mailbox for them."""
+    """Return their newest issue in the mailbox."""
     letters = Delivery.objects.filter(issue__subscribable__name=newsletter, state=Delivery.State.STORED)
     return letters.filter(destination__core=reader, kept_message__isnull=False).latest("pk").kept_message.pk
 
 
 def managed() -> str:
-    """A reader's own page."""
+    """Return the path of a reader's manage page."""
     row = Subscription.objects.get(subscribable__name="harbour-weekly", destination__core="clara@example.org")
     return manage_url(row).removeprefix(settings.SITE_URL)
 

@@ -1,7 +1,7 @@
-"""`make pictures`: takes the pictures of README and docs/ anew; with PICTURES="NAME …", some of them.
+"""`make pictures`: makes the pictures of README and docs/; PICTURES="NAME …" selects some.
 
-Each scene is played in a process of its own, with an empty database and a clock that stands, so
-that the same program makes the same pictures on every day.
+Each scene runs in a process of its own, with an empty database and a fixed clock, so that the same program
+makes the same pictures on every day.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make pictures`
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.documentation.stage import browser, served, set_up
 
-# Each scene: the module that plays it, the address of the site, who sends.
+# Each scene: its module, the site's URL, the sender.
 SCENES = {
     "demo": (
         "tests.documentation.demo_pictures",
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def play(scene: str, names: Sequence[str]) -> None:
-    """Takes the scene's pictures; with `names`, these of them."""
+    """Take the scene's pictures; with `names`, only these."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         module, address, sender = SCENES[scene]

@@ -43,7 +43,6 @@ _ORDER = (*dict.fromkeys(_WORDS.values()), "leaves")
 
 
 def page() -> str:
-    """The whole page."""
     parts = [HEAD]
     for service, verdicts in sorted(VERDICTS.items()):
         # An event once for each effect, with all its reasons.

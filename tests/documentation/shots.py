@@ -1,4 +1,4 @@
-"""A picture: which page, on which screen, which part of it; and how it becomes a small file."""
+"""Pictures of pages: page, screen and part, written as small files."""
 
 import base64
 import io
@@ -15,32 +15,32 @@ from tests.documentation.stage import MOMENT, ZONE, Stage
 
 IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 ADMIN = ("admin", "a picture of the admin")
-# Whatever moves or blinks would make another picture each time.
+# Animations would make a different picture each time.
 STILL = """*, *::before, *::after { animation: none !important; transition: none !important;
 caret-color: transparent !important }"""
-# What stands for the letters of a reader's own system: the admin's, on every machine the same.
+# Replaces the system font of readers by the admin's, the same on every machine.
 FACE = """@font-face { font-family: "%s"; font-weight: %d; src: url(data:font/woff2;base64,%s) }"""
 FACES = {400: "Regular", 600: "SemiBold", 700: "Bold"}
 STANDS_FOR = "Segoe UI"
 PAGES_TOO = f':root {{ --sans: "{STANDS_FOR}" !important }}'
-# (A letter's frame runs no script, so nothing there can be waited for.)
+# A letter's frame runs no script, so nothing there can be waited for.
 WEAR = """([css, family]) => {
     document.head.append(Object.assign(document.createElement('style'), { textContent: css }))
     for (const it of document.querySelectorAll('[style*="system-ui"]')) it.style.fontFamily = family
 }"""
 SCROLL = "it => scrollTo(0, it.getBoundingClientRect().top + scrollY - 16)"
 SETTLES = 400
-# Of a picture that was there: a share of pixels that may differ, and by how much, until it counts as another.
+# Limits for a picture to count as unchanged: the share of differing pixels, and their difference.
 SAME_SHARE, SAME_DEPTH = 0.0005, 24
 COLOURS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """`path` is asked when the stage is set. `first`: what is to stand at the upper edge. `do`: what a reader
+    """One picture of a page.
 
-    would have done to the page before. `sharp`: pixels of the file for each pixel of the screen. `photo`:
-    mostly pictures, not words.
+    `path` is called when the stage is set. `first`: the element at the upper edge. `do`: actions on the page
+    before. `sharp`: pixels of the file for each pixel of the screen. `photo`: mostly pictures, not words.
     """
 
     path: Callable[[], str]
@@ -56,7 +56,7 @@ class Shot:
 
 @dataclass(frozen=True, kw_only=True)
 class Composed:
-    """Some shots on one page, whose html has `{}` for the address of each."""
+    """Several shots on one page, whose HTML has `{}` for the URL of each."""
 
     shots: Sequence[Shot]
     page: str
@@ -75,7 +75,7 @@ def make_admin() -> None:
 
 
 def cookie() -> str:
-    """Of an admin who is signed in."""
+    """Return the cookie of a signed-in admin."""
     from django.conf import settings
     from django.test import Client
 
@@ -98,7 +98,7 @@ def picture(browser: Any, stage: Stage, wanted: Shot | Composed) -> Image.Image:
 
 
 def take(browser: Any, stage: Stage, shot: Shot) -> Image.Image:
-    """The page as it stands on that screen."""
+    """Return the page as it looks on that screen."""
     context = browser.new_context(
         viewport={"width": shot.width, "height": shot.height},
         device_scale_factor=shot.sharp,
@@ -141,7 +141,7 @@ def compose(browser: Any, stage: Stage, wanted: Composed) -> Image.Image:
 
 
 def keep(name: str, image: Image.Image, *, photo: bool) -> str:
-    """Writes docs/images/NAME.webp, unless what is there looks the same. Returns what was done, in words."""
+    """Write docs/images/NAME.webp unless the existing one looks the same. Returns a message."""
     path, data = IMAGES / f"{name}.webp", packed(image, photo=photo)
     if path.exists() and looks_same(path.read_bytes(), data):
         return f"{len(data) // 1024 + 1} KB, as it was"
@@ -151,7 +151,7 @@ def keep(name: str, image: Image.Image, *, photo: bool) -> str:
 
 
 def packed(image: Image.Image, *, photo: bool) -> bytes:
-    """As WebP. Words keep their edges; photographs may lose a little."""
+    """Return WebP. Words keep their edges; photographs may lose a little."""
     room = io.BytesIO()
     if photo:
         image.save(room, "WEBP", quality=82, method=6)

@@ -1,7 +1,7 @@
-"""Feedletter in this process at a moment that does not pass, and a browser in front of it.
+"""Feedletter in this process with a fixed clock, and a browser in front of it.
 
-Nothing of Django is imported here before `set_up` has stopped the clock: whoever imports `utcnow` or uses
-`timezone.now` afterwards gets the one that stands.
+Nothing of Django is imported here before `set_up` has fixed the clock: imports of `utcnow` or uses of
+`timezone.now` after that get the fixed one.
 """
 
 import logging
@@ -18,13 +18,13 @@ from typing import Any
 from tests import services
 from tests.e2e.conftest import ARGUMENTS
 
-# A Friday morning; the five weeks before have a change of the clocks in them.
+# A Friday morning; the five weeks before include a clock change.
 MOMENT = datetime(2026, 11, 27, 9, 20, tzinfo=UTC)
 ZONE = "Europe/Paris"
 
 
 class Clock:
-    """Shows the time that it is set to."""
+    """Clock that is set by hand."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -33,14 +33,14 @@ class Clock:
         return self.now
 
     def on(self, **of_time: float) -> datetime:
-        """Sets it later by so much, and returns the time."""
+        """Advance the clock, and return the time."""
         self.now += timedelta(**of_time)
         return self.now
 
 
 @dataclass
 class Stage:
-    """`names`: the addresses as pages show them, each with the port of this machine that answers."""
+    """Stage. `names`: the URLs shown on pages, each with the port of this machine that serves it."""
 
     folder: Path
     address: str
@@ -49,7 +49,7 @@ class Stage:
 
 
 def set_up(folder: Path, address: str, sender: str) -> Stage:
-    """Settings, an empty database and one admin. `address` is the site's, as pages and letters show it."""
+    """Create settings, an empty database and one admin. `address` is the site's URL on pages and letters."""
     os.environ.update(
         DJANGO_SETTINGS_MODULE="feedletter_site.settings",
         DATA_DIR=str(folder),
@@ -87,7 +87,7 @@ def stop(clock: Clock) -> None:
 
 @contextmanager
 def served(stage: Stage) -> Iterator[None]:
-    """The site at its address, for browsers of this stage."""
+    """Serve the site at its URL, for browsers of this stage."""
     from django.core.servers.basehttp import ThreadedWSGIServer
     from django.core.wsgi import get_wsgi_application
     from django.test.testcases import QuietWSGIRequestHandler
@@ -107,7 +107,7 @@ def served(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def browser(stage: Stage) -> Iterator[Any]:
-    """Chromium, which finds the stage's addresses on this machine."""
+    """Run Chromium, which finds the stage's URLs on this machine."""
     from playwright.sync_api import sync_playwright
 
     rules = ", ".join(f"MAP {host_of(name)} 127.0.0.1:{port}" for name, port in stage.names.items())
@@ -121,6 +121,6 @@ def browser(stage: Stage) -> Iterator[Any]:
 
 
 def host_of(address: str) -> str:
-    """Host and port, as Chromium's rules want them."""
+    """Return host and port, as in Chromium's rules."""
     host = address.removeprefix("http://").rstrip("/")
     return host if ":" in host else f"{host}:80"

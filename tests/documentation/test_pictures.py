@@ -1,4 +1,4 @@
-"""Every picture that README and docs/ show is made by `make pictures`, small, and shown somewhere."""
+"""Every picture in README and docs/ is made by `make pictures`, small, and used."""
 
 import re
 from pathlib import Path

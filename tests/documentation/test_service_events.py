@@ -1,4 +1,4 @@
-"""The page about mail services says what the program does."""
+"""The page about mail services matches the program."""
 
 from tests.documentation.service_events import PAGE, page
 

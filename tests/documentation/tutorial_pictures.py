@@ -1,4 +1,4 @@
-"""Pictures of the tutorial: its commands, one after the other, without the waiting."""
+"""Pictures of the tutorial: its commands in order, without the waiting."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
 BLOGS = "http://127.0.0.1:8801"
-# What `--ping` had changed.
+# The settings that `--ping` had changed.
 PATIENT = {
     "min_delay_minutes": 30,
     "await_stabilization_minutes": 15,
@@ -33,7 +33,7 @@ GREETING = """{% extends "issues/post.KIND" %}{% block body %}<p>Dear %toNicknam
 
 
 class Blog:
-    """One of the two: `publish` puts a post on top, `withdraw` takes it away again."""
+    """One of two blogs: `publish` adds a post on top, `withdraw` removes it."""
 
     def __init__(self, server: FeedServer, title: str) -> None:
         self.server, self.title = server, title
@@ -54,7 +54,7 @@ class Blog:
 
 @contextmanager
 def scene(stage: Stage) -> Iterator[None]:
-    """docs/tutorial.md, 2 to 8."""
+    """Play docs/tutorial.md, 2 to 8."""
     clock = stage.clock
     with FeedServer() as server:
         lgm = begin(stage, server)
@@ -74,7 +74,7 @@ def scene(stage: Stage) -> Iterator[None]:
             "In a new coat", "<p>Same words, another look.</p><p>What do you think?</p>", clock.on(minutes=2)
         )
         run("run_once", all=True)
-        # Last, for the next reading forgets what was withdrawn.
+        # Last, because the next reading forgets the withdrawal.
         run("alter_feed", "1", **PATIENT)
         lgm.publish("A hasty post", "<p>Written in anger.</p>", clock.on(minutes=2))
         run("poll", all=True)
@@ -120,14 +120,14 @@ def run(*words: Any, **options: Any) -> None:
 
 
 def letter(subject: str) -> int:
-    """The newest mail with that in its subject."""
+    """Return the newest mail with that in its subject."""
     return MailboxMessage.objects.filter(subject__contains=subject).latest("pk").pk
 
 
 PICTURES: Shots = {
     "tutorial-confirm": Shot(
         path=lambda: reverse("delivery:message", args=[MailboxMessage.objects.earliest("pk").pk]),
-        # Below that stands its link, another one each time.
+        # Its link is below, a new one each time.
         height=620,
         signed_in=True,
     ),
@@ -145,7 +145,7 @@ PICTURES: Shots = {
     ),
     "tutorial-why": Shot(
         path=lambda: reverse("admin:feeds_feed_change", args=[Feed.objects.get(title="lgm").pk]),
-        # Below that stand the readings, and how many milliseconds each took.
+        # The readings are below, with their milliseconds.
         height=412,
         signed_in=True,
         first="section.fl-panel:has-text('A hasty post')",

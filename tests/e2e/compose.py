@@ -1,4 +1,4 @@
-"""Reads docker-compose.yml as Docker Compose does, as far as ours goes: anchors, variables, environment."""
+"""Reader of docker-compose.yml: anchors, variables and environment as Docker Compose handles them."""
 
 import re
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parent.parent.parent
-# ${NAME}, ${NAME:-default} and ${NAME:?what is missing}
+# ${NAME}, ${NAME:-default} and ${NAME:?error message}
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<text>[^}]*))?\}")
 
 
 class Unset(Exception):
-    """A variable that compose would refuse to start without."""
+    """Required variable without a value."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """A service of ours: its command, its environment after substitution, what asks for its health."""
+    """Service of ours: command, environment after substitution, and health check."""
 
     name: str
     command: list[str]
@@ -29,7 +29,7 @@ class Service:
 
 
 def substitute(text: str, variables: Mapping[str, str]) -> str:
-    """The text with its variables filled in. Raises Unset."""
+    """Return the text with its variables filled in. Raises Unset."""
 
     def value(match: re.Match[str]) -> str:
         found = variables.get(match["name"], "")
@@ -41,13 +41,13 @@ def substitute(text: str, variables: Mapping[str, str]) -> str:
 
 
 def environment(entries: Mapping[str, str | None], variables: Mapping[str, str]) -> dict[str, str]:
-    """A name without a value is handed on when it is set, as compose does it."""
+    """Return the environment. A name without a value is passed through if set, as in Compose."""
     given = {name: substitute(value, variables) for name, value in entries.items() if value is not None}
     return given | {name: variables[name] for name in entries if name not in given and name in variables}
 
 
 def load(variables: Mapping[str, str]) -> dict[str, Service]:
-    """The services that are built from this repository. Raises Unset."""
+    """Return the services that are built from this repository. Raises Unset."""
     document: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
     return {
         name: Service(

@@ -1,4 +1,4 @@
-"""A browser for tests: Debian's Chromium, driven by Playwright; skipped where there is none."""
+"""A browser for tests: Debian's Chromium, driven by Playwright; skipped if not installed."""
 
 import os
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ def browser() -> Iterator[Any]:
 
 
 def chromium() -> Iterator[Any]:
-    """The browser, for a fixture."""
+    """Yield the browser, for a fixture."""
     path = services.program(*services.CHROMIUM)
     if path is None:
         pytest.skip("Chromium is not installed")
     from playwright.sync_api import sync_playwright
 
-    # Playwright's loop lives in this thread, and Django would take that for asynchronous code.
+    # Playwright's loop runs in this thread, which Django would treat as asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
@@ -38,7 +38,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(params=[pytest.param((1200, 900), marks=pytest.mark.slow), (390, 844)], ids=["desk", "phone"])
 def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A page without JavaScript, as wide as a desk's and a phone's screen."""
+    """Open a page without JavaScript, at the width of a desktop and of a phone."""
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
     context.set_default_timeout(10_000)
@@ -48,6 +48,6 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_fast_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A form that is filled in at once is a program's; here it is."""
+    """Disable the typing speed check: a driven browser fills in forms at once."""
     monkeypatch.setattr("subscriptions.subscribers.antispam.QUICKEST", timedelta(0))
     monkeypatch.setattr("subscriptions.subscribers.antispam.QUESTION_READ", timedelta(0))

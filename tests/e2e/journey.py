@@ -1,4 +1,4 @@
-"""The main job: a feed on loopback becomes a letter at an SMTP server, whoever runs the stages."""
+"""The main job, however the stages run: a feed on loopback becomes a letter at an SMTP server."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ READER = "Ada <ada@example.org>"
 
 
 class Blog(FeedServer):
-    """A blog with one old post."""
+    """Blog with one old post."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Blog(FeedServer):
 
 
 def set_up(blog: Blog, environment: Mapping[str, str]) -> None:
-    """A feed that pings, and a newsletter of each post with one reader."""
+    """Add a feed that pings, and a per-post newsletter with one reader."""
     feed = manage("add_feed", blog.feed, "--ping", environment=environment)
     assert feed["items_excluded"] == 1
     manage("define_subscribable", "starlight", "--feed", str(feed["id"]), environment=environment)
@@ -38,7 +38,7 @@ def set_up(blog: Blog, environment: Mapping[str, str]) -> None:
 
 
 def ping(environment: Mapping[str, str]) -> None:
-    """Makes the feed due now, so that the poll worker need not wait for its minute to pass."""
+    """Make the feed due now, so that the poll worker need not wait for its minute to pass."""
     code = (
         "from common.clock import utcnow; from feeds.polling.poll import request_poll; "
         "print(request_poll(feed_ids=[1], now=utcnow()))"
@@ -50,7 +50,7 @@ def ping(environment: Mapping[str, str]) -> None:
 
 
 def arrived(server: SmtpServer, seconds: float) -> Received:
-    """The one letter, checked."""
+    """Return the only letter, checked."""
     letter = server.wait_for(1, seconds)[0]
     assert letter.recipient == "ada@example.org"
     assert "First light" in letter.subject

@@ -1,4 +1,4 @@
-"""Real processes of the program for end-to-end tests, each with its log kept for the error message."""
+"""Real processes of the program for end-to-end tests, with logs for the error message."""
 
 import json
 import os
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
-# What this process may have set for itself and children must not inherit.
+# Variables of this process that children must not inherit.
 OURS = {"DATABASE_URL", "CELERY_BROKER_URL", "EMAIL_URL", "SITE_URL", "DATA_DIR", "BIND", "SECRET_KEY"}
 
 
 def clean_environment(values: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without the program's variables, with the values, programs from our venv."""
+    """Return the environment without the program's variables, plus `values` and our venv's PATH."""
     inherited = {name: value for name, value in os.environ.items() if name not in OURS}
     path = f"{Path(sys.executable).parent}{os.pathsep}{inherited.get('PATH', '')}"
     return {**inherited, "PATH": path, "PYTHONUNBUFFERED": "1", **values}
 
 
 def manage(*arguments: str, environment: Mapping[str, str]) -> Any:
-    """Runs `manage.py … --json` and returns the document. AssertionError with its words when it fails."""
+    """Run `manage.py … --json` and return the document. Raises AssertionError with its output."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments, "--json"],
         cwd=ROOT,
@@ -43,7 +43,7 @@ def manage(*arguments: str, environment: Mapping[str, str]) -> Any:
 def running(
     name: str, command: Sequence[str], environment: Mapping[str, str], logs: Path, grace: float = 40
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process for the time of the block; TERM at the end, and the log shown when the block fails."""
+    """Run a process during the block; terminate it after, and show its log if the block fails."""
     log = logs / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -64,7 +64,7 @@ def running(
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 240) -> Any:
-    """The condition's first true value. AssertionError naming what did not come in time."""
+    """Return the condition's first true value. Raises AssertionError naming `what` on timeout."""
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, f"{what} did not happen within {seconds} seconds"
@@ -73,7 +73,7 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 240) -> Any:
 
 
 def answers(url: str) -> bool:
-    """Whether the address answers 200."""
+    """Return whether the URL responds with 200."""
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return bool(answer.status == 200)

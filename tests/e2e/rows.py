@@ -1,4 +1,4 @@
-"""Some rows of most tables (rows.json), put into a database, with their times moved to the present."""
+"""Rows of most tables (rows.json), inserted with their times moved to the present."""
 
 import json
 import uuid
@@ -18,7 +18,7 @@ WRITTEN = datetime.fromisoformat("2026-03-02T12:00:00+00:00")
 
 
 def load() -> None:
-    """Insert all rows, and let the sequences go on after them."""
+    """Insert all rows, and set the sequences to go on after them."""
     tables: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     shift = utcnow() - WRITTEN
     with transaction.atomic():
@@ -36,7 +36,7 @@ def load() -> None:
 
 
 def value(field: "models.Field[Any, Any]", given: Any, shift: timedelta) -> Any:
-    """What Django holds for a value of the file."""
+    """Return the Python value for a value of the file."""
     match field:
         case _ if given is None:
             return None

@@ -1,4 +1,4 @@
-"""Holding off robots, in a browser: with a script nobody notices, without one there is a question."""
+"""The robot check in a browser: invisible with scripts, a question without."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""docker-compose.yml, each service by its very command, on a real PostgreSQL and a real Redis."""
+"""docker-compose.yml: each service by its own command, on real PostgreSQL and Redis."""
 
 import re
 import subprocess
@@ -41,14 +41,14 @@ def test_compose_refuses_to_start_without_what_it_needs(name: str) -> None:
 
 
 def test_without_a_mail_server_the_admin_sets_mail_up() -> None:
-    """An EMAIL_URL would win over what is set up there."""
+    """A set EMAIL_URL would override the admin's setup."""
     assert {service.environment["EMAIL_URL"] for service in compose.load(VARIABLES).values()} == {""}
     given = compose.load({**VARIABLES, "EMAIL_URL": "smtp://mail"})
     assert {service.environment["EMAIL_URL"] for service in given.values()} == {"smtp://mail"}
 
 
 def test_what_is_kept_of_var_is_in_a_volume_that_the_user_may_write_to() -> None:
-    """Pictures in a tmpfs would be memory. A new volume has the owner of the image's folder."""
+    """A tmpfs would hold pictures in memory. A new volume has the owner of the image's folder."""
     document = yaml.safe_load((compose.ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
     assert document["services"]["web"]["volumes"] == ["media:/app/var/media"]
     assert "media" in document["volumes"]
@@ -77,7 +77,7 @@ def test_every_setting_that_a_container_may_use_is_handed_on() -> None:
     settings = (compose.ROOT / "feedletter_site" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
     every = compose.load({**VARIABLES, **dict.fromkeys(read, "x")})["web"].environment
-    # (Where it listens and keeps files is the image's affair, and nobody debugs there.)
+    # The image sets where it listens and keeps files, and nobody debugs there.
     assert read - every.keys() == {"BIND", "DATA_DIR", "DEBUG"}
 
 
@@ -95,7 +95,7 @@ def test_secrets_may_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def database(postgres_url: str) -> str:
-    """host:port of a PostgreSQL with compose's own role and an empty database of that name."""
+    """Return host:port of a PostgreSQL with compose's own role and an empty database of that name."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS feedletter")
         connection.execute("DROP ROLE IF EXISTS feedletter")
@@ -105,14 +105,14 @@ def database(postgres_url: str) -> str:
 
 
 def here(text: str, places: dict[str, str]) -> str:
-    """Compose's host names and ports, replaced by where things are on this machine."""
+    """Replace Compose's hosts and ports by those on this machine."""
     for name, place in places.items():
         text = text.replace(name, place)
     return text
 
 
 def start_of(service: compose.Service, places: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The service's command and environment, here."""
+    """Return the service's command and environment on this machine."""
     environment = {name: here(value, places) for name, value in service.environment.items()}
     return [here(part, places) for part in service.command], environment
 
@@ -148,7 +148,7 @@ def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_pa
 
 
 def healthy(service: compose.Service, places: dict[str, str], folder: Path) -> bool:
-    """What Docker would find."""
+    """Run the service's health check as Docker does."""
     environment = {**start_of(service, places)[1], "DATA_DIR": str(folder / service.name)}
     command = [here(part.replace("127.0.0.1:8000", "0.0.0.0:8000"), places) for part in service.health]
     done = subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=False)

@@ -1,4 +1,4 @@
-"""What the admin copies, pasted into a blog elsewhere, in a browser."""
+"""The copied embed code in a page of another site, in a browser."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +20,7 @@ SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A browser that is driven types faster than people, and would be asked a question each time."""
+    """Disable the typing speed check: a driven browser types faster than people."""
     monkeypatch.setattr(antispam, "QUICKEST", antispam.QUICKEST * 0)
 
 
@@ -32,7 +32,7 @@ def blog() -> Iterator[BlogPage]:
 
 @pytest.fixture
 def newsletter(live_urls: str, blog: BlogPage) -> Subscribable:
-    """On another host than the blog, which is one of its sites."""
+    """Return a newsletter on another host than the blog, which may embed it."""
     cache.clear()
     made: Subscribable = SubscribableFactory(name="weekly", title="Cedar Weekly", embed_hosts=blog.host)
     return made
@@ -40,12 +40,12 @@ def newsletter(live_urls: str, blog: BlogPage) -> Subscribable:
 
 @pytest.fixture
 def visit(browser: Any, blog: BlogPage) -> Iterator[Callable[..., Any]]:
-    """Opens the blog."""
+    """Yield a function that opens the blog."""
     contexts = []
 
     def opened(size: str = "desk", *, script: bool = True) -> Any:
         width, height = SIZES[size]
-        # (An emulated color_scheme would hold in frames, too, whatever stands around them.)
+        # An emulated color_scheme would also apply inside frames, whatever the page around them uses.
         context = browser.new_context(
             viewport={"width": width, "height": height}, java_script_enabled=script, color_scheme="null"
         )
@@ -155,7 +155,7 @@ def test_the_plain_form_brings_the_reader_back(
     page.get_by_label("Your e-mail address").fill("ada@localhost")
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     page.locator(".error").wait_for()
-    # On our own page now, whose policy lets the answer lead back.
+    # Our own page's policy lets the answer lead back.
     page.get_by_label("Your e-mail address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     page.wait_for_url(f"http://{blog.host}/thanks/")

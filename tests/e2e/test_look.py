@@ -1,4 +1,4 @@
-"""A newsletter's look in a browser: the letter beside the form follows what is typed and chosen."""
+"""A newsletter's look in a browser: the preview follows the form."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -28,7 +28,7 @@ def newsletter() -> Subscribable:
 def opened(
     browser: Any, live_urls: str, admin_client: Client, newsletter: Subscribable
 ) -> Iterator[Callable[..., Any]]:
-    """Opens its tab on a screen of that size, with scripts or without."""
+    """Yield a function that opens the Look tab on a screen of that size, with or without scripts."""
     cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_urls}
     place = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk])
     with ExitStack() as contexts:
@@ -54,7 +54,7 @@ def letter(page: Any) -> Any:
 def test_it_is_done_by_keyboard_alone_and_saved(opened: Callable[..., Any], newsletter: Subscribable) -> None:
     page = opened()
     keys = page.keyboard
-    # Both are to be seen without scrolling.
+    # Both are visible without scrolling.
     assert page.get_by_label("Accent", exact=True).bounding_box()["y"] < WIDE[1]
     assert page.locator("#fl-day").bounding_box()["y"] < WIDE[1]
     page.get_by_label("Accent", exact=True).focus()

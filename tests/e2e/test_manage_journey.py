@@ -1,4 +1,4 @@
-"""A reader changes their mind, in a browser, without a script: less often, a pause, leaving, staying."""
+"""A reader changes frequency, pauses, unsubscribes and stays, in a browser without scripts."""
 
 from typing import Any
 

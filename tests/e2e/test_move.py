@@ -1,4 +1,4 @@
-"""The documented move from SQLite to PostgreSQL: every row as it was, and letters go out afterwards."""
+"""The documented move from SQLite to PostgreSQL keeps every row, and letters go out afterwards."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ PeriodicTask.objects.filter(name="delivery.send").delete()
 PeriodicTask.objects.create(name="delivery.send", task="delivery.send",
                             crontab=CrontabSchedule.objects.create(minute="*/2"))
 """
-# Each row of every table but those that migrating makes, with secrets opened and as they are stored.
+# Every row of every table except the ones filled by migrations; secrets both decrypted and as stored.
 ROWS = """
 import json
 from django.apps import apps
@@ -88,7 +88,7 @@ print(json.dumps(tables))
 
 @pytest.fixture
 def blog() -> Iterator[FeedServer]:
-    """A feed that only ada may read."""
+    """Serve a feed that only ada may read."""
     server = FeedServer()
     login = "Basic " + base64.b64encode(b"ada:pass word").decode()
 
@@ -104,7 +104,7 @@ def blog() -> Iterator[FeedServer]:
 
 
 def set_up(site: Installation, blog: FeedServer, mail: SmtpServer, folder: Path) -> None:
-    """Everything that has a secret, by the commands that people use."""
+    """Create everything that has a secret, by the commands that people use."""
     (folder / "url").write_text(mail.url)
     (folder / "password").write_text("pass word")
     lines = ["email,status", *(f"reader{number}@example.org,confirmed" for number in range(READERS))]
@@ -127,7 +127,7 @@ def set_up(site: Installation, blog: FeedServer, mail: SmtpServer, folder: Path)
 
 
 def documented_move() -> list[str]:
-    """The commands of docs/operating.md."""
+    """Return the commands of docs/operating.md."""
     text = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
     after = text.partition("From embedded to distributed")[2]
     return [line.strip() for line in after.splitlines() if line.startswith("    ") and "manage.py" in line][
@@ -136,7 +136,7 @@ def documented_move() -> list[str]:
 
 
 def move(source: Installation, target: Installation, folder: Path) -> None:
-    """Runs what the documentation says, each command in the installation that it names."""
+    """Run the documented commands, each in the installation that it names."""
     for line in documented_move():
         words = [word.replace("all.jsonl", str(folder / "all.jsonl")) for word in shlex.split(line)]
         site = target if words[0].startswith("DATABASE_URL=") else source
@@ -144,7 +144,7 @@ def move(source: Installation, target: Installation, folder: Path) -> None:
 
 
 def records(site: Installation) -> list[DkimRecord]:
-    """What the DNS has to say of the domain's keys."""
+    """Return the DNS records of the domain's DKIM keys."""
     text = site.script(
         "import json\nfrom delivery.models import DkimKey\n"
         "print(json.dumps([[row.record.name, row.record.value] for row in DkimKey.objects.all()]))"
@@ -188,5 +188,5 @@ def test_the_move_to_postgresql_keeps_every_row_and_letters_go_out_afterwards(
             f"reader{number}@example.org" for number in range(READERS)
         )
         assert all(any(verified(each.data, records(target))) for each in letters[:3])
-        # New rows take numbers after those that were brought along.
+        # New rows get numbers after the copied ones.
         target.manage("subscribe", "starlight", "--email", "late@example.org")

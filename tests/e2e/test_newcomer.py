@@ -1,4 +1,4 @@
-"""A newcomer, from `make run` to the first letter: how many clicks, and how long."""
+"""Clicks and seconds from `make run` to the first letter."""
 
 import re
 import time
@@ -22,7 +22,7 @@ MOST_CLICKS, MOST_SECONDS = 12, 180
 
 
 class NoServer:
-    """Mail stays in the mailbox."""
+    """Replacement for a mail server: mail stays in the mailbox."""
 
     url = "mailbox:"
 
@@ -46,7 +46,7 @@ def blog() -> Iterator[str]:
 
 
 class Newcomer:
-    """Clicks are counted; so are seconds, from the start of the program on."""
+    """Person in a browser whose clicks are counted."""
 
     def __init__(self, page: Any) -> None:
         self.page, self.clicks = page, 0
@@ -113,7 +113,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     newcomer.click("link", "Overview", exact=False)
     newcomer.click("link", "Open the mailbox")
     until(lambda: _has_letter(page), "the letter", 240)
-    # One, where the posts had settled before there was a reader; else each of “the last few”.
+    # One if the posts had settled before there was a reader; else each of “the last few”.
     assert 1 <= page.get_by_text("The harbour in winter").count() <= 3
 
 

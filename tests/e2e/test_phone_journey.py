@@ -1,4 +1,4 @@
-"""A reader gets a newsletter on their phone, in a browser without a script: number, code, leaving."""
+"""A reader gets a newsletter by SMS, in a browser without scripts: number, code, unsubscribing."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_a_number_a_code_a_message_and_stop(
     page.get_by_role("button", name="Confirm").click()
     assert "That is not the code" in text(page)
     assert "4 tries" in text(page)
-    # A reload sends no form again.
+    # A reload submits no form again.
     page.reload()
     assert "4 tries" in text(page)
     page.get_by_label("The code").fill(code)

@@ -1,4 +1,4 @@
-"""The reader's twenty seconds, in a browser: subscribe, confirm, manage, leave; with no script running."""
+"""Subscribe, confirm, manage and unsubscribe in twenty seconds, in a browser without scripts."""
 
 from typing import Any
 

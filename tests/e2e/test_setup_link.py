@@ -1,4 +1,4 @@
-"""The one-time link, in a browser: Django's test client sends no Origin, and so does not see all of CSRF."""
+"""The one-time link in a browser. Django's test client sends no Origin, so it skips part of CSRF."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Silent servers of strangers do not stop the web process."""
+"""Foreign servers that never respond do not stop the web process."""
 
 import shutil
 import socket
@@ -24,7 +24,7 @@ WEB_THREADS = 8
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A server that accepts connections and says nothing."""
+    """Run a server that accepts connections and never responds."""
     with closing(socket.create_server(("127.0.0.1", 0), backlog=100)) as server:
         yield server
 
@@ -62,10 +62,10 @@ def test_three_times_as_many_slow_look_ups_as_threads_leave_threads_for_pages(
             looks = [pool.submit(status_of, preview) for _ in range(3 * WEB_THREADS)]
             refused = 3 * WEB_THREADS - SLOTS
             until(lambda: sum(look.done() for look in looks) == refused, "the refusals", seconds=10)
-            # Those with a slot still wait for the silent server.
+            # Requests with a slot still wait for the silent server.
             assert [look.result() for look in looks if look.done()] == [503] * refused
             assert all(answers(f"http://127.0.0.1:{port}/healthz") for _ in range(20))
             assert sum(look.done() for look in looks) == refused
             silent.close()
-        # A slot is free again after its request: the next look-up asks the server, too.
+        # A slot is free again after its request: the next look-up also queries the server.
         assert status_of(preview) != 503

@@ -1,4 +1,4 @@
-"""Streams of events through the web process as `manage.py up` starts it, over real sockets."""
+"""Event streams of the web process as `manage.py up` starts it, over real sockets."""
 
 import json
 import signal
@@ -35,14 +35,14 @@ print(json.dumps({{name: make_token(reader=add_reader(name=name, now=now), clien
 
 @dataclass
 class Web:
-    """A web process with readers, whose keys by their names these are."""
+    """Web process, with the tokens of its readers by name."""
 
     port: int
     process: "subprocess.Popen[bytes]"
     keys: dict[str, str]
 
     def open(self, name: str) -> socket.socket:
-        """A connection on which a stream was asked for; its answer is not read."""
+        """Request a stream; return the connection without reading the response."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         connection.sendall(
             f"GET /microsub/{name}?action=events HTTP/1.1\r\nHost: localhost\r\n"
@@ -51,7 +51,7 @@ class Web:
         return connection
 
     def channels(self, name: str) -> float:
-        """The seconds until an ordinary question was answered."""
+        """Return the seconds that an ordinary request takes."""
         began = time.monotonic()
         url = f"http://127.0.0.1:{self.port}/microsub/{name}?action=channels"
         asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {self.keys[name]}"})
@@ -61,7 +61,7 @@ class Web:
 
 
 def people(installation: Installation) -> dict[str, str]:
-    """Their keys, by their names."""
+    """Create the readers; return their tokens by name."""
     made: dict[str, str] = json.loads(installation.script(MAKE_PEOPLE).splitlines()[-1])
     return made
 
@@ -76,7 +76,7 @@ def web(installation: Installation, keys: dict[str, str], *, threads: int = 8) -
 
 
 def status(connection: socket.socket) -> int:
-    """Of an answer, of which the beginning is read."""
+    """Return the status from the beginning of a response."""
     return int(connection.recv(4096).split()[1])
 
 
@@ -93,7 +93,7 @@ def test_twenty_who_ask_for_streams_leave_the_others_their_answers(one_for_ten: 
         assert sorted(map(status, connections)) == [200] * 2 + [503] * 18
         seconds = [one_for_ten.channels("reader0") for _ in range(20)]
         assert median(seconds) < 0.1
-    # Who left made room, at once.
+    # A closed stream frees its slot at once.
     until(lambda: is_let_in(one_for_ten), "room", 5)
 
 
@@ -110,7 +110,7 @@ def test_term_ends_the_process_beside_twenty_streams(tmp_path: Path) -> None:
         names = [name for name in many.keys for _ in range(2)]
         connections = [stack.enter_context(many.open(name)) for name in names]
         assert list(map(status, connections)) == [200] * 20
-        # Three seconds, or as much longer as the machine takes without any.
+        # Three seconds, or three times what the machine takes without streams.
         assert seconds_to_end(installation, many) < 3 * max(without, 1)
 
 

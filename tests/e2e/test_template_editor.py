@@ -1,4 +1,4 @@
-"""Writing a template in a browser: the preview follows the typing, and says at which line it is wrong."""
+"""The template editor in a browser: a live preview, and the line of an error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 
 @pytest.fixture
 def editor(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Callable[[bool], Any]]:
-    """Opens the editor of a newsletter's letter in a browser that runs scripts, or none."""
+    """Yield a function that opens the editor of a newsletter's letter, with or without scripts."""
     SubscribableFactory(name="weekly", feeds=[a_read_feed()])
     cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_urls}
     with ExitStack() as opened:

@@ -1,4 +1,4 @@
-"""`manage.py up`, as on a small machine: SQLite, two processes, a supervisor."""
+"""`manage.py up` as on a small machine: SQLite, two processes, a supervisor."""
 
 import os
 import re
@@ -26,7 +26,7 @@ LIMIT_SECONDS = 30
 
 @dataclass
 class Site:
-    """The running service."""
+    """Running service."""
 
     url: str
     folder: Path
@@ -37,7 +37,7 @@ class Site:
         return (self.folder / "up.log").read_text()
 
     def processes(self) -> list[int]:
-        """The supervisor, its children and theirs."""
+        """Return the process ids of the supervisor and all its descendants."""
         found = [self.process.pid]
         for pid in found:
             ps = ["ps", "-o", "pid=", "--ppid", str(pid)]

@@ -1,4 +1,4 @@
-"""The web process as `manage.py up` starts it, asked by rude clients over real sockets."""
+"""The web process as `manage.py up` starts it, against misbehaving clients over real sockets."""
 
 import os
 import socket
@@ -31,14 +31,14 @@ HALVES = (
 @dataclass(frozen=True)
 class Web:
     port: int
-    # Where its process keeps temporary files.
+    # Folder of the process's temporary files.
     temporary: Path
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
     def said(self, request: bytes) -> bytes:
-        """What it answers, until it closes the connection."""
+        """Return its response, up to the end of the connection."""
         with self.connect() as connection:
             connection.sendall(request)
             return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -67,7 +67,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 
 @pytest.mark.parametrize("path", ["/", "/sign-in/", "/s/news/", "/v0/subscription/create"])
 def test_a_large_file_of_a_stranger_is_refused_before_a_byte_is_on_the_disk(web: Web, path: str) -> None:
-    """A folder's time changes with each file that is made in it, also with one that is gone again."""
+    """A folder's mtime changes with each file created in it, even if deleted since."""
     before = os.stat(web.temporary).st_mtime_ns
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000000\r\nConnection: close\r\n"
     part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
@@ -99,7 +99,7 @@ def test_sixty_half_sent_requests_stop_nobody(web: Web) -> None:
         for number, connection in enumerate(slow):
             connection.sendall(HALVES[number % len(HALVES)])
         assert min(seconds_to_answer(web) for _ in range(3)) < 1
-        # More of them changes nothing, and each is given up in the end.
+        # More such clients change nothing, and each one times out.
         stop = threading.Event()
         drip = threading.Thread(target=dripping, args=(slow, stop))
         drip.start()
@@ -128,7 +128,7 @@ def ends(connection: socket.socket) -> bool:
 
 
 def test_clients_who_do_not_close_stop_nobody(web: Web) -> None:
-    """gunicorn's own worker waits for each of them, two seconds, and serves nobody meanwhile."""
+    """gunicorn's own worker waits two seconds for each of them, and serves nobody meanwhile."""
     with ExitStack() as stack:
         for connection in [stack.enter_context(web.connect()) for _ in range(20)]:
             connection.sendall(LAST)
@@ -157,7 +157,7 @@ def test_requests_come_in_any_pieces_and_one_after_the_other(web: Web) -> None:
 
 
 def read_answer(connection: socket.socket) -> bytes:
-    """One answer with Content-Length."""
+    """Read one response with Content-Length."""
     said = b""
     while b"\r\n\r\n" not in said:
         said += connection.recv(1)

@@ -1,4 +1,4 @@
-"""A hub, a blog and the program on loopback, over real sockets: subscribed, pushed to, renewed, and left."""
+"""A hub, a blog and the program over real sockets: subscribe, push, renew, and leave."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ def hub(live_urls: str, loopback_allowed: None) -> Iterator[Hub]:
 
 
 class Blog:
-    """A feed that names a hub; `show` also tells the hub, as a good publisher does."""
+    """Feed that names a hub; `show` also notifies the hub, as a good publisher does."""
 
     def __init__(self, server: FeedServer, hub: Hub) -> None:
         self.server, self.hub = server, hub
@@ -57,7 +57,7 @@ def blog(hub: Hub) -> Iterator[Blog]:
 
 @pytest.fixture
 def feed(blog: Blog, hub: Hub) -> Feed:
-    """Read once and subscribed."""
+    """Return a feed that was read once and is subscribed to the hub."""
     added = add_feed(url=blog.topic, now=utcnow() - timedelta(hours=1))
     read(added)
     keep_hubs()
@@ -66,7 +66,7 @@ def feed(blog: Blog, hub: Hub) -> Feed:
 
 
 def read(feed: Feed, at: datetime | None = None) -> PollResult:
-    """After what was pushed, as a worker has it."""
+    """Process pushes, then poll, as a worker does."""
     read_pushes()
     result = poll_feed(feed_id=feed.pk, now=at or utcnow())
     assert result is not None
@@ -169,7 +169,7 @@ def test_what_is_no_feed_makes_the_feed_due_and_a_reading_pays(feed: Feed, blog:
 
 
 def test_a_push_during_a_reading_is_not_lost(feed: Feed, blog: Blog, hub: Hub) -> None:
-    """The reading began before the post was there, and ends after it was pushed."""
+    """The reading began before the post existed, and ends after the push."""
     Feed.objects.filter(pk=feed.pk).update(
         lease_token="9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11", lease_until=utcnow() + timedelta(minutes=1)
     )
@@ -239,7 +239,7 @@ def test_while_its_hub_is_live_a_feed_is_read_less_often_and_a_silent_hub_ends_t
     feed: Feed, blog: Blog, hub: Hub
 ) -> None:
     def pace() -> tuple[str, timedelta]:
-        """After a reading by which everything has settled."""
+        """Return the pace after a reading by which everything has settled."""
         at = utcnow() + timedelta(hours=4)
         read(feed, at)
         feed.refresh_from_db()

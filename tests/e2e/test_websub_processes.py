@@ -1,5 +1,6 @@
-"""The whole program in its own processes, a blog and its hub: pushed in chunks, stored, heard by who reads
-here, left on removal.
+"""The whole program in its own processes with a blog and its hub.
+
+A push in chunks is stored and reaches the stream of a reader; removal unsubscribes.
 """
 
 import http.client
@@ -54,7 +55,7 @@ def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> Non
             assert send_chunked(subscriber.callback, rss([post("new")]), subscriber.secret) == 202
             name, _, item = next(heard(stream))
             assert (name, item["name"]) == ("new-item", "Post new")
-            # It takes three at most where nothing else is done beside it.
+            # It takes at most three on an otherwise idle machine.
             assert time.monotonic() - began < 8
         manage("unfollow", "ada", str(feed), environment=environment)
         items = manage("list_items", "--feed", str(feed), "--state", "unassigned", environment=environment)
@@ -71,7 +72,7 @@ def stream_of(reader: str, site: str, key: str) -> urllib.request.Request:
 
 
 def heard(stream: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The events that come, each when it comes."""
+    """Yield events as they arrive."""
     lines = ""
     for line in stream:
         lines += line.decode()
@@ -81,7 +82,7 @@ def heard(stream: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def send_chunked(callback: str, body: bytes, secret: str) -> int:
-    """The status. As hubs send that do not know the length beforehand."""
+    """Return the status. Sent in chunks, as by hubs that do not know the length beforehand."""
     parts = urlsplit(callback)
     connection = http.client.HTTPConnection(parts.netloc, timeout=20)
     headers = {"X-Hub-Signature": signature(body, secret), "Content-Type": "application/rss+xml"}

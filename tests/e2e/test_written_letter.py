@@ -1,4 +1,4 @@
-"""Writing a letter in a browser: typing, the preview beside it, a test, a time, and off it goes."""
+"""Writing a letter in a browser: typing, live preview, test, schedule, and sending."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ TEXT = "#fl-markdown"
 
 @pytest.fixture
 def opened(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Callable[..., Any]]:
-    """Opens the admin at an address, on a screen of that size, with scripts or without."""
+    """Yield a function that opens an admin page on a screen of that size, with or without scripts."""
     newsletter = SubscribableFactory(name="weekly", title="The Weekly", time_zone="Europe/Berlin")
     SubscriptionFactory.create_batch(3, subscribable=newsletter)
     cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": live_urls}
@@ -49,7 +49,7 @@ def opened(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Calla
 
 
 def begun(page: Any, subject: str = "Summer at sea") -> Any:
-    """From the form for a new letter to its desk."""
+    """Fill in the form for a new letter, and return its editor."""
     page.get_by_label("Subject").fill(subject)
     page.get_by_role("button", name="Begin to write").click()
     page.locator(TEXT).wait_for()
@@ -62,7 +62,6 @@ def look(page: Any, name: str) -> None:
         width = page.viewport_size["width"]
         dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
         page.screenshot(path=f"{PICTURES}/{name}-{width}-{'dark' if dark else 'light'}.png", full_page=True)
-    # No page is wider than its screen.
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
@@ -138,7 +137,7 @@ def test_it_is_done_by_keyboard_alone(opened: Callable[..., Any]) -> None:
     keys.press("Enter")
     page.locator(TEXT).wait_for()
     page.locator("[name=subject]").focus()
-    # Through the tools into the text.
+    # Tab through the tools into the text.
     for _ in range(12):
         keys.press("Tab")
         if page.evaluate("document.activeElement.id") == "fl-markdown":
@@ -148,7 +147,7 @@ def test_it_is_done_by_keyboard_alone(opened: Callable[..., Any]) -> None:
     keys.press("Control+b")
     keys.type("all")
     page.frame_locator("#fl-day").locator("strong", has_text="all").wait_for()
-    # No field holds who goes on by Tab; a picture is a step between.
+    # Tab leaves every field; a picture is one stop.
     for _ in range(4):
         keys.press("Tab")
     assert page.evaluate("document.activeElement.value") == "send"
@@ -199,7 +198,7 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
     page.get_by_role("button", name="Choose them and count").click()
     page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
     look(page, "letter-9-counted")
-    # Enter in the field of the time sends nothing.
+    # Enter in the time field sends nothing.
     page.get_by_label("Send it at (Berlin time)").press("Enter")
     page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
     assert not Issue.objects.exists()

@@ -14,5 +14,5 @@ def server(loopback_allowed: None) -> Iterator[FeedServer]:
 
 @pytest.fixture
 def blog(server: FeedServer, db: None) -> Blog:
-    """Without posts and not watched yet."""
+    """Return a blog without posts, not watched yet."""
     return Blog(server)

@@ -10,7 +10,7 @@ from tests.servers.documents import rss
 
 
 def a_feed_of(entries: Iterable[Entry]) -> Feed:
-    """A feed whose kept document holds these entries, as RSS."""
+    """Return a feed whose stored document has these entries, as RSS."""
     items = [
         {
             "guid": entry.guid,

@@ -1,4 +1,4 @@
-"""Feeds and posts by the API: seen, added, changed, removed, excluded and taken back."""
+"""Feeds and posts in the API: list, add, change, remove, exclude, and include again."""
 
 from datetime import datetime
 from typing import Any

@@ -90,7 +90,7 @@ def test_texts_lose_what_stands_before_an_at() -> None:
 
 @pytest.mark.django_db
 def test_what_is_pasted_with_the_address_is_kept_apart_and_encrypted() -> None:
-    # (No name that the letters of a token may happen to spell.)
+    # A user name that the characters of a token cannot spell by chance.
     feed = add_feed(url=" https://lovelace:geheim@X.test:8443/feed ", now=NOW)
     assert (feed.url, feed.host) == ("https://X.test:8443/feed", "x.test:8443")
     with connection.cursor() as cursor:

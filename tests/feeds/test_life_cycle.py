@@ -1,4 +1,4 @@
-"""From first sight to settled: the two steps, and everything that may come between them."""
+"""A post from first sight to settled: the two steps, and everything that may happen in between."""
 
 import pytest
 
@@ -11,7 +11,7 @@ PING = {"min_delay_minutes": 0, "await_stabilization_minutes": 0, "max_delay_min
 
 @pytest.fixture
 def watched(blog: Blog) -> Blog:
-    """Read once, at the adding, when it held the post `old`."""
+    """Read the feed once, at the adding, with the post `old`."""
     blog.show("old")
     blog.watch()
     blog.read(0)

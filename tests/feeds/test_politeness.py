@@ -1,4 +1,4 @@
-"""Asking only for what has changed, and not before the server wishes."""
+"""Conditional requests, and none before the server's wish."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ VALIDATORS = {"ETag": '"v1"', "Last-Modified": "Fri, 01 May 2026 11:00:00 GMT"}
 
 
 def answering(blog: Blog) -> None:
-    """The blog's server says 304 to whoever has its document."""
+    """Serve 304 to clients that have the document."""
     body = rss([post("a")])
 
     def reply(request: Request) -> Reply:
@@ -25,7 +25,7 @@ def answering(blog: Blog) -> None:
 
 
 def asked(blog: Blog) -> list[tuple[str | None, str | None]]:
-    """The conditions of each request."""
+    """Return the conditions of each request."""
     return [
         (request.headers.get("if-none-match"), request.headers.get("if-modified-since"))
         for request in blog.server.asked(blog.path)

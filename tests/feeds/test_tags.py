@@ -1,4 +1,4 @@
-"""Tags: one of each name whatever its capitals, and none that no feed has."""
+"""Tags: unique without regard to case, and none without a feed."""
 
 import pytest
 from django.core.exceptions import ValidationError

@@ -1,4 +1,4 @@
-"""A blog on loopback and the feed that watches it, with minutes instead of times."""
+"""A blog on loopback and the feed that watches it, on a clock of minutes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,25 +14,25 @@ ADDED = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 def at(minutes: float) -> datetime:
-    """So many minutes after the adding."""
+    """Return the time so many minutes after the adding."""
     return ADDED + timedelta(minutes=minutes)
 
 
 def post(name: str, **changes: Any) -> dict[str, Any]:
-    """A post without a date; `changes` are what `tests.servers.documents.rss` takes."""
+    """Return a post without a date; `changes` are fields of `tests.servers.documents.rss`."""
     link = f"https://blog.example.org/{name}"
     return {"guid": name, "link": link, "title": f"Post {name}", "content": f"<p>{name}</p>", **changes}
 
 
 class Blog:
-    """Add it with `watch`, change what it shows with `show`, and `poll` it at a minute."""
+    """Blog: add it with `watch`, change it with `show`, and `poll` it at a minute."""
 
     def __init__(self, server: FeedServer, path: str = "/feed.xml") -> None:
         self.server, self.path = server, path
         self.show()
 
     def show(self, *posts: dict[str, Any] | str, **channel: Any) -> None:
-        """The posts, newest first; a name alone is a post of that name."""
+        """Publish the posts, newest first; a string is the name of a post."""
         items = [post(one) if isinstance(one, str) else one for one in posts]
         self.serve(rss(items, **channel))
 
@@ -50,7 +50,7 @@ class Blog:
         return result
 
     def read(self, minutes: float) -> PollResult:
-        """A poll that must succeed."""
+        """Poll; assert success."""
         result = self.poll(minutes)
         assert result.ok, result.error
         return result

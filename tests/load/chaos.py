@@ -1,11 +1,11 @@
 """`make chaos`: workers, PostgreSQL and the mail server die at random moments while letters go out.
 
-Three runs: 50 workers killed; some more with a mail server that takes its time, so that each kill leaves
-letters in doubt; then PostgreSQL restarted five times and the mail server dead for 10 s three times. What
-the mail server has taken in the end is counted. Then one fault after the other that kills nobody
-(chaos_faults.py): Redis away, beat frozen, a database gone without a word, wrong clocks, a worker frozen, a
-deployment. Exits 1 when anybody was missed, or somebody was written to more often than the barrier allows, or
-a fault kept all letters for more than a minute, or nothing told of it. About half an hour.
+Three runs: 50 workers killed; some more with a slow mail server, so that each kill leaves letters in doubt;
+then PostgreSQL restarted five times and the mail server dead for 10 s three times. The messages that the mail
+server accepted are counted. Then one fault after the other without kills (chaos_faults.py): no Redis, beat
+frozen, a database that vanishes silently, wrong clocks, a worker frozen, a deployment. Exits 1 if a reader
+was missed, or got more copies than the barrier allows, or a fault delayed all letters for more than a minute,
+or was not reported. Takes about half an hour.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make chaos`
 
@@ -31,9 +31,9 @@ NUMBERS = ("letters", "kills", "restarts", "outages", "connections", "workers", 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints a line for everything that happens, and one with the figures after each run."""
+    """Print a line for each event, and the figures after each run."""
     asked = parsed(arguments)
-    # (So that what was started is ended, whoever ends this.)
+    # To end all child processes when this one is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.randrange(1_000_000) if asked.seed is None else asked.seed
     given = {name: value for name, value in vars(asked).items() if value is not None and name != "only"}
@@ -69,7 +69,7 @@ def run(name: str, chaos: Chaos) -> int:
 
 
 def run_fault(name: str, fault: Fault, seed: int) -> int:
-    """One fault: as `run`, and how long no letter arrived."""
+    """Run one fault, and also report how long no letter arrived."""
     print(f"{name}: {fault.do.__name__.replace('_', ' ')}", flush=True)
     started = time.monotonic()
     with chaos_faults.prepared(fault, lambda line: print(line, flush=True), seed=seed) as ready:

@@ -1,4 +1,4 @@
-"""A PostgreSQL of our own that can be restarted, the gentle way and the other, and waits for the disk."""
+"""A durable PostgreSQL cluster that can be restarted or crashed."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ from tests import services
 
 
 class Cluster:
-    """Everything by pg_ctl, as another user when we are root."""
+    """Cluster controlled by pg_ctl, run as another user if we are root."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._port = folder, services.free_port()
@@ -31,7 +31,7 @@ class Cluster:
         services.wait_until(lambda: psycopg.connect(self.url, connect_timeout=2).close(), "PostgreSQL")
 
     def restart(self, mode: str) -> None:
-        """`fast` ends the sessions and shuts down; `immediate` is a crash, with recovery at the start."""
+        """Restart. `fast` ends the sessions and shuts down; `immediate` is a crash with recovery."""
         self._control("restart", "-m", mode)
 
     def stop(self) -> None:
@@ -52,7 +52,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
-    """Started; stopped in the end, and deleted. Raises Missing."""
+    """Run a cluster; stop and delete it afterwards. Raises Missing."""
     if not (services.program("initdb") and services.program("pg_ctl")):
         raise services.Missing("PostgreSQL (Debian: postgresql)")
     folder = Path(tempfile.mkdtemp(prefix="feedletter-chaos-pg-"))

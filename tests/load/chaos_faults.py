@@ -1,7 +1,7 @@
-"""Faults that kill nobody: what is away, frozen, or wrong while letters go out, and how long none arrives.
+"""Faults without kills: outages, freezes and wrong clocks, and how long no letter arrives.
 
-Each says how long its letters must last, does what it does at the moments it says, and names the line of the
-log that has to tell of it.
+Each fault declares how long its letters last, acts at its own moments, and names the log line that must
+report it.
 """
 
 import os
@@ -31,19 +31,22 @@ from tests.load.installation import Installation
 from tests.load.sink import running_sink
 from tests.servers.frozen_proxy import FrozenProxy
 
-# Seconds: no fault may keep all letters for longer, and no worker may take longer to end.
+# Seconds: limits of the time without letters, and of a worker's end.
 LONGEST_SILENCE, LONGEST_END = 60.0, 10.0
-# What is left over when the fault is.
+# Seconds of sending left after the fault.
 AFTERWARDS = 25.0
 RATE = 25.0
-# Whose clocks are moved.
+# Processes whose clocks are changed.
 CLOCKS = ("worker", "beat")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`do` takes so many seconds; `tells` is what the log has to say of it, `counts` what
-    /metrics has to: a name and its label."""
+    """Fault during sending.
+
+    `do` takes so many seconds. `tells` are log lines that must report it, `counts` the metric that must: a
+    name and its label.
+    """
 
     seconds: float
     do: "Callable[[FaultRun], None]"
@@ -58,7 +61,7 @@ class Fault:
 
 
 class Broker:
-    """A Redis that comes back on the same port."""
+    """Redis that restarts on the same port."""
 
     def __init__(self) -> None:
         self.port = services.free_port()
@@ -81,7 +84,7 @@ class Broker:
 
 
 class FaultRun(Run):
-    """A run of real workers, beat, PostgreSQL behind a proxy, and Redis, with one fault."""
+    """Run of real workers, beat, PostgreSQL behind a proxy, and Redis, with one fault."""
 
     fault: Fault
     proxy: FrozenProxy
@@ -113,7 +116,7 @@ class FaultRun(Run):
         return self.site.start(*BEAT, environment=self.clocks["beat"])
 
     def at(self, seconds: float, what: str) -> float:
-        """Waits until so many seconds after the first letter, says what is done now, and returns the time."""
+        """Wait until so many seconds after the first letter, print `what`, and return the time."""
         self._pass_time(self.began + seconds)
         self.say(what)
         return time.time()
@@ -122,7 +125,7 @@ class FaultRun(Run):
         shifted_clock.shift(self.site.folder, process, seconds)
 
     def end(self, place: int) -> float:
-        """TERM to a worker; a new one in its place. Returns how long it took to end."""
+        """Terminate a worker and start a new one; return how long it took to end."""
         worker, began = self.workers[place], time.monotonic()
         worker.send_signal(signal.SIGTERM)
         while worker.poll() is None and time.monotonic() - began < 40:
@@ -134,12 +137,12 @@ class FaultRun(Run):
         return took
 
     def silence(self) -> float:
-        """The longest time without a letter, between the first and the last."""
+        """Return the longest time without a letter, between the first and the last."""
         times = sorted(copy.at for copy in self.sink.copies())
         return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
     def untold(self) -> list[str]:
-        """Of what the log had to say, what it does not."""
+        """Return the expected log lines that are missing."""
         log = (self.site.folder / "workers.log").read_text(errors="replace")
         return [words for words in self.fault.tells if not re.search(words, log)]
 
@@ -177,7 +180,7 @@ def beat_hangs(run: FaultRun) -> None:
 
 
 def database_fails_over(run: FaultRun) -> None:
-    """The proxy freezes; half a minute later another server answers who connects anew."""
+    """Freeze the proxy; half a minute later another server accepts new connections."""
     began = run.at(5, "the database is gone without a word")
     run.proxy.freeze()
     at = run.at(17, "TERM to a worker")
@@ -191,7 +194,7 @@ def database_fails_over(run: FaultRun) -> None:
 
 
 def database_fails_over_at_once(run: FaultRun) -> None:
-    """Old connections stay silent, new ones work: nobody but the statements themselves can notice."""
+    """Old connections stay silent, new ones work: only the statements themselves can notice."""
     began = run.at(5, "the database is gone without a word, another one answers")
     run.proxy.freeze()
     run.cluster.restart("immediate")
@@ -200,7 +203,7 @@ def database_fails_over_at_once(run: FaultRun) -> None:
 
 
 def clocks_are_wrong(run: FaultRun) -> None:
-    """Of all send workers, then of beat, each while they run; and one worker starts with the wrong time."""
+    """Of all send workers, then of beat, each while running; and one worker starts with a wrong clock."""
     moment = 3.0
     for process in CLOCKS:
         for seconds in (5.0, -5.0, 3600.0, -3600.0):
@@ -218,7 +221,7 @@ def clocks_are_wrong(run: FaultRun) -> None:
 
 
 def a_worker_is_frozen(run: FaultRun) -> None:
-    """While it holds a transaction open, if it can be caught at it."""
+    """Freeze a worker, if possible while it holds a transaction open."""
     began = run.at(3, "a worker is frozen")
     caught = any(_frozen_in_transaction(run, run.workers[0].pid) for _ in range(60))
     if not caught:
@@ -230,7 +233,7 @@ def a_worker_is_frozen(run: FaultRun) -> None:
 
 
 def _frozen_in_transaction(run: FaultRun, pid: int) -> bool:
-    """Freezes it; lets it go on unless it holds a transaction open."""
+    """Freeze it; unfreeze it unless it holds a transaction open."""
     os.killpg(pid, signal.SIGSTOP)
     time.sleep(0.15)
     with psycopg.connect(run.cluster.url, connect_timeout=5) as database:
@@ -260,7 +263,7 @@ print("migrated")
 
 
 def a_release_is_deployed(run: FaultRun) -> None:
-    """A new column and an index on the ledger beside the old workers; then one worker after the other."""
+    """Add a column and an index to deliveries beside the old workers; then replace each worker."""
     run.at(5, "migrate")
     assert "migrated" in run.site.script(MIGRATION)
     for place in range(len(run.workers)):
@@ -295,7 +298,7 @@ FAULTS = {
 
 @contextmanager
 def prepared(fault: Fault, say: Callable[[str], None], *, seed: int = 0) -> Iterator[FaultRun]:
-    """Servers of our own and an empty installation; ended and deleted afterwards. Raises Missing."""
+    """Run servers of our own and an empty installation; delete them afterwards. Raises Missing."""
     with ExitStack() as stack:
         cluster = stack.enter_context(running_cluster())
         sink = stack.enter_context(running_sink())

@@ -1,20 +1,20 @@
-"""When what happens in a chaotic run: drawn from a seed, so that a run can be repeated."""
+"""Schedule of a chaotic run, drawn from a seed, so that a run can be repeated."""
 
 import random
 from dataclasses import dataclass
 
 OUTAGE_SECONDS = 10.0
-# Of the time that the letters take: then the last event comes before the last letter.
+# Share of the sending time: the last event is before the last letter.
 PART = 0.85
-# Seconds between two events of a server, at the least.
+# Minimum seconds between two events of a server.
 APART = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """How much of it. `rate` is the lane's, in letters a second: low, so that all falls into the run.
+    """Size of a run. `rate` is the lane's, in letters a second: low, so that all events fall into the run.
 
-    The mail server answers after so many seconds: then nearly every death leaves letters in doubt.
+    `answers_after` is the mail server's delay in seconds: with it nearly every kill leaves letters in doubt.
     """
 
     letters: int = 20_000
@@ -29,16 +29,16 @@ class Chaos:
 
     @property
     def seconds(self) -> float:
-        """How long the letters take at the least."""
+        """Return the minimum duration of sending."""
         answers = self.connections / self.answers_after if self.answers_after else self.rate
         return self.letters / min(self.rate, answers)
 
 
 def timeline(chaos: Chaos) -> list[tuple[float, str]]:
-    """Seconds after the first letter, and what is done then, in order: kill, down, up, fast or immediate.
+    """Return (seconds after the first letter, event) in order: kill, down, up, fast or immediate.
 
-    Kills come at any moment; the servers' events take turns, each within a part of the time of its own.
-    Raises ValueError when that is too short.
+    Kills come at any moment; the servers' events alternate, each within its own part of the time. Raises
+    ValueError if that is too short.
     """
     chance, until = random.Random(chaos.seed), chaos.seconds * PART
     kills = [(chance.uniform(0, until), "kill") for _ in range(chaos.kills)]

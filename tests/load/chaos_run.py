@@ -1,4 +1,4 @@
-"""A chaotic run: real workers send through a slow lane while they, the database and the mail server die."""
+"""Chaotic run: workers send through a slow lane while they, database and mail server die."""
 
 import random
 import subprocess
@@ -18,7 +18,7 @@ from tests.load.installation import Installation
 from tests.load.sink import Sink, running_sink
 
 START_SECONDS = 90
-# Leases last a minute, back-offs a few: what the chaos left behind is sent well within this time.
+# Leases last a minute, back-offs a few: remaining letters are sent well within this time.
 REST_SECONDS = 900
 LOOK_EVERY = 0.5
 
@@ -47,7 +47,7 @@ WORKER = (
 
 
 class Run:
-    """One run. `say` gets a line for everything that happens."""
+    """One run. `say` gets a line for each event."""
 
     def __init__(
         self, chaos: Chaos, cluster: Cluster, sink: Sink, site: Installation, say: Callable[[str], None]
@@ -63,7 +63,7 @@ class Run:
         self._down_since = 0.0
 
     def verdict(self) -> Verdict:
-        """Runs it all. AssertionError when letters do not begin to go out, or workers cannot be started."""
+        """Run all. Raises AssertionError if no letter goes out or a worker cannot start."""
         printed = self.site.script(SETUP.format(**self._numbers()), timeout=300)
         assert printed.strip() == str(self.chaos.letters)
         self.beat = self.start_beat()
@@ -118,7 +118,7 @@ class Run:
             time.sleep(min(left, LOOK_EVERY))
 
     def _wait(self, is_done: Callable[[], bool], seconds: float) -> None:
-        """Until it is done or the time is over: what is missing then, the verdict says."""
+        """Wait until it is done or timed out; the verdict reports what is missing."""
         end = time.monotonic() + seconds
         while not is_done() and time.monotonic() < end:
             self._replace_the_dead()
@@ -129,7 +129,7 @@ class Run:
         return not set(self.ledger()) - {"sent"}
 
     def _hasten(self) -> None:
-        """Spare the run the quarter of an hour for which a letter waits that may have arrived."""
+        """Shorten the quarter of an hour for which a letter in doubt waits."""
         with (
             suppress(psycopg.OperationalError),
             psycopg.connect(self.cluster.url, connect_timeout=5) as there,
@@ -137,7 +137,7 @@ class Run:
             there.execute("UPDATE delivery_delivery SET due_at = now() WHERE state = 'deferred'")
 
     def _replace_the_dead(self) -> None:
-        """As compose would: a process that ended by itself is started anew (and told of)."""
+        """Restart processes that ended by themselves, as compose does, and report them."""
         for place, worker in enumerate(self.workers):
             if worker.poll() is not None:
                 self._tell_of("worker")
@@ -151,7 +151,7 @@ class Run:
         self.say(f"a {name} ended by itself: {self.site.log()}")
 
     def ledger(self) -> dict[str, int]:
-        """How many deliveries in each state; {"unknown": 1} while the database is away."""
+        """Return the number of deliveries by state; {"unknown": 1} without the database."""
         try:
             with psycopg.connect(self.cluster.url, connect_timeout=5) as database:
                 rows = database.execute("SELECT state, count(*) FROM delivery_delivery GROUP BY state")
@@ -166,7 +166,7 @@ class Run:
 
 @contextmanager
 def prepared(chaos: Chaos, say: Callable[[str], None]) -> Iterator[Run]:
-    """Servers of our own and an empty installation; ended and deleted afterwards. Raises Missing."""
+    """Run servers of our own and an empty installation; delete them afterwards. Raises Missing."""
     with ExitStack() as stack:
         cluster = stack.enter_context(running_cluster())
         sink = stack.enter_context(running_sink(answers_after=chaos.answers_after))
@@ -178,7 +178,7 @@ def prepared(chaos: Chaos, say: Callable[[str], None]) -> Iterator[Run]:
             "EMAIL_URL": f"smtp://127.0.0.1:{sink.port}",
             "CELERY_BROKER_URL": broker,
             "BOUNCE_DOMAIN": "bounces.example.org",
-            # (celery, of running as root)
+            # celery warns about running as root
             "PYTHONWARNINGS": "ignore",
         }
         site = Installation(folder, cluster.url, **environment)

@@ -1,21 +1,20 @@
-"""What the sink's copies say after a chaotic run: who was missed, who got it twice, and because of what."""
+"""Verdict on a chaotic run by the sink's copies: missed and doubled letters, and the causes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-# An acceptance that was answered is durable well within this time, in seconds: only so young a one can a
-# death forget.
+# Seconds within which an acceptance is surely durable: a death can lose only a younger one.
 FORGETS = 2.0
-# After a restart of PostgreSQL workers may still hold what they could not write meanwhile.
+# After a restart of PostgreSQL, workers may still hold outcomes that they could not write.
 CATCHES_UP = 10.0
-# What had left the client when it was killed arrives a moment later.
+# Data already sent by a killed client arrives a moment later.
 ARRIVES = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One message that the sink took, and when (seconds since the epoch)."""
+    """Message accepted by the sink, and when (seconds since the epoch)."""
 
     recipient: str
     at: float
@@ -23,17 +22,20 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What was done: kind is kill (of a worker), stop (of one, for a while), outage (of the mail server) or
-    restart (of PostgreSQL)."""
+    """Event of a run.
+
+    `kind` is kill (of a worker), stop (of one, for a while), outage (of the mail server) or restart (of
+    PostgreSQL).
+    """
 
     kind: str
     began: float
     ended: float
 
     def may_forget(self, at: float, restarts: Sequence["Event"], answers_after: float) -> bool:
-        """Whether this death may be why something accepted at that time was sent once more."""
+        """Return whether this event may be why a message accepted at that time was sent again."""
         since = self._since(restarts) - FORGETS - answers_after
-        # (What was stopped in the middle of a message sends the rest of it when it goes on.)
+        # A process stopped in the middle of a message sends the rest when it continues.
         until = self.ended if self.kind == "stop" else self.began
         return self.kind != "restart" and since <= at <= until + ARRIVES
 
@@ -44,7 +46,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Figures of a run. `doubled`: copies beyond the first; `unexplained`: those that no death explains."""
+    """Figures of a run. `doubled`: copies beyond the first; `unexplained`: copies without a cause."""
 
     letters: int
     connections: int
@@ -58,11 +60,11 @@ class Verdict:
 
     @property
     def bound(self) -> int:
-        """One for each connection that was open when a worker or the mail server died, or was stopped."""
+        """Return one for each open connection at each death or stop of a worker or the mail server."""
         return sum(self.events[kind] for kind in ("kill", "stop", "outage")) * self.connections
 
     def broken(self) -> list[str]:
-        """Which bounds do not hold; none in a good run."""
+        """Return the bounds that do not hold; none in a good run."""
         checks = {
             f"{self.lost} lost": self.lost == 0,
             f"{self.doubled} doubled, {self.bound} allowed": self.doubled <= self.bound,
@@ -91,7 +93,7 @@ def judge(
     ledger: dict[str, int],
     answers_after: float = 0.0,
 ) -> Verdict:
-    """Counts at the sink; `ledger` is how many deliveries are in each state."""
+    """Count at the sink; `ledger` is the number of deliveries by state."""
     times: dict[str, list[float]] = defaultdict(list)
     for copy in copies:
         times[copy.recipient].append(copy.at)
@@ -113,6 +115,6 @@ def judge(
 
 
 def _cause(at: float, events: Sequence[Event], answers_after: float) -> Event | None:
-    """The first death after an acceptance that may have made it forgotten."""
+    """Return the first event after an acceptance that may have lost it."""
     restarts = [event for event in events if event.kind == "restart"]
     return next((event for event in events if event.may_forget(at, restarts, answers_after)), None)

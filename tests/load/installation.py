@@ -1,4 +1,4 @@
-"""An installation of its own: a database, an environment, real processes started by their own commands."""
+"""Installation of its own: a database, an environment, and real processes."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tests.databases import (
     url_of,
 )
 
-# Standard streams of workers go to a file in the installation's folder, to be read when a test fails.
+# Workers' output goes to a file in the installation's folder, for failed tests.
 WORKER = (
     "-m celery -A feedletter_site worker -P threads -c 10 -l warning --without-gossip --without-mingle "
     "--without-heartbeat -Q"
@@ -44,13 +44,13 @@ class Installation:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def manage(self, *arguments: str, timeout: float = 120) -> str:
-        """Runs a command and returns what it printed. AssertionError, with its words, when it fails."""
+        """Run a command and return its output. Raises AssertionError with its output on failure."""
         done = self.python("manage.py", *arguments, timeout=timeout)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def script(self, text: str, timeout: float = 120) -> str:
-        """Runs Python in the program's environment, models loaded, and returns what it printed."""
+        """Run Python in the program's environment, models loaded, and return its output."""
         setup = "import django; django.setup()\n"
         done = self.python("-c", setup + text, timeout=timeout)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -71,7 +71,7 @@ class Installation:
     def start(
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[bytes]":
-        """A process that goes on; `stop_all` ends it."""
+        """Start a process that runs until `stop_all`."""
         log = (self.folder / "workers.log").open("ab")
         worker = subprocess.Popen(
             [sys.executable, *arguments],
@@ -88,7 +88,7 @@ class Installation:
         return self.start(*WORKER.split(), queues)
 
     def kill(self, worker: "subprocess.Popen[bytes]") -> None:
-        # A worker that has ended well has left nobody.
+        # A worker that ended cleanly has left no children.
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait(10)
@@ -118,7 +118,7 @@ def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: s
 def postgres_installation(
     folder: Path, server: str, *, migrated: bool = True, **environment: str
 ) -> Iterator[Installation]:
-    """On a database of its own, dropped in the end."""
+    """Yield an installation on a new database, which is dropped afterwards."""
     name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
     create_database(server, name, template=migrated_database(server) if migrated else "template1")
     installation = Installation(folder, url_of(server, name), **environment)

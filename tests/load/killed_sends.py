@@ -1,4 +1,4 @@
-"""An installation that has one issue to send, and what sends it until a fake service kills it."""
+"""An installation with one issue to send, and senders that a fake service kills."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,17 +48,17 @@ def one_issue(
     to: dict[str, object],
     options: dict[str, str],
 ) -> Iterator[Installation]:
-    """It is published to one place; `to` has the destination's fields."""
+    """Yield an installation with an issue for one destination, whose fields are `to`."""
     with sqlite_installation(folder) as made:
         made.script(SETUP.format(channel=channel, account=account, secrets=secrets, to=to, options=options))
         yield made
 
 
 def send(installation: Installation, service: str, mark: Path, *, minutes: int) -> str:
-    """Sends what is due in `minutes`, in a process whose number it writes to `mark`.
+    """Send what is due in `minutes`, in a process that writes its id to `mark`.
 
-    `service` is Python that leads to the fake. Returns the delivery's state and remote id as they are
-    printed; nothing when the process was killed.
+    `service` is Python code that redirects to the fake. Returns the delivery's printed state and remote id,
+    or nothing if the process was killed.
     """
     text = SEND.format(service=service, mark=str(mark), minutes=minutes)
     return installation.python("-c", text).stdout.strip()

@@ -1,8 +1,8 @@
-"""A wrong clock for the processes of an installation: what the wall says is off by what a file holds.
+"""Wrong wall clock for the processes of an installation, off by the content of a file.
 
-Copied as `sitecustomize.py` into a folder on PYTHONPATH (`install`), it moves `time.time` and `datetime.now`
-of every Python process started with it, while it runs, as soon as the file changes. The monotonic clocks stay
-as they are. (libfaketime 0.9.10 cannot do that: with those clocks left alone `time.sleep` fails.)
+Copied as `sitecustomize.py` into a folder on PYTHONPATH (`install`), it shifts `time.time` and `datetime.now`
+of every Python process started with it, as soon as the file changes. The monotonic clocks are unchanged.
+(libfaketime 0.9.10 cannot do that: with those clocks unchanged `time.sleep` fails.)
 """
 
 import copyreg
@@ -23,7 +23,7 @@ _read: list[float] = [float("-inf"), 0.0]
 
 
 def install(folder: Path, process: str) -> dict[str, str]:
-    """The environment for processes whose clock `shift` moves."""
+    """Return the environment for processes whose clock `shift` moves."""
     place = folder / "shifted"
     place.mkdir(exist_ok=True)
     shutil.copy(__file__, place / "sitecustomize.py")
@@ -46,7 +46,7 @@ def _offset() -> float:
 
 
 class _Meta(type):
-    """Whatever is a datetime for others is one for us: C makes the real ones."""
+    """Every real datetime is also an instance of ours: C code makes real ones."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _real_datetime)
@@ -66,7 +66,7 @@ class _Datetime(_real_datetime, metaclass=_Meta):
 
 
 def made(text: str) -> _real_datetime:
-    """A datetime that another process wrote down: pickle looks for its class by name, and finds ours."""
+    """Return a pickled datetime of another process: pickle finds our class by its name."""
     return _real_datetime.fromisoformat(text)
 
 

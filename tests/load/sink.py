@@ -1,4 +1,4 @@
-"""postfix's smtp-sink, keeping what it takes, one file a message: who was written to, and when."""
+"""postfix's smtp-sink, which stores each message as a file with recipient and time."""
 
 import os
 import re
@@ -20,12 +20,12 @@ _END = b"--\n\n"
 
 
 class Sink:
-    """A mail server that can be killed and started again on the same port.
+    """Mail server that can be killed and restarted on the same port.
 
-    It says that it has taken a message so many seconds after it has. (A real one takes its time, too.)
+    It acknowledges a message so many seconds after accepting it, as a real one needs time, too.
 
-    A message counts as taken when its file is whole, whether or not its answer reached the client: smtp-sink
-    writes the file first. The file of a message that was cut off stays without its end, and does not count.
+    A message counts as accepted once its file is complete, whether or not the response reached the client:
+    smtp-sink writes the file first. The file of an interrupted message has no end, and does not count.
     """
 
     def __init__(self, folder: Path, *, answers_after: int = 0) -> None:
@@ -48,14 +48,14 @@ class Sink:
         socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
 
     def kill(self) -> None:
-        """Ends it like a power cut; what it had taken is kept."""
+        """Kill it as by a power cut; accepted messages are kept."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(10)
             self._process = None
 
     def copies(self) -> list[Copy]:
-        """Every message taken so far."""
+        """Return every message accepted so far."""
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 if entry.name not in self._copies and (copy := _read(Path(entry.path))):
@@ -64,10 +64,10 @@ class Sink:
 
 
 def _read(path: Path) -> Copy | None:
-    """The message of a file; None as long as it is not whole."""
+    """Return the message of a file; None while it is incomplete."""
     try:
         content, at = path.read_bytes(), path.stat().st_mtime
-    except FileNotFoundError:  # taken back: the client went before the end
+    except FileNotFoundError:  # deleted: the client disconnected before the end
         return None
     found = _RECIPIENT.findall(content)
     if not content.endswith(_END):
@@ -78,7 +78,7 @@ def _read(path: Path) -> Copy | None:
 
 @contextmanager
 def running_sink(*, answers_after: int = 0) -> Iterator[Sink]:
-    """Started; killed in the end, and its files deleted. Raises Missing."""
+    """Run a sink; kill it and delete its files afterwards. Raises Missing."""
     folder = Path(tempfile.mkdtemp(prefix="feedletter-sink-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "nobody")

@@ -1,4 +1,4 @@
-"""A small `make chaos`: workers, database and mail server die while letters go out; and its counting."""
+"""A small `make chaos`: workers, database and mail server die during sending; and its counts."""
 
 import os
 from itertools import pairwise

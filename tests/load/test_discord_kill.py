@@ -1,4 +1,4 @@
-"""A worker is killed while Discord takes the bot's message: looked up, it is posted once, in time or late."""
+"""A worker killed while Discord accepts the bot's message: it is looked up and posted once."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def test_a_kill_between_post_and_record_makes_one_message(
         assert len(discord.messages) == (0 if before else 1)
         if minutes > 5:
             discord.forget_nonces()
-        # The lease has run out, another worker takes it over.
+        # The lease has expired, and another worker takes over.
         for later in (minutes, minutes + 5):
             said = send(installation, service, discord.mark, minutes=later)
         [message] = discord.messages

@@ -77,7 +77,7 @@ def test_five_kills_lose_nothing_and_double_at_most_one_letter_a_connection(
 
 
 def wait_for_more(smtp: SmtpServer, installation: Installation) -> None:
-    """Until the worker that was just started has sent something."""
+    """Wait until the worker that was just started has sent something."""
     before, end = len(smtp.recipients), time.monotonic() + 90
     while len(smtp.recipients) <= before:
         assert time.monotonic() < end, installation.log()
@@ -92,7 +92,7 @@ def wait_for_all(smtp: SmtpServer, installation: Installation) -> None:
 
 
 def ledger(installation: Installation) -> dict[str, int]:
-    """How many deliveries in each state."""
+    """Return the number of deliveries by state."""
     text = installation.script("from delivery.models import Delivery; print(Delivery.objects.all().counts())")
     counts: dict[str, int] = eval(text, {})  # noqa: S307 - our own output
     return counts

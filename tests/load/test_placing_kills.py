@@ -1,4 +1,4 @@
-"""The place stage is killed a hundred times: no post is missing in a channel, none is there twice."""
+"""The place stage is killed a hundred times: no post is missing in a channel or doubled."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 KILLS = 100
 POSTS, CHANNELS = 2_000, 10
 
-# The killed process is a fork: to begin a hundred programs would take minutes.
+# The killed process is a fork: a hundred program starts would take minutes.
 SCRIPT = f"""
 import json, os, random, signal, time
 from django.db import connections

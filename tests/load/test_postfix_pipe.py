@@ -50,7 +50,7 @@ print(json.dumps({
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where Postfix's users get in, too; pytest's own folders are closed to them."""
+    """Make a folder that Postfix's users can read; pytest's own folders are closed to them."""
     made = Path(tempfile.mkdtemp(prefix="postfix-"))
     made.chmod(0o755)
     yield made
@@ -82,7 +82,7 @@ def server(folder: Path, site: Installation) -> Iterator[Postfix]:
 
 
 def opened(site: Installation) -> None:
-    """What the pipe's user writes to."""
+    """Make the files that the pipe's user writes to writable."""
     site.folder.chmod(0o777)
     for path in site.folder.iterdir():
         path.chmod(0o666)

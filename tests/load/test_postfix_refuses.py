@@ -1,4 +1,4 @@
-"""Letters through a real Postfix that takes few connections, or refuses what is ours."""
+"""Letters through a real Postfix that accepts few connections, or refuses our letters."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ DOMAIN, ODD = "readers.example", "odd.example"
 
 @pytest.fixture
 def running(settings: Any) -> Iterator[Callable[..., Postfix]]:
-    """Starts a Postfix with such settings, to which EMAIL_URL leads."""
+    """Yield a function that runs a Postfix with such settings, and points EMAIL_URL at it."""
     folder = Path(tempfile.mkdtemp(prefix="postfix-"))
     folder.chmod(0o755)
     with ExitStack() as stack:

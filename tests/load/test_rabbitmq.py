@@ -1,4 +1,4 @@
-"""A RabbitMQ that refuses the login: letters go out all the same, and by ticks again when it is mended."""
+"""A RabbitMQ that refuses the login: letters go out all the same, and by ticks once it is mended."""
 
 import secrets
 import subprocess
@@ -43,7 +43,7 @@ def rabbitmqctl(*arguments: str) -> None:
 
 @pytest.fixture
 def account() -> Iterator[str]:
-    """The name of a user and its virtual host at the RabbitMQ that runs here, whose password is "right"."""
+    """Create a user and virtual host at the running RabbitMQ; the password is "right". Yield the name."""
     name = f"feedletter-test-{secrets.token_hex(4)}"
     if not program("rabbitmqctl"):
         pytest.skip("RabbitMQ is not installed")
@@ -85,7 +85,7 @@ def test_letters_go_out_while_the_login_is_refused_and_ticks_come_when_it_is_men
         began = time.monotonic()
         site.script(PUBLISH.format(readers=READERS, subject="second"))
         mail.wait_for(2 * READERS, 90)
-        # A worker without ticks waits for twenty seconds before it goes on by itself.
+        # A worker without ticks waits twenty seconds before it makes its own.
         assert time.monotonic() - began < 18
         for subject in ("first", "second"):
             letters = [each.recipient for each in mail.messages if each.subject == subject]

@@ -1,4 +1,4 @@
-"""New Year and the changes of the clocks, through the database, hour by hour, in four zones at once."""
+"""New Year and clock changes, through the database, hour by hour, in four zones at once."""
 
 import itertools
 from collections import defaultdict
@@ -33,8 +33,8 @@ ARRANGEMENTS: tuple[dict[str, Any], ...] = (
     {"arrangement": "every_n", "n": 4},
     {"arrangement": "cron", "cron": "30 1 * * 2,5"},
 )
-# From when, for how many days: each has a Monday, a month's end or a year's, a change of the clocks, and the
-# day after it. Lord Howe's clocks change by half an hour: see test_ten_years.
+# Start and number of days: each has a Monday, the end of a month or year, a clock change, and the day after
+# it. Lord Howe's clocks change by half an hour: see test_ten_years.
 WINDOWS = {
     "New Year": (datetime(2025, 12, 26, tzinfo=UTC), 8),
     "clocks forward in New York": (datetime(2026, 2, 27, tzinfo=UTC), 11),
@@ -84,7 +84,7 @@ def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "window",
-    # What the windows differ in is the rules' affair (see test_ten_years).
+    # The rules' tests cover the differences of windows (see test_ten_years).
     [
         *(
             pytest.param(name, marks=[pytest.mark.one_database, pytest.mark.nightly])

@@ -1,4 +1,4 @@
-"""A worker is killed while Twilio takes its message: looked up, it is sent once."""
+"""A worker is killed while Twilio accepts its message: it is looked up, and sent once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_kill_between_post_and_record_makes_one_message(
         service = f"from channels.sms import session; session.TWILIO_API = {twilio.url!r}"
         assert send(installation, service, twilio.mark, minutes=0) == ""  # killed before it could print
         assert len(twilio.messages) == (0 if before else 1)
-        # Its lease runs out, another worker takes it over.
+        # Its lease expires, and another worker takes over.
         for minutes in (2, 5):
             said = send(installation, service, twilio.mark, minutes=minutes)
         [message] = twilio.messages

@@ -1,4 +1,4 @@
-"""Two polling and two publishing workers at once on PostgreSQL: nothing twice, nothing cleared unsent."""
+"""Two polling and two publishing workers on PostgreSQL: nothing twice, nothing cleared unsent."""
 
 import json
 import time
@@ -30,7 +30,7 @@ for name, details in {{"each": {{"arrangement": "each"}}, "threes": {{"arrangeme
     define_subscribable(name=name, feeds=feeds, **details)
 """
 
-# Beat asks for a poll at most once a minute: tests ask more often.
+# Beat requests a poll at most once a minute: tests do so more often.
 HURRY = """
 from django.utils import timezone
 from feeds.models import Feed
@@ -87,7 +87,7 @@ def write(server: FeedServer, feed: int, posts: int) -> str:
 
 
 def settled(site: Installation, expected: int) -> dict[str, Any]:
-    """The state once every post has been assigned and the minute's letters are out."""
+    """Return the state once every post is assigned and the minute's letters are sent."""
     end = time.monotonic() + SECONDS
     while True:
         state: dict[str, Any] = json.loads(site.script(STATE))

@@ -1,4 +1,4 @@
-"""A Microsub client, as the ones that people use send their requests."""
+"""Microsub client that sends requests like real ones."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from tests.factories import NOW
 
 
 class MicrosubClient:
-    """`get` and `post` give the status and the JSON; `ask` and `do` only the JSON of what must succeed."""
+    """Client: `get` and `post` return status and JSON; `ask` and `do` assert success and return JSON."""
 
     def __init__(self, reader: Reader, *, key: str | None = None, **token: Any) -> None:
         self.reader = reader
@@ -45,7 +45,7 @@ class MicrosubClient:
         return answer
 
     def names(self, channel: str = "home", **given: Any) -> list[str]:
-        """The names of a page's posts."""
+        """Return the names of a page's posts."""
         return [one.get("name", "") for one in self.ask("timeline", channel=channel, **given)["items"]]
 
     def unread(self, channel: str = "home") -> Any:

@@ -38,7 +38,7 @@ def api(ada: Reader) -> MicrosubClient:
 
 @pytest.fixture
 def channel(ada: Reader) -> Callable[[str], Channel]:
-    """A channel of Ada's, made when it is asked for first."""
+    """Return a function that gets or creates a channel of Ada's."""
 
     def one(name: str) -> Channel:
         made: Channel = ada.channels.get_or_create(name=name, defaults={"uid": name})[0]
@@ -49,7 +49,7 @@ def channel(ada: Reader) -> Callable[[str], Channel]:
 
 @pytest.fixture
 def web() -> Callable[[Reader], Client]:
-    """A browser in which a reader is signed in."""
+    """Return a function that signs a reader in to a browser."""
 
     def one(reader: Reader) -> Client:
         client = Client()
@@ -61,5 +61,5 @@ def web() -> Callable[[Reader], Client]:
 
 @pytest.fixture
 def own_site(server: FeedServer) -> OwnSite:
-    """Ada's own site, which is not connected yet."""
+    """Return Ada's own site, not connected yet."""
     return OwnSite(server)

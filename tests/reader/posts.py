@@ -13,7 +13,7 @@ _numbers = count()
 
 
 def an_entry(*, author: str = "", link_hash: str = "", **fields: object) -> Entry:
-    """A whole entry that was placed; `author` is an address."""
+    """Return a complete entry that was placed; `author` is a URL."""
     name = f"Post {next(_numbers)}"
     jf2 = {"type": "entry", "name": name, "published": NOW.isoformat(), "content": {"text": name}}
     entry: Entry = Entry.objects.create(
@@ -40,7 +40,7 @@ def put(
     is_unread: bool = True,
     came_at: datetime | None = None,
 ) -> TimelineEntry:
-    """A post where it stands; `came_at` is when it came, if not then."""
+    """Put a post into a channel; `came_at` is its arrival, if not `at`."""
     entry = entry or an_entry()
     hidden = TimelineEntry.Hidden.SEEN
     insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at)])

@@ -1,4 +1,4 @@
-"""A hostile feed, and addresses that lead inside: nothing of the one runs, nothing is asked of the others."""
+"""Hostile feeds run no code, and URLs of internal servers are not requested."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ HTML = f"""<p>Words</p>{SCRIPT}<a href="javascript:alert(5)">a</a><a href=" java
 
 
 class Probe(HTMLParser):
-    """Notes what a browser would run, or load from elsewhere than from us."""
+    """Parser that records what a browser would run, or load from other servers."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Probe(HTMLParser):
 
 @pytest.fixture
 def hostile(ada: Reader, home: Channel, blog: Blog) -> Entry:
-    """A feed whose every word is an attack, in a channel with such a name."""
+    """Return a feed whose every text is an attack, in a channel with such a name."""
     alter_channel(channel=home, name=WORDS[:100])
     mute(reader=ada, channel=home, url="https://evil.example/?<script>alert(1)</script>", now=NOW)
     one = post("evil", title=WORDS, content=HTML, author=WORDS, link="https://e.example/?a=<script>")
@@ -117,7 +117,7 @@ INSIDE = ("/feed.xml", "/redirect")
 def test_no_address_leads_inside(
     ada: Reader, api: MicrosubClient, web: Callable[[Reader], Client], blog: Blog, settings: Any, path: str
 ) -> None:
-    """The servers are on this machine, as those of a private network would be."""
+    """The servers are on this machine, as in a private network."""
     server: FeedServer = blog.server
     server.redirect("/redirect", blog.server.url(blog.path))
     settings.ALLOW_PRIVATE_NETWORKS = []

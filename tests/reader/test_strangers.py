@@ -1,6 +1,6 @@
-"""Person B goes to every address with every key of A's: nothing of A's is shown, and nothing is changed.
+"""Person B opens every URL with every key of A's: nothing of A's is shown or changed.
 
-The addresses come from the table of URLs: a new one fails here until it says whose key is in it.
+The URLs come from the URL table: a new one fails here until its key is classified.
 """
 
 import re
@@ -52,7 +52,7 @@ HELD: tuple[type[Model], ...] = (
     Composition,
 )
 SECRETS = ("Hers alone", "Of Ada", "Written by Ada", "muted.example")
-# Those whose authority is not a person's sign-in, each with the reason.
+# URLs that are authorized by something else than a sign-in, each with the reason.
 ELSEWHERE = {
     "media": "its authority is a stamp of ours",
     "microsub": "its authority is a token: below",
@@ -68,11 +68,11 @@ ELSEWHERE = {
     "token": "its authority is a code, or a token",
     "revoke": "its authority is a token",
     "introspect": "its authority is a token",
-    # (Afterwards nobody would be signed in to try the rest.)
+    # Afterwards nobody would be signed in to try the rest.
     "erase": "one's own account",
     "password": "one's own account",
 }
-# What the key in an address names.
+# The object of a key in a URL.
 KEYS = {
     "channel": "channel",
     "channel_settings": "channel",
@@ -113,7 +113,7 @@ METHODS = ("", "mark_read", "mark_unread", "remove", "move", "update", "delete",
 
 @pytest.fixture(autouse=True)
 def _nothing_is_found_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To look for it would take each address seconds."""
+    """Refuse look-ups, which would take seconds for each URL."""
 
     def refuse(url: str, **_: Any) -> None:
         raise ValidationError(f"Nothing is at {url}.")
@@ -124,7 +124,7 @@ def _nothing_is_found_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hers(ada: Reader, web: Callable[[Reader], Client]) -> dict[str, Any]:
-    """All that Ada has, by the names that forms and addresses have for it."""
+    """Create all of Ada's objects, by the names that forms and URLs use."""
     channel = ada.channels.create(uid="hers", name="Hers alone")
     feed = FeedFactory(title="Of Ada", url="https://ada.example/feed")
     follow_feed(channel=channel, feed=feed)
@@ -160,7 +160,7 @@ def hers(ada: Reader, web: Callable[[Reader], Client]) -> dict[str, Any]:
 
 
 def of(reader: Reader) -> str:
-    """All that is hers."""
+    """Return all of a reader's rows."""
     rows = (
         row
         for model in HELD
@@ -172,7 +172,7 @@ def of(reader: Reader) -> str:
 
 
 def addresses(hers: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """Each address's name, the address with her keys, and whether a key is in it."""
+    """Return each URL's name, the URL with her keys, and whether it contains a key."""
     found = []
     for pattern in urlpatterns:
         name, route = str(pattern.name), str(pattern.pattern)
@@ -183,7 +183,7 @@ def addresses(hers: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def said(response: Any) -> str:
-    """What it shows, with where it leads. A stream is not read."""
+    """Return the response's text and redirect. A stream is not read."""
     if response.streaming:
         close(response)
         return ""
@@ -197,7 +197,7 @@ def test_every_address_with_every_key(
     before, browser = of(ada), web(bob)
     wrong = []
     for name, address, is_hers in addresses(hers):
-        # With the channel; and without it by the keys of posts alone.
+        # With the channel, and without it by keys of posts alone.
         alone = {key: value for key, value in hers.items() if key not in ("channel", "url")}
         for given in (hers,) if is_hers else (hers, alone):
             answers = [browser.get(address, given)]

@@ -1,4 +1,4 @@
-"""A service's API on loopback that fails as it is told: the ground on which each fake service stands."""
+"""HTTP API on loopback with scripted failures; base of the fake services."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked; header names lower-cased."""
+    """Request from a client, with lower-case header names."""
 
     method: str
     path: str
@@ -21,7 +21,7 @@ class Request:
 
     @property
     def place(self) -> str:
-        """The path without its query, and without a slash at its end."""
+        """Return the path without its query and trailing slash."""
         return urlsplit(self.path).path.rstrip("/") or "/"
 
     @cached_property
@@ -39,10 +39,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer instead of the usual one.
+    """Scripted response.
 
-    `takes`: the request is done all the same. `silent`: no answer, the connection is held; `hangs_up`: it is
-    closed at once; `drips`: an octet of the body every tenth of a second.
+    `takes`: process the request all the same. `silent`: send nothing and hold the connection. `hangs_up`:
+    close it at once. `drips`: send one byte of the body every 0.1 s.
     """
 
     status: int = 200
@@ -55,8 +55,11 @@ class Reply:
 
 
 class ApiServer:
-    """Use as a context manager. `says` is the reply to every request that posts (see `posts`), by path to
-    others; a fake service adds `usual`. `seconds` is how long each answer takes."""
+    """Fake service, used as a context manager.
+
+    `says` is the reply to every posting request (see `posts`), `paths` the replies by path to all others.
+    Subclasses add `usual`. `seconds` is the delay before each response.
+    """
 
     def __init__(self) -> None:
         self.says: Reply | None = None
@@ -83,19 +86,19 @@ class ApiServer:
         self._thread.join(5)
 
     def asked(self, path: str) -> list[Request]:
-        """The requests for a path, its query left out."""
+        """Return the requests for a path, ignoring the query."""
         return [request for request in self.requests if request.place == path]
 
     def posts(self, request: Request) -> bool:
-        """Whether the request is the one that makes a message: what `says` is the reply to."""
+        """Return whether `says` is the reply to this request."""
         return request.method in ("POST", "PUT")
 
     def usual(self, request: Request) -> Reply:
-        """What the service does with a request. Called with the lock held."""
+        """Return the normal reply. Called with the lock held."""
         raise NotImplementedError
 
     def answer(self, request: Request) -> Reply:
-        """The reply to a request; what is told beforehand goes before what is usual."""
+        """Return the scripted reply, or else the usual one."""
         with self.lock:
             self.requests.append(request)
             told = self.says if self.says and self.posts(request) else self.paths.get(request.place)
@@ -161,5 +164,5 @@ class _Handler(BaseHTTPRequestHandler):
                     return
             if not reply.drips and reply.status != 204:
                 self.wfile.write(body)
-        except OSError:  # the client had enough
+        except OSError:  # a test of limits: the client hung up
             self.close_connection = True

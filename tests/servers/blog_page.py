@@ -1,4 +1,4 @@
-"""A page of somebody's blog, with whatever is pasted into it."""
+"""Page of a blog with pasted HTML in it."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +26,7 @@ PAGE = """<!doctype html>
 
 
 class BlogPage:
-    """Serves the page on every path of 127.0.0.1; `pasted`, `ground` and `ink` may be changed at any time."""
+    """Server of the page on every path of 127.0.0.1. `pasted`, `ground` and `ink` may change at any time."""
 
     def __init__(self) -> None:
         self.pasted, self.ground, self.ink = "", "#ffffff", "#222222"

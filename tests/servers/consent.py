@@ -1,4 +1,4 @@
-"""The part of a fake service where a person says yes to an application, and it gets a token for the code."""
+"""OAuth consent page and code exchange of a fake service."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ PAGE = """<!doctype html><html lang="en"><title>{service}</title><h1>{service}: 
 
 @dataclass
 class App:
-    """An application that was registered there; `redirects` are the only addresses it leads back to."""
+    """Registered application; `redirects` are its only valid redirect URIs."""
 
     client_id: str
     client_secret: str
@@ -26,7 +26,7 @@ class App:
 
 @dataclass
 class Yes:
-    """What a code stands for."""
+    """Grant behind an authorization code."""
 
     app: App
     redirect: str
@@ -35,7 +35,11 @@ class Yes:
 
 
 class Consent:
-    """`codes_are_over`: as after ten minutes. `error` is what it leads back with instead of a code."""
+    """Consent page and issued codes.
+
+    `codes_are_over` expires all codes, as after ten minutes. `error` is sent with the redirect instead of a
+    code.
+    """
 
     def __init__(self, service: str) -> None:
         self.service = service
@@ -46,7 +50,7 @@ class Consent:
         self.asked_for: list[dict[str, str]] = []
 
     def page(self, request: Request) -> Reply:
-        """The question to the person, or where the answer leads."""
+        """Return the consent page, or the redirect once it is answered."""
         given, app = request.query, self.apps.get(request.query.get("client_id", ""))
         if app is None:
             return Reply(401, "Unknown client", {"Content-Type": "text/plain"})
@@ -80,7 +84,7 @@ class Consent:
         return f"{given['redirect_uri']}?{urlencode({**said, 'state': given.get('state', '')})}"
 
     def redeem(self, request: Request) -> Yes | str:
-        """What the code stands for, which is then used up; or the error, as RFC 6749 §5.2 calls it."""
+        """Use up a code and return its grant, or an error code of RFC 6749 §5.2."""
         form = request.form
         app = self.apps.get(form.get("client_id", ""))
         if app is None or not secrets.compare_digest(form.get("client_secret", ""), app.client_secret):

@@ -1,7 +1,7 @@
-"""A name server on loopback, over UDP and TCP: it knows what a test tells it, and nothing else.
+"""Name server on loopback, over UDP and TCP, that knows only a test's records.
 
 with DnsServer({"example.org": {"TXT": ["v=spf1 -all"]}}) as dns:
-    settings.DNS_SERVERS = [dns.address]
+settings.DNS_SERVERS = [dns.address]
 """
 
 import socket
@@ -20,7 +20,7 @@ import dns.rdatatype
 import dns.rrset
 
 Zone = Mapping[str, Mapping[str, Sequence[str]]]
-# What fits into a datagram without EDNS; more goes over TCP.
+# Limit of a datagram without EDNS; longer responses use TCP.
 DATAGRAM = 512
 TRIES = 50
 SILENT = "(silent)"
@@ -28,7 +28,10 @@ BROKEN = "(broken)"
 
 
 class DnsServer:
-    """`records` maps a name to types to texts; a type SILENT or BROKEN answers nothing, or SERVFAIL."""
+    """DNS server; `records` maps names to types to texts.
+
+    The type SILENT gets no response, BROKEN gets SERVFAIL.
+    """
 
     def __init__(self, records: Zone | None = None) -> None:
         self.records: dict[str, dict[str, list[str]]] = {}
@@ -39,7 +42,7 @@ class DnsServer:
         self._servers: list[Any] = []
 
     def say(self, name: str, kind: str, *texts: str) -> None:
-        """From now on the name has these records of the type; none: it has nothing of it."""
+        """Replace the records of a name and type; without `texts`, remove them."""
         types = self.records.setdefault(name.lower(), {})
         types[kind] = list(texts)
 
@@ -66,7 +69,7 @@ class DnsServer:
             server.server_close()
 
     def _bound(self) -> list[Any]:
-        """A UDP and a TCP server at one port: the one that is free for UDP may be taken for TCP."""
+        """Bind UDP and TCP to one port. Retries, as a port free for UDP may be in use for TCP."""
         for _ in range(TRIES):
             udp = socketserver.ThreadingUDPServer(("127.0.0.1", 0), self._handler(_Datagram))
             try:
@@ -79,7 +82,7 @@ class DnsServer:
         return type(base.__name__, (base,), {"zone": self})
 
     def answer(self, wire: bytes) -> dns.message.Message | None:
-        """The answer to a question; None: there is none."""
+        """Return the answer to a query, or None to stay silent."""
         query = dns.message.from_wire(wire)
         question = query.question[0]
         name, kind = str(question.name).rstrip(".").lower(), dns.rdatatype.to_text(question.rdtype)
@@ -100,7 +103,7 @@ class DnsServer:
 
 
 def _quoted(text: str) -> str:
-    """A TXT record, in strings of 255 octets."""
+    """Quote a TXT record as strings of 255 octets."""
     escaped = [
         text[at : at + 255].replace("\\", "\\\\").replace('"', '\\"') for at in range(0, len(text), 255)
     ]

@@ -1,4 +1,4 @@
-"""Feed documents for tests: items are dicts, newest first, and every value is escaped."""
+"""Feed documents for tests. Items are dicts, newest first; every value is escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -34,11 +34,11 @@ def rss(
     language: str = "en",
     extra: str = "",
 ) -> bytes:
-    """An RSS 2.0 document. `extra` is raw XML for the channel.
+    """Return an RSS 2.0 document. `extra` is raw XML for the channel.
 
-    An item may have: guid, permalink (bool: isPermaLink), title, link, description, content, published (an
-    aware datetime, or a text as it should stand), author or authors, categories, enclosures (dicts of url,
-    type, length), media (dicts of url, type, fileSize, medium), extra (raw XML).
+    Keys of an item: guid, permalink (bool: isPermaLink), title, link, description, content, published (an
+    aware datetime, or literal text), author or authors, categories, enclosures (dicts of url, type, length),
+    media (dicts of url, type, fileSize, medium), extra (raw XML).
     """
     head = _text("title", title) + _text("link", link) + _text("language", language) + extra
     body = "".join(map(_rss_item, items))
@@ -77,7 +77,7 @@ def atom(
     language: str = "en",
     extra: str = "",
 ) -> bytes:
-    """An Atom 1.0 document of the same items as `rss` takes, and `updated`."""
+    """Return an Atom 1.0 document. Items are as for `rss`, and may have `updated`."""
     head = _text("title", title) + f"<id>urn:feed</id><link{_attributes({'href': link})}/>{extra}"
     body = "".join(map(_atom_entry, items))
     return (

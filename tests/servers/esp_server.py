@@ -1,4 +1,4 @@
-"""A fake mail service on loopback: it keeps what it is asked, answers as the service would, fails as told."""
+"""Fake mail service (ESP) on loopback that records requests and fails on demand."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ KEY = "k3y-of-the-account"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked; header names lower-cased."""
+    """Request from a client, with lower-case header names."""
 
     path: str
     headers: Mapping[str, str]
@@ -31,7 +31,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer. `silent`: none, the connection is held; `hangs_up`: it is closed at once."""
+    """Response. `silent` holds the connection without one; `hangs_up` closes it at once."""
 
     status: int = 200
     body: Any = ""
@@ -44,7 +44,7 @@ Usual = Callable[[Request, int], Reply]
 
 
 def mailgun(request: Request, number: int) -> Reply:
-    """One id for all of a request. A wrong key gets 401, an address that is none spoils the request."""
+    """Return one id for the whole request. One invalid address fails all of it; a wrong key gets 401."""
     if "api:" not in _basic(request) or KEY not in _basic(request):
         return Reply(401, "Forbidden", {"Content-Type": "text/plain"})
     if "@refused.test" in request.body.decode().replace("%40", "@"):
@@ -53,7 +53,7 @@ def mailgun(request: Request, number: int) -> Reply:
 
 
 def postmark(request: Request, number: int) -> Reply:
-    """A list of answers for a list of messages."""
+    """Return a list of results for a list of messages."""
     if request.headers.get("x-postmark-server-token") != KEY:
         return Reply(401, {"ErrorCode": 10, "Message": f"No Account or Server API token {KEY}."})
     if isinstance(request.json, dict):
@@ -78,7 +78,7 @@ def _postmark(message: dict[str, Any], identity: str) -> dict[str, Any]:
 
 
 def resend(request: Request, number: int) -> Reply:
-    """Ids in the order of the messages."""
+    """Return ids in the order of the messages."""
     if isinstance(request.json, dict):
         return Reply(body={"id": f"{number}-0"})
     return Reply(body={"data": [{"id": f"{number}-{at}"} for at, _ in enumerate(request.json)]})
@@ -95,7 +95,7 @@ def sendgrid(request: Request, number: int) -> Reply:
 
 
 def mailjet(request: Request, number: int) -> Reply:
-    """200, or 400 where any of the messages was wrong: the others were sent all the same."""
+    """Return 400 if any message was wrong, although the others were sent; else 200."""
     results = [_mailjet(one, at) for at, one in enumerate(request.json["Messages"])]
     return Reply(400 if any(one["Status"] == "error" for one in results) else 200, {"Messages": results})
 
@@ -125,7 +125,7 @@ def mailtrap(request: Request, number: int) -> Reply:
 
 
 class EspServer:
-    """Use as a context manager. `says` stands for the usual answer, for as many requests as `times`."""
+    """Fake ESP, used as a context manager. `says` replaces the usual response."""
 
     def __init__(self, usual: Usual) -> None:
         self.usual = usual
@@ -142,11 +142,11 @@ class EspServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v3/"
 
     def says(self, reply: Reply | None, *, times: int = 0) -> None:
-        """From now on, or for that many requests; None: as usual again."""
+        """Script the response, for `times` requests if given. None restores the usual one."""
         self._always, self._told = (None, [reply] * times) if reply and times else (reply, [])
 
     def answer(self, request: Request) -> Reply:
-        """The reply to a request; what is told beforehand goes before what is usual."""
+        """Return the scripted reply, or else the usual one."""
         self.requests.append(request)
         reply = self._told.pop(0) if self._told else self._always
         if reply is None:

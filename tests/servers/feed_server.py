@@ -1,4 +1,4 @@
-"""A scripted HTTP server on loopback: each path answers what the test says, and every request is noted."""
+"""HTTP server on loopback that records requests and sends scripted responses."""
 
 import ssl
 import sys
@@ -15,7 +15,7 @@ CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked; header names lower-cased."""
+    """Request from a client, with lower-case header names."""
 
     method: str
     path: str
@@ -25,7 +25,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a path answers. `drip` is the pause in seconds after each `piece` bytes of the body."""
+    """Scripted response. `drip` is the pause in seconds after each `piece` bytes of the body."""
 
     body: bytes = b""
     status: int = 200
@@ -35,7 +35,10 @@ class Reply:
 
 
 class FeedServer:
-    """Use as a context manager. Paths not served answer 404; `port` 0 is a free one; `tls` makes it https."""
+    """Scripted server, used as a context manager.
+
+    Unknown paths return 404. `port` 0 picks a free one. `tls` serves https.
+    """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
@@ -58,30 +61,29 @@ class FeedServer:
         drip: float | None = None,
         piece: int = 1,
     ) -> str:
-        """Scripts a path and returns its URL. Serving it again replaces what was there."""
+        """Script a path and return its URL. Replaces an earlier script."""
         data = body.encode() if isinstance(body, str) else body
         self._replies[path] = Reply(data, status, headers or {}, drip, piece)
         return self.url(path)
 
     def answer(self, path: str, reply: Callable[[Request], Reply]) -> str:
-        """Scripts a path by a function of the request, for answers that depend on it."""
+        """Script a path by a function of the request."""
         self._replies[path] = reply
         return self.url(path)
 
     def clear(self) -> None:
-        """Forgets its script and what it was asked: for tests that share a server."""
+        """Forget all scripts and requests, for tests that share a server."""
         self._replies.clear()
         self.requests.clear()
 
     def redirect(self, path: str, to: str, status: int = 302) -> str:
-        """Scripts a redirect."""
         return self.serve(path, status=status, headers={"Location": to})
 
     def url(self, path: str = "/") -> str:
         return f"{self._scheme}://{self.host}:{self.port}{path}"
 
     def asked(self, path: str) -> list[Request]:
-        """The requests for one path (query included), in order."""
+        """Return the requests for one path, query included, in order."""
         return [request for request in self.requests if request.path == path]
 
     @property
@@ -118,7 +120,7 @@ class FeedServer:
         return found or Reply(b"Not found", 404, {"Content-Type": "text/plain"})
 
     def pause(self, seconds: float) -> bool:
-        """Waits; False when the server is being stopped."""
+        """Wait; return False if the server is being stopped."""
         return not self._stopping.wait(seconds)
 
 
@@ -134,12 +136,12 @@ class _Http(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         if self.tls is None:
             return super().finish_request(request, client_address)
-        # In the request's own thread, so that a client's refusal stops nobody else.
+        # In the request's own thread: a failed handshake must not block other clients.
         with self.tls.wrap_socket(request, server_side=True) as secured:
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is what tests of limits are about; anything else is told."""
+        """Ignore clients that hang up, which tests of limits provoke."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -174,17 +176,17 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(reply.body[start : start + step])
                 if reply.drip is not None and not self.server.owner.pause(reply.drip):
                     break
-        except OSError:  # the client hung up, as a test of limits expects
+        except OSError:  # a test of limits: the client hung up
             self.close_connection = True
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = _answer
 
     def log_message(self, format: str, *args: object) -> None:
-        """Tests read `requests` instead."""
+        """Log nothing; tests read `requests`."""
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = 5.0) -> bool:
-    """Whether the condition came true in time; looks every 10 ms."""
+    """Poll every 10 ms; return whether the condition became true in time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

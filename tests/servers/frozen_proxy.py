@@ -1,8 +1,8 @@
-"""A TCP proxy on loopback that can freeze: it stays connected, accepts, and hands nothing on.
+"""TCP proxy on loopback that can freeze: it accepts connections but forwards nothing.
 
 with FrozenProxy("127.0.0.1", port) as proxy:
-    proxy.freeze()      # whoever is connected hears nothing any more, for ever
-    proxy.heal()        # who connects from now on reaches the server
+proxy.freeze()      # existing connections hear nothing any more, for ever
+proxy.heal()        # new connections reach the server
 """
 
 import select
@@ -33,7 +33,7 @@ class FrozenProxy:
     ) -> None:
         self._is_closed = True
         self._generation += 1
-        # (A listener that is only closed would let its thread wait for ever.)
+        # Closing the listener alone would leave its thread waiting for ever.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
@@ -45,7 +45,7 @@ class FrozenProxy:
         self._generation += 1
 
     def heal(self, host: str = "", port: int = 0) -> None:
-        """Another server may have taken over."""
+        """Forward new connections again, to another server if given (a failover)."""
         self.target = (host or self.target[0], port or self.target[1])
         self._is_frozen = False
 
@@ -61,7 +61,7 @@ class FrozenProxy:
                 threading.Thread(target=self._forward, args=(client, self._generation), daemon=True).start()
 
     def _forward(self, client: socket.socket, generation: int) -> None:
-        """Until one side closes; what is frozen stays as it is."""
+        """Forward until one side closes. A frozen connection stays frozen."""
         try:
             server = socket.create_connection(self.target, timeout=5)
         except OSError:

@@ -1,12 +1,12 @@
-"""A WebSub hub on loopback: takes subscriptions, verifies them in the background, and pushes.
+"""WebSub hub on loopback: accepts subscriptions, verifies them in the background, and pushes.
 
-    with Hub() as hub:
-        ... the subscriber asks hub.url ...
-        hub.settle()                        # all verifications are through
-        hub.push(topic, body)               # → the statuses that the subscribers answered
+with Hub() as hub:
+... the subscriber posts to hub.url ...
+hub.settle()                        # all verifications are done
+hub.push(topic, body)               # → the subscribers' response statuses
 
-By default it behaves. It misbehaves by its attributes, each at the next request: `status` (the answer to a
-request), `denies` (a reason), `silent` (never verifies), `at_once` (verifies before it answers the request).
+Attributes make the next request misbehave: `status` (of the response to a request), `denies` (a reason),
+`silent` (never verifies), `at_once` (verifies before it responds).
 """
 
 import hmac
@@ -27,7 +27,7 @@ CHALLENGE = "challenge-<b>&\u00e9"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a subscriber's callback answered."""
+    """Response of a subscriber's callback."""
 
     status: int
     body: bytes
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A verified subscription."""
+    """Verified subscription."""
 
     callback: str
     topic: str
@@ -44,7 +44,7 @@ class Subscriber:
 
 
 class Hub:
-    """See the module's text. `lease` is what it grants in seconds; None leaves it out."""
+    """WebSub hub. `lease` is the granted time in seconds; None leaves it out."""
 
     def __init__(self) -> None:
         self.server = FeedServer()
@@ -68,12 +68,12 @@ class Hub:
         self.server.stop()
 
     def settle(self) -> None:
-        """Returns when no verification is under way any more."""
+        """Wait until all verifications are done."""
         while self._threads:
             self._threads.pop().join(SECONDS)
 
     def modes(self) -> list[str]:
-        """What it was asked for, in order."""
+        """Return the requested modes, in order."""
         return [asked["hub.mode"] for asked in self.asked]
 
     def _asked(self, request: Request) -> Reply:
@@ -101,7 +101,7 @@ class Hub:
                 self.subscribers.pop(key, None)
 
     def verify(self, callback: str, mode: str, topic: str, challenge: str = CHALLENGE) -> bool:
-        """Whether the subscriber agrees (WebSub, 5.3)."""
+        """Verify the intent of the subscriber (WebSub §5.3); return whether it agrees."""
         said = {"hub.mode": mode, "hub.topic": topic, "hub.challenge": challenge}
         if self.lease is not None and mode == "subscribe":
             said["hub.lease_seconds"] = str(self.lease)
@@ -110,7 +110,7 @@ class Hub:
         return 200 <= answer.status < 300 and answer.body == challenge.encode()
 
     def deny(self, callback: str, topic: str, reason: str) -> Answer:
-        """Tells the subscriber that it is not wanted (WebSub, 5.2)."""
+        """Send the subscriber a denial (WebSub §5.2)."""
         said = {"hub.mode": "denied", "hub.topic": topic, "hub.reason": reason}
         answer = call(f"{callback}?{urlencode(said)}")
         self.verifications.append(answer)
@@ -125,7 +125,7 @@ class Hub:
         method: str = "sha256",
         secret: str | None = None,
     ) -> list[int]:
-        """Distributes content to the verified subscribers of a topic. Another `secret` forges."""
+        """Push content to the verified subscribers of a topic. Another `secret` forges the signature."""
         every = [one for one in list(self.subscribers.values()) if one.topic == topic]
         return [
             distribute(
@@ -146,12 +146,12 @@ def signature(body: bytes, secret: str, method: str = "sha256") -> str:
 
 
 def distribute(callback: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-    """One push, as it is."""
+    """Send one push unchanged."""
     return call(callback, body, headers)
 
 
 def call(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
-    """The answer, whatever its status; 0 when there was none."""
+    """Return the response, whatever its status; status 0 if there was none."""
     assert urlsplit(url).scheme == "http"
     request = urllib.request.Request(url, data=body, headers=dict(headers or {}))
     try:

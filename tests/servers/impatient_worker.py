@@ -1,4 +1,4 @@
-"""The web process's worker with deadlines that a test can wait for."""
+"""Web worker with deadlines short enough for tests."""
 
 from common.web_worker import BufferingWorker
 

@@ -1,4 +1,4 @@
-"""A fake service that kills the process which posts to it."""
+"""Fake service that kills the process that posts to it."""
 
 import os
 import signal
@@ -8,9 +8,10 @@ from tests.servers.api_server import ApiServer, Reply, Request
 
 
 class Killer(ApiServer):
-    """To be mixed into a service: it kills the first that posts, `before` the message is taken or after it.
+    """Mixin for a service: kill the first process that posts, after accepting the message.
 
-    `mark` holds the number of that process. Nobody gets an answer.
+    With `before`, kill it before accepting. `mark` is a file with that process's id. No client gets a
+    response.
     """
 
     before = False

@@ -1,9 +1,9 @@
-"""IMAP and POP3 servers on loopback that speak as much as a reader of bounces needs.
+"""Minimal IMAP and POP3 servers on loopback for reading bounces.
 
 with ImapServer([b"mail", ...]) as server:   # or Pop3Server
-    settings.BOUNCE_URL = server.url
-    ...
-    assert server.seen == {1}
+settings.BOUNCE_URL = server.url
+...
+assert server.seen == {1}
 """
 
 import contextlib
@@ -20,7 +20,10 @@ IN_URL = "bounces:p%26ss%20word"
 
 
 class MailServer:
-    """Holds mails by number from 1. Hangs up at the command `breaks_at`, falls silent at `silent_at`."""
+    """Server of mails numbered from 1.
+
+    Disconnects at the command `breaks_at` and stops responding at `silent_at`.
+    """
 
     scheme = ""
 
@@ -144,7 +147,7 @@ class Pop3Server(MailServer):
         self._deleted: set[int] = set()
 
     def greeting(self) -> bytes:
-        # Deletions count from QUIT on (RFC 1939 §6).
+        # Deletions take effect at QUIT (RFC 1939 §6).
         self._deleted = set()
         return b"+OK ready\r\n"
 

@@ -1,4 +1,4 @@
-"""A fake Mastodon instance on loopback: it keeps statuses, honours keys, and fails as it is told."""
+"""Fake Mastodon instance on loopback: keeps statuses, honours idempotency keys, fails on demand."""
 
 import io
 import re
@@ -34,7 +34,7 @@ NOT_FOUND = Reply(404, {"error": "Record not found"})
 
 @dataclass
 class Medium:
-    """A picture that was uploaded; it is ready after it was asked for so many times more."""
+    """Uploaded picture, ready after some more look-ups."""
 
     description: str
     octets: bytes
@@ -44,24 +44,24 @@ class Medium:
 
 
 class MastodonInstance(ApiServer):
-    """`says` is the reply to every POST of a status."""
+    """Mastodon instance. `says` is the reply to every POST of a status."""
 
     def __init__(self, software: Mapping[str, Any] = MASTODON, *, characters: int = 500) -> None:
         super().__init__()
         self.software, self.characters, self.per_url, self.honours_keys = software, characters, 23, True
         self.statuses: list[dict[str, Any]] = []
-        # None: older than 4.3, which does not say.
+        # None: older than 4.3, which does not return scopes.
         self.scopes: list[str] | None = ["read", "write:statuses"]
         self.now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
         self._keys: dict[str, dict[str, Any]] = {}
         self._count = 1000
         self.media: dict[str, Medium] = {}
-        # How often an upload is not ready when it is asked for; below 0: it never will be.
+        # Number of look-ups before an upload is ready; negative: never ready.
         self.media_looks = 0
         self.description_limit, self.image_size_limit, self.image_matrix_limit = 1500, 16 * 2**20, 33_177_600
 
         self.consent = Consent("A Mastodon instance")
-        # Before 4.3 there is no such document, no PKCE, and no scope "profile".
+        # Before 4.3 there is no metadata document, no PKCE, and no scope "profile".
         self.is_before_43 = False
         self.takes_registrations = True
         self.account = dict(ACCOUNT)
@@ -70,7 +70,7 @@ class MastodonInstance(ApiServer):
         return (request.method, request.place) == ("POST", "/api/v1/statuses")
 
     def _oauth(self, request: Request) -> Reply | None:
-        """What needs no token; None for all else."""
+        """Handle requests that need no token; return None for all others."""
         match (request.method, request.place):
             case ("GET", "/.well-known/oauth-authorization-server") if self.is_before_43:
                 return Reply(200, "<!doctype html><title>Mastodon</title>", {"Content-Type": "text/html"})
@@ -192,7 +192,7 @@ class MastodonInstance(ApiServer):
         return Reply(body=status)
 
     def _wrong(self, request: Request, status_id: str = "") -> Reply | None:
-        """Why the instance refuses such a status."""
+        """Return why the instance refuses a status, or None."""
         form, media = request.form, _list(request, "media_ids[]")
         text, known = form.get("status", ""), {status["id"] for status in self.statuses}
         length = self.length(text) + grapheme.length(form.get("spoiler_text", ""))
@@ -277,7 +277,7 @@ def _oauth_error(code: str) -> Reply:
 
 
 def _linked(match: re.Match[str]) -> str:
-    """As Mastodon writes a link: scheme and tail in spans of their own."""
+    """Mark up a link as Mastodon does: scheme and tail in separate spans."""
     url = match.group(0)
     scheme, _, rest = url.partition("//")
     shown = f'<span class="invisible">{scheme}//</span><span class="ellipsis">{rest[:30]}</span>'

@@ -1,4 +1,4 @@
-"""A Micropub server of somebody's own site. It refuses what real ones refuse, and keeps what it takes."""
+"""Micropub server of a personal site, as strict as real ones."""
 
 import json
 import re
@@ -19,9 +19,10 @@ Properties = dict[str, list[Any]]
 
 @dataclass
 class MicropubSite:
-    """At the `micropub` address of a site. `scopes` are those of the token it knows.
+    """Micropub endpoint at the `micropub` address of a site. `scopes` belong to its token.
 
-    `config` None: it knows no questions. `slow` seconds go by after a post was taken, and before it says so.
+    With `config` None it answers no queries. `slow` is the delay in seconds between accepting a post and
+    responding.
     """
 
     site: OwnSite
@@ -30,7 +31,7 @@ class MicropubSite:
     config: dict[str, Any] | None = field(default_factory=dict)
     lists_posts: bool = True
     slow: float = 0.0
-    # Instead of what it would say; with `takes` it does it all the same.
+    # Scripted reply; with `takes` the request is processed all the same.
     says: Reply | None = None
     takes: bool = False
     posts: list[Properties] = field(default_factory=list)
@@ -105,7 +106,7 @@ class MicropubSite:
 
 
 def _properties(request: Request) -> Properties:
-    """Raises ValueError for what is no Micropub."""
+    """Parse a request. Raises ValueError if it is not Micropub."""
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind == "application/json":
         document = json.loads(request.body)
@@ -135,7 +136,7 @@ def _properties(request: Request) -> Properties:
 
 
 def _parts(request: Request) -> tuple[list[tuple[str, str]], list[tuple[str, str, bytes]]]:
-    """The fields, and the files: name, type and content."""
+    """Return the fields, and the files as (name, type, content)."""
     head = f"Content-Type: {request.headers.get('content-type', '')}\r\n\r\n".encode()
     message = BytesParser(policy=HTTP).parsebytes(head + request.body)
     pairs, files = [], []

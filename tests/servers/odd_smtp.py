@@ -1,4 +1,4 @@
-"""Mail servers on loopback with odd habits on the wire: they drip, they stop reading, they note what came."""
+"""SMTP servers on loopback with odd timing: they drip, stop reading, or record chunks."""
 
 import socket
 import threading
@@ -10,10 +10,10 @@ from tests.servers.raw_smtp import RawServer, Reply
 
 
 class OddServer(RawServer):
-    """A RawServer that notes in `chunks` what came in at one time.
+    """RawServer that records in `chunks` what each read returned.
 
-    With `pause` it sends every octet by itself, so many seconds apart. With `deaf` it reads nothing of the
-    data, and its buffer is small.
+    `pause` sends every octet separately, that many seconds apart. `deaf` stops reading during the data, with
+    a small receive buffer.
     """
 
     def __init__(self, script: Any, *, pause: float = -1, deaf: bool = False, **options: Any) -> None:
@@ -31,7 +31,7 @@ class OddServer(RawServer):
         super().__exit__(kind, error, trace)
 
     def slowly(self, pause: float, reply: Reply) -> Reply:
-        """The reply; from now on with such pauses."""
+        """Return the reply, and send this and later ones with such pauses."""
         self.pause = pause
         return reply
 

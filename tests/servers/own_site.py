@@ -1,4 +1,4 @@
-"""Somebody's own site: a page with their name that says where they sign in, and the server that does it."""
+"""Personal home page that names its IndieAuth server, and that server."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,16 +15,17 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 @dataclass
 class OwnSite:
-    """Of one person. What it says may be changed by a test: `metadata`, `rels`, `said`, `tokens`.
+    """Site and IndieAuth server of one person.
 
-    `tokens` are those that it calls good, each with what it says of them.
+    Tests may change `metadata`, `rels`, `said` and `tokens` (the valid tokens, each with its introspection
+    response).
     """
 
     server: FeedServer
     path: str = "/ada/"
     rels: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    # What the exchange of a code says besides, or instead.
+    # Extra or overriding fields in the response to a code exchange.
     said: dict[str, Any] = field(default_factory=dict)
     tokens: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class OwnSite:
         return self.server.url(self.path + name)
 
     def says_yes(self, url: str, **instead: str) -> dict[str, str]:
-        """The person was sent there and says yes: the query with which they come back."""
+        """Approve the authorization request at `url`; return the query of the redirect back."""
         asked = dict(parse_qsl(urlsplit(url).query))
         self.given += 1
         code = f"code-{self.given}"
@@ -69,7 +70,7 @@ class OwnSite:
 
     def _exchange(self, request: Request) -> Reply:
         if request.method == "GET":
-            # In a browser: the person says yes at once.
+            # In a browser, the person approves at once.
             asked = dict(parse_qsl(urlsplit(request.path).query))
             answer = urlencode(self.says_yes(request.path))
             return Reply(status=302, headers={"Location": f"{asked['redirect_uri']}?{answer}"})

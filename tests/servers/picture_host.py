@@ -1,4 +1,4 @@
-"""A web server on loopback from which posts' pictures are fetched."""
+"""Web server on loopback for the pictures of posts."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.servers.api_server import ApiServer, Reply, Request
 
 
 class PictureHost(ApiServer):
-    """Has what it is given."""
+    """Server with only scripted paths."""
 
     def usual(self, request: Request) -> Reply:
         return Reply(404, "<html>no</html>")
@@ -27,5 +27,5 @@ class PictureHost(ApiServer):
 
 
 def noise(width: int, height: int, kind: str = "JPEG", **options: Any) -> bytes:
-    """A picture that cannot be made small."""
+    """Return a picture that compresses badly."""
     return octets_of(Image.effect_noise((width, height), 120).convert("RGB"), kind, **options)

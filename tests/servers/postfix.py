@@ -1,4 +1,4 @@
-"""A Postfix of our own, with a throw-away configuration: takes mail for one domain and pipes it."""
+"""Postfix with a temporary configuration that pipes one domain's mail to a command."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.services import Missing, free_port, program
 
-# Whom Postfix runs the pipe as: it refuses root and its own user.
+# The user of the pipe; Postfix refuses root and its own user.
 USER = "nobody"
 DAEMONS = ("/usr/lib/postfix/sbin", "/usr/libexec/postfix", "/usr/lib/postfix")
 SERVICES = """\
@@ -38,7 +38,7 @@ feedletter unix - n n - 2 pipe
 
 
 class Postfix:
-    """`deliver` hands it a mail by SMTP; `log` is what it wrote."""
+    """Running Postfix. `deliver` sends it a mail by SMTP; `log` is its log."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
@@ -53,7 +53,7 @@ class Postfix:
             client.sendmail(sender, [recipient], raw)
 
     def waits_for(self, words: str, *, count: int = 1, seconds: float = 30) -> None:
-        """Until the log says that so often. AssertionError, with the log, when it does not."""
+        """Wait until the log contains the words `count` times. Raises AssertionError with the log."""
         until = time.monotonic() + seconds
         while self.log.count(words) < count:
             assert time.monotonic() < until, f"Postfix did not say “{words}” {count} times:\n{self.log}"
@@ -61,7 +61,7 @@ class Postfix:
 
 
 def interpreter() -> str:
-    """A Python of our version that USER can run. Raises Missing."""
+    """Return a Python of our version that USER can run. Raises Missing."""
     minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for path in (sys.executable, shutil.which(minor, path="/usr/bin:/usr/local/bin") or ""):
         if path and _runs(path):
@@ -70,7 +70,6 @@ def interpreter() -> str:
 
 
 def site_packages() -> str:
-    """Where what we import is installed."""
     return next(path for path in sys.path if path.endswith("site-packages"))
 
 
@@ -83,9 +82,9 @@ def postfix(
     environment: Mapping[str, str],
     main: Mapping[str, str] | None = None,
 ) -> Iterator[Postfix]:
-    """A running Postfix that pipes each mail for the domain into `command RECIPIENT`. Raises Missing.
+    """Run a Postfix that pipes each mail for the domain into `command RECIPIENT`.
 
-    `main` has settings of main.cf besides, or others.
+    `main` adds or overrides settings of main.cf. Raises Missing.
     """
     daemons = next((path for path in DAEMONS if (Path(path) / "master").exists()), None)
     if not program("postfix") or daemons is None:

@@ -1,4 +1,4 @@
-"""A server on loopback that breaks SMTP's rules as a test tells it to."""
+"""SMTP server on loopback that breaks the protocol as scripted."""
 
 import contextlib
 import select
@@ -10,20 +10,20 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 Reply = bytes | None
-# How long to wait for more commands before those that have come are answered together.
+# How long to wait for more commands before answering them together.
 PACKET = 0.05
 
 
 class RawServer:
-    """Speaks just what it is told, whatever the client says: for what no proper server would send.
+    """Server that sends exactly the scripted octets, valid or not.
 
     `script` maps a verb ("CONNECT", "EHLO", "MAIL", …, "." for the end of the data) to the octets of its
-    reply, b"" for none, None to close the connection, or a function of the command's line that returns one
-    of these. Verbs not named get `ordinary` replies.
-    With `hangs_up_within_data` it resets the connection soon after the data has begun; after the reply to
-    the verb `hangs_up_after` it closes it. With `tls` it begins TLS after its reply to STAR(TTLS).
-    `in_one_packet`: commands that came together are answered together.
-    `verbs` is what was said, `data` what came between DATA and the dot.
+    reply, b"" for none, None to close the connection, or a function of the command line that returns one of
+    these. Other verbs get `ordinary` replies.
+    `hangs_up_within_data` resets the connection soon after the data has begun; `hangs_up_after` closes it
+    after the reply to that verb. `tls` starts TLS after the reply to STAR(TTLS).
+    `in_one_packet`: commands that arrived together are answered together.
+    `verbs` are the commands received, `data` the octets between DATA and the dot.
     """
 
     ordinary: ClassVar[dict[str, Reply]] = {
@@ -88,7 +88,7 @@ class RawServer:
                 lines.connection.sendall(owed)
                 owed = b""
             if reply is None or ends:
-                # Shut down first: the data not yet read would make close() a reset at once.
+                # Shut down first: with unread data, close() would reset the connection at once.
                 lines.connection.shutdown(socket.SHUT_RDWR)
                 return
             if verb == "STAR" and self.tls:
@@ -108,7 +108,7 @@ class RawServer:
         return scripted(line) if callable(scripted) else scripted
 
     def _take(self, lines: "_Lines") -> bool:
-        """The data, up to its dot. False when it does not come to that."""
+        """Read the data up to its dot; return False if the connection ends before."""
         taken = b""
         while (line := lines.next()) not in (b".\r\n", b""):
             if self.hangs_up_within_data:
@@ -119,13 +119,13 @@ class RawServer:
 
 
 class _Lines:
-    """What comes in, by lines."""
+    """Reader of lines from a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self._unread = connection, b""
 
     def next(self) -> bytes:
-        """A line with its end; b"" when there is none any more."""
+        """Return a line with its ending; b"" at the end of the stream."""
         while b"\n" not in self._unread:
             chunk = self.connection.recv(65536)
             if not chunk:

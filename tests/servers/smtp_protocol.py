@@ -1,4 +1,4 @@
-"""What is inside tests.servers.smtp_server: aiosmtpd's server with scripted answers."""
+"""Inside of tests.servers.smtp_server: aiosmtpd's server with scripted replies."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from typing import Any, cast
 from aiosmtpd.controller import Controller as AioController
 from aiosmtpd.smtp import SMTP
 
-# It tells of every line at INFO.
+# It logs every line at INFO.
 logging.getLogger("mail.log").setLevel(logging.WARNING)
 
 DROP = "(drop)"
@@ -24,7 +24,7 @@ ANYONE = "*"
 
 @dataclass(frozen=True)
 class Received:
-    """One message as it came in: its envelope, its octets, and the two options of MAIL that matter."""
+    """Received message: envelope, octets, and two options of MAIL."""
 
     sender: str
     recipient: str
@@ -44,7 +44,7 @@ class Received:
 
 @dataclass
 class Answer:
-    """One scripted answer, given `times` times (None: for ever)."""
+    """Scripted reply, used `times` times (None: always)."""
 
     stage: str
     reply: str
@@ -54,13 +54,13 @@ class Answer:
 
 @dataclass
 class State:
-    """What the server's thread and the test share, under one lock."""
+    """State shared by the server's thread and the test, under one lock."""
 
     delay: float = 0.0
-    # So many connections are taken at a time; what more hear before they are closed (DROP: nothing).
+    # Limit of open connections; further ones get `full` (DROP: nothing) and are closed.
     takes: int | None = None
     full: str = ""
-    # By stage: how many seconds pass before its answer.
+    # Seconds before the reply, by stage.
     slow: dict[str, float] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     messages: list[Received] = field(default_factory=list)
@@ -95,7 +95,7 @@ class State:
             return self.connections
 
     def let_in(self, number: int) -> bool:
-        """Whether there is room for that connection."""
+        """Return whether there is room for that connection."""
         with self.changed:
             if self.takes is not None and len(self.inside) >= self.takes:
                 self.refused += 1
@@ -116,7 +116,7 @@ class State:
 
 
 class _Protocol(SMTP):
-    """aiosmtpd's server, with a say at the greeting, EHLO, AUTH and DATA as well."""
+    """aiosmtpd's server, scriptable at the greeting, EHLO, AUTH and DATA too."""
 
     def __init__(self, state: State, **options: Any) -> None:
         self.state = state
@@ -133,14 +133,14 @@ class _Protocol(SMTP):
         super().connection_lost(error)
 
     async def scripted(self, stage: str, recipient: str = "") -> str | None:
-        """The scripted reply, if there is one; never returns where the connection is dropped or stalls."""
+        """Return the scripted reply, if any. Never returns if the connection is dropped or stalls."""
         if (seconds := self.state.slow.get(stage)) is not None:
             await asyncio.sleep(seconds)
         reply = self.state.next_answer(stage, recipient)
         if reply == DROP:
             cast(asyncio.Transport, self.transport).close()
         if reply in (DROP, STALL):
-            await asyncio.Event().wait()  # cancelled by aiosmtpd when the connection ends
+            await asyncio.Event().wait()  # aiosmtpd cancels this when the connection ends
         return reply
 
     async def _handle_client(self) -> None:
@@ -237,6 +237,6 @@ class Controller(AioController):
         return self.loop.create_server(self._factory_invoker, sock=self.listener, ssl=self.ssl_context)
 
     def _trigger_server(self) -> None:
-        """Nothing: the first connection shall be the test's own."""
+        """Make no connection: the first one must be the test's own."""
         self._factory_invoked.set()
         self.smtpd = self.factory()

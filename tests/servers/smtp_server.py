@@ -1,15 +1,15 @@
-"""A real SMTP server on loopback that keeps what it takes and answers as a test tells it to.
+"""SMTP server on loopback that keeps messages and sends scripted replies.
 
-    with SmtpServer() as server:
-        settings.EMAIL_URL = server.url
-        server.answer("rcpt", "450 4.2.0 try later", recipient="a@example.test", times=1)
-        ...
-        assert server.recipients == ["a@example.test"]
+with SmtpServer() as server:
+settings.EMAIL_URL = server.url
+server.answer("rcpt", "450 4.2.0 try later", recipient="a@example.test", times=1)
+...
+assert server.recipients == ["a@example.test"]
 
-Stages: "connect", "ehlo", "auth", "mail", "rcpt", "data" (the command), "message" (after the final dot)
-and "taken" (the same, but the server has the message and keeps it).
-An answer is a reply line, DROP (the connection is closed without one) or STALL (no reply ever comes).
-A bad "connect" or "ehlo" has no recipient. Everything is thread-safe.
+Stages: "connect", "ehlo", "auth", "mail", "rcpt", "data" (the command), "message" (after the final dot) and
+"taken" (the same, but the server keeps the message).
+A reply is a line, DROP (close the connection without one) or STALL (never reply). A bad "connect" or "ehlo"
+has no recipient. Everything is thread-safe.
 """
 
 import asyncio
@@ -26,10 +26,13 @@ __all__ = ["DROP", "STALL", "Received", "SmtpServer"]
 
 
 class SmtpServer:
-    """See the module's text. `tls` is "", "starttls" or "implicit" and needs a server-side `context`;
-    with `login` (user, password) the server asks for them. `delay` seconds pass before each acceptance.
-    It `takes` so many connections at a time; more hear `full` (DROP: nothing), and are closed.
-    `port` 0 takes a free one; name one to come back at the same place after a stop."""
+    """SMTP server; see the module's docstring.
+
+    `tls` is "", "starttls" or "implicit" and needs a server-side `context`. `login` is the required (user,
+    password). `delay` is the number of seconds before each acceptance.
+    `takes` limits open connections; further ones get `full` (DROP: nothing) and are closed. `port` 0 picks a
+    free port; pass a number to restart at the same one.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class SmtpServer:
         return self
 
     def stop(self) -> None:
-        """Closes the port and every open connection. A second call does nothing."""
+        """Close the port and every connection. A second call does nothing."""
         if self._controller:
             self._controller.stop()
             self._controller = None
@@ -85,13 +88,13 @@ class SmtpServer:
 
     @property
     def url(self) -> str:
-        """The EMAIL_URL that leads here."""
+        """Return the EMAIL_URL of this server."""
         scheme = {"": "smtp", "starttls": "smtp+starttls", "implicit": "smtps"}[self.tls]
         login = f"{self.login[0]}:{self.login[1]}@" if self.login else ""
         return f"{scheme}://{login}127.0.0.1:{self.port}"
 
     def answer(self, stage: str, reply: str, *, recipient: str = ANYONE, times: int | None = None) -> None:
-        """From now on answers so at that stage, to that recipient, that many times (None: always)."""
+        """Script the reply at a stage, for one recipient or all, `times` times (None: always)."""
         if stage not in ("connect", "ehlo", "auth", "mail", "rcpt", "data", "message", "taken"):
             raise ValueError(f"no such stage: {stage}")
         with self.state.changed:
@@ -108,40 +111,40 @@ class SmtpServer:
 
     @property
     def recipients(self) -> list[str]:
-        """Who got a message, in the order of arrival; twice who got two."""
+        """Return the recipients of messages in order of arrival, with repeats."""
         return [message.recipient for message in self.messages]
 
     @property
     def connections(self) -> int:
-        """How many were opened so far."""
+        """Return the number of connections so far."""
         return self.state.connections
 
     @property
     def most_open(self) -> int:
-        """The most connections that were open at one time."""
+        """Return the maximum number of simultaneous connections."""
         return self.state.most_open
 
     @property
     def commands(self) -> list[str]:
-        """The stages reached, in order."""
+        """Return the stages reached, in order."""
         with self.state.changed:
             return list(self.state.commands)
 
     def wait_for(self, count: int, timeout: float = 10.0) -> list[Received]:
-        """The messages, as soon as there are `count`. Raises TimeoutError after `timeout` seconds."""
+        """Return the messages once there are `count`. Raises TimeoutError."""
         with self.state.changed:
             if not self.state.changed.wait_for(lambda: len(self.state.messages) >= count, timeout):
                 raise TimeoutError(f"{len(self.state.messages)} of {count} messages after {timeout} s")
             return list(self.state.messages)
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
-        """Returns when no connection is open. Raises TimeoutError."""
+        """Wait until no connection is open. Raises TimeoutError."""
         with self.state.changed:
             if not self.state.changed.wait_for(lambda: self.state.open == 0, timeout):
                 raise TimeoutError(f"{self.state.open} connections still open after {timeout} s")
 
     def drop_connections(self) -> None:
-        """Ends every open connection, as a server does that restarts; new ones are taken."""
+        """Close every open connection, as a restart does; accept new ones."""
         controller = self._controller
         assert controller is not None
 

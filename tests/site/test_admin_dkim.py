@@ -1,4 +1,4 @@
-"""DKIM keys in the admin: made with two fields, shown as a record, taking turns."""
+"""DKIM keys in the admin: two fields to create one, its DNS record, and key rotation."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ def page(client: Client, newsletter: Subscribable, tab: str = "site") -> str:
 
 
 def pasted(shown: str) -> list[str]:
-    """What stands there to be copied."""
+    """Return the texts to be copied."""
     return [
         html.unescape(found)
         for found in re.findall(r'<pre class="fl-copy" tabindex[^>]*>(.*?)</pre>', shown, re.S)

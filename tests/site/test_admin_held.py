@@ -1,4 +1,4 @@
-"""A flood in the admin: shown above everything, and two answers to it."""
+"""A held flood of posts in the admin: shown above everything, with two answers."""
 
 from datetime import timedelta
 from typing import Any

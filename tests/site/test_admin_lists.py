@@ -1,4 +1,4 @@
-"""Lists in and out in the admin: from the file to the report of refused lines."""
+"""Import and export of lists in the admin, including the report of refused lines."""
 
 import csv
 import io

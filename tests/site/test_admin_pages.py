@@ -1,4 +1,4 @@
-"""Every page of the admin answers, with rows and without, and only to staff."""
+"""Every admin page opens, with rows and without, and only for staff."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 
 @pytest.fixture
 def rows() -> None:
-    """Something in every list."""
+    """Create rows for every list."""
     FeedFactory(failures=2, last_error="The server answered with an error (HTTP 500).")
     for state in ("unassigned", "excluded", "cleared"):
         ItemFactory(state=state)
@@ -66,7 +66,7 @@ def test_an_empty_list_and_the_form_for_a_new_row_answer(admin_client: Client, m
     allowed = admin.site._registry[model].has_add_permission(
         admin_client.get(reverse("admin:index")).wsgi_request
     )
-    # (A mail account's form comes after the choice of a provider.)
+    # A mail account's form follows the choice of a provider.
     assert admin_client.get(address(model, "add"), follow=True).status_code == (200 if allowed else 403)
 
 

@@ -27,7 +27,7 @@ def url(subscribable: Subscribable) -> str:
 
 
 def form_of(page: Any) -> dict[str, Any]:
-    """What a browser would post of the page as it stands."""
+    """Return the data that a browser posts for the unchanged page."""
     form = page.context["adminform"].form
     data = {name: form[name].value() for name in form.fields}
     data = {name: value for name, value in data.items() if value not in (None, False)}

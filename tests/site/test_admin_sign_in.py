@@ -1,4 +1,4 @@
-"""The admin's sign-in: wrong passwords are counted and logged, and soon no more are tried."""
+"""The admin's sign-in counts and logs wrong passwords, and soon refuses more."""
 
 import logging
 import re
@@ -64,5 +64,5 @@ def test_what_is_refused_unlooked_at_is_logged_too(caplog: pytest.LogCaptureFixt
         sign_in("wrong")
     assert caplog.messages[-1] == "Admin sign-in failed from 203.0.113.7: too many wrong passwords"
     keys = Tally.objects.values_list("key", flat=True)
-    # (A digest may happen to have the letters of a short name.)
+    # A digest may contain the letters of a short name by chance.
     assert "ada" not in {word for key in keys for word in re.split(r"\W", str(key))}

@@ -1,4 +1,4 @@
-"""The list of subscribers: search, filters, acts on many; and a subscriber's own page."""
+"""The list of subscribers (search, filters, bulk actions) and a subscriber's own page."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,7 +34,7 @@ def nothing_remembered() -> None:
 
 
 def shown(client: Client, **query: str) -> set[str]:
-    """The addresses in the list."""
+    """Return the addresses in the list."""
     changelist = client.get(LIST, query).context["cl"]
     return {row.destination.core for row in changelist.result_list}
 

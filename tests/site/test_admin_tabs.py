@@ -1,4 +1,4 @@
-"""A newsletter's page in tabs: each has an address, shows its own part alone, and saves what it shows."""
+"""A newsletter's page in tabs: each has a URL, shows only its part, and saves only that."""
 
 import re
 from datetime import time
@@ -75,7 +75,7 @@ def test_several_weekdays_are_shown_as_they_were_chosen_and_changed(admin_client
     where = url(twice, "settings")
     data = form_of(admin_client.get(where))
     assert (data["arrangement"], data["at"], data["weekdays"]) == ("weekly", time(7), (0, 3))
-    # Saved as it stands, nothing changes.
+    # Saving the form unchanged changes nothing.
     saved = {(0, 3): ("cron", "0 7 * * 1,4"), (1, 5): ("cron", "0 7 * * 2,6"), (4,): ("weekly", "")}
     for days, stored in saved.items():
         answer = admin_client.post(where, {**data, "weekdays": days, "_save": "1"})

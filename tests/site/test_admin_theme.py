@@ -1,4 +1,4 @@
-"""A newsletter's look in the admin: one tab, its form and its letter side by side, saved and taken back."""
+"""A newsletter's look in the admin: one tab with form and preview, saved and reset."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ def address(newsletter: Subscribable) -> str:
 
 
 def given(client: Client, newsletter: Subscribable, **changes: Any) -> dict[str, Any]:
-    """What a browser sends of the form with these changes."""
+    """Return the form's data as a browser sends it, with these changes."""
     return {**form_of(client.get(address(newsletter))), **changes}
 
 

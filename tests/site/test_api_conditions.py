@@ -1,4 +1,4 @@
-"""What all resources of the API share: entity tags, rates, counts, dates, and nothing for caches."""
+"""Features of all API resources: entity tags, rate limits, counts, dates, and no caching."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The description of the API is public, whole and true."""
+"""The API schema is public, complete and correct."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -82,7 +82,7 @@ def test_every_body_is_closed_and_bounded(described: Any) -> None:
 
 
 def is_bounded(field: Any, schemas: Any) -> bool:
-    """Texts, numbers and lists have a largest size; choices and yes or no have one by themselves."""
+    """Return whether a text, number or list has a maximum. Choices and booleans always do."""
     if "$ref" in field or "allOf" in field or "oneOf" in field or "enum" in field:
         return True
     kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]

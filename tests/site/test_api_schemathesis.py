@@ -1,4 +1,4 @@
-"""The API does what its description says: schemathesis finds nothing else, whatever it sends."""
+"""The API matches its schema: schemathesis finds no difference."""
 
 import subprocess
 import sys
@@ -29,13 +29,13 @@ from tests.factories import (
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 RESOURCES = ("feeds", "items", "subscribables", "subscriptions", "destinations", "issues", "deliveries")
-# Of each endpoint, in the usual suite; the slow test sends some thousand requests.
+# Requests per endpoint in the usual suite; the slow test sends some thousand.
 FEW = 3
 SECONDS = 20
 
 
 def a_house() -> str:
-    """Rows of everything under the keys of schemathesis.toml; returns a key that opens all."""
+    """Create rows under the keys of schemathesis.toml; return a token with all scopes."""
     states = zip((1_000_001, 1_000_002, 1_000_003), ("queued", "failed", "sent"), strict=True)
     for number, (pk, state) in enumerate(states, 1):
         feed = FeedFactory(pk=pk)
@@ -59,7 +59,7 @@ def no_limits(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def one_connection() -> Iterator[None]:
-    """Requests to the application do not close the connection of the test, as with Django's own client."""
+    """Keep the test's connection open after requests, as Django's own client does."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield

@@ -1,4 +1,4 @@
-"""Keys for programs: what they open, how they are made and how they end."""
+"""API tokens: scopes, creation and expiry."""
 
 import json
 import re
@@ -108,9 +108,9 @@ def test_a_change_needs_the_scope_to_write(area: str, method: str, path: str) ->
     others = [scope for scope in SCOPES if scope != f"{area}:write"]
     answer = getattr(Api(*others), method)(path)
     assert f"it needs the scope {area}:write" in problem(answer, 403)["detail"]
-    # RFC 6750, 3.1.
+    # RFC 6750 §3.1.
     assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{area}:write"'
-    # There is always a site, and a change of nothing is one.
+    # The site always exists, and an empty change is valid.
     expected = (200,) if path == "site/" else (400, 404)
     assert getattr(Api(f"{area}:write"), method)(path).status_code in expected
 
@@ -284,7 +284,7 @@ def staff(*codenames: str) -> User:
     return eve
 
 
-# What all of an area's views ask together.
+# The permission that all views of an area require.
 BEHIND = {
     "feeds:read": ["view_feed", "view_item"],
     "feeds:write": ["view_feed", "add_feed", "change_feed", "delete_feed", "view_item", "change_item"],
@@ -327,7 +327,7 @@ def test_a_scope_is_handed_on_by_those_only_who_may_do_all_that_is_behind_it(
     assert offered(client) == {scope, f"{area}:read"}
     for lost in BEHIND[scope]:
         if lost.startswith("view_") and lost.replace("view_", "change_") in BEHIND[scope]:
-            continue  # who may change something may see it
+            continue  # the permission to change includes viewing
         left = [name for name in BEHIND[scope] if name != lost]
         maker.user_permissions.set(
             Permission.objects.filter(codename__in=["add_apitoken", "view_apitoken", *left])
@@ -359,7 +359,7 @@ EVERY = [
 @pytest.mark.every_case
 @pytest.mark.parametrize(("method", "path", "permission"), EVERY, ids=lambda part: str(part))
 def test_at_each_use_a_token_may_no_more_than_its_maker(method: str, path: str, permission: str) -> None:
-    """A token with all scopes, made by somebody who has all permissions but one."""
+    """A token with all scopes, made by a user who lacks one permission."""
     eve = staff()
     _, key = make_token(name="x", scopes=SCOPES, now=utcnow(), made_by=eve)
     program = Client(headers={"Authorization": f"Bearer {key}"})

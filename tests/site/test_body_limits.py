@@ -1,4 +1,4 @@
-"""How much anyone may send, and that nobody's file is written to the disk but where one is asked for."""
+"""Size limits of requests; uploads are written to disk only where a file is expected."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def newsletter() -> None:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of files that were written to the disk."""
+    """Record the names of files that were written to the disk."""
     found: list[str] = []
     new_file = TemporaryFileUploadHandler.new_file
 
@@ -119,6 +119,6 @@ def test_files_are_taken_by_few_pages_only() -> None:
     )
     pictures = [f"/admin/{page.format('<path:object_id>')}/" for page in pages]
     pictures.append("/admin/delivery/broadcast/<int:pk>/picture/")
-    # (Of those who read here, whoever is signed in.)
+    # Of readers, only those signed in.
     assert sorted(found) == sorted([*LISTS, *pictures, "/reader/compose/", "/reader/feeds/opml/"])
     assert django_settings.FILE_UPLOAD_HANDLERS == []

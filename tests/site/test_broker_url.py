@@ -44,7 +44,7 @@ def test_what_is_no_broker_is_refused(url: str) -> None:
 
 
 def connect(url: str) -> None:
-    """As a worker does; once."""
+    """Connect once, as a worker does."""
     address, options = parse_broker_url(url)
     with Connection(address, ssl=options or False) as connection:
         connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
@@ -77,6 +77,6 @@ def test_amqps_compares_the_name_too(tmp_path: Path) -> None:
         for wrong in (f"amqps://localhost:{server.port}//", trusted.replace("//localhost", "//127.0.0.1")):
             with pytest.raises(Exception, match="CERTIFICATE_VERIFY_FAILED"):
                 connect(wrong)
-        # What answers speaks no AMQP, but the certificate was accepted.
+        # The server speaks no AMQP, but its certificate was accepted.
         with pytest.raises(Exception, match=r"^(?!.*CERTIFICATE_VERIFY_FAILED)"):
             connect(trusted)

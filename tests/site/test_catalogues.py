@@ -1,4 +1,4 @@
-"""The catalogues of translations (locale/) hold all that is said to readers, and are what is compiled."""
+"""The translation catalogues (locale/) contain all texts for readers, and match their compiled form."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from django.utils.translation.template import templatize
 ROOT = Path(settings.BASE_DIR)
 LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
 PACKAGES = ("common", "feeds", "subscriptions", "channels", "delivery", "reader", "chat", "feedletter_site")
-# What people who run the site see is English (as in the Makefile's `messages`).
+# Texts for people who run the site are English (as in the Makefile's `messages`).
 ENGLISH = {"admin", "api", "management"}
 KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "npgettext:1c,2,3")
 PLACE = re.compile(r"%\((\w+)\)([sd])")
@@ -27,12 +27,12 @@ def catalogue(language: str) -> polib.POFile:
 
 
 def texts(entry: polib.POEntry | polib.MOEntry) -> list[str]:
-    """All that a translator wrote for it."""
+    """Return all translations of an entry."""
     return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
 
 
 def sources() -> dict[str, str]:
-    """Every file that may say something to readers, as Python for xgettext."""
+    """Return every file with texts for readers, as Python for xgettext."""
     files = [*ROOT.glob("templates/**/*.html"), *ROOT.glob("templates/**/*.txt")]
     found = {path: templatize(path.read_text(encoding="utf-8")) for path in files}
     for path in (path for package in PACKAGES for path in ROOT.glob(f"{package}/**/*.py")):
@@ -44,7 +44,7 @@ def sources() -> dict[str, str]:
 
 
 def said(folder: Path) -> frozenset[Message]:
-    """What the program says today: each with its plural, or without."""
+    """Return all messages of the program, each with its plural if any."""
     if shutil.which("xgettext") is None:
         if os.environ.get("REQUIRE_SERVICES") == "1":
             pytest.fail("xgettext is missing: install gettext.")

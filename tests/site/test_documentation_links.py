@@ -1,4 +1,4 @@
-"""Links from one page of the documentation to another lead somewhere, and to a heading that there is."""
+"""Links between pages of the documentation lead to existing pages and headings."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page, as GitHub names them in addresses."""
+    """Return the headings of a page, as GitHub spells them in URLs."""
     headings = re.findall(r"^#+ (.+)$", without_code(page), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

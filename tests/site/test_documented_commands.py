@@ -1,4 +1,4 @@
-"""The table of commands has all of them; no page names a command, an option or a page that there is not."""
+"""The table lists all commands; pages name only existing commands, options and pages."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""A worker that is told to end while its database is away ends all the same."""
+"""A worker stops on request even if its database is unreachable."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The environment: wrong values stop the start, with the variable's name and what was expected."""
+"""Wrong environment variables stop the start; the error has the name and the expected form."""
 
 from ipaddress import ip_network
 from pathlib import Path
@@ -185,7 +185,7 @@ def test_networks_are_read_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_site_url_is_as_browsers_write_it(
     monkeypatch: pytest.MonkeyPatch, given: str, expected: str
 ) -> None:
-    """A host that is not written so gets 400 from Django, and an upper-case scheme no secure cookies."""
+    """Django answers another spelling of the host with 400, and an upper-case scheme loses secure cookies."""
     monkeypatch.setenv("SITE_URL", given)
     assert env.site_url("SITE_URL", "") == expected
     assert validate_host(split_domain_port(urlsplit(expected).netloc)[0], [env.host_name(given_host(given))])

@@ -1,4 +1,4 @@
-"""While the database is away a page says so with 503; a mistake of ours stays a 500."""
+"""If the database is unreachable, pages return 503; errors of ours remain 500."""
 
 import logging
 

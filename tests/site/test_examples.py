@@ -1,4 +1,4 @@
-"""The examples of docs/operating.md do what they say: nginx proxies, systemd takes the units."""
+"""The examples of docs/operating.md work: nginx proxies, and systemd accepts the units."""
 
 import re
 import ssl
@@ -24,7 +24,7 @@ HOST = "letters.example.org"
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for the example's host, and its key."""
+    """Write a self-signed certificate for the example's host, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)
@@ -47,7 +47,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @dataclass
 class Proxy:
-    """The example, running."""
+    """nginx running the example."""
 
     http: int
     https: int
@@ -56,7 +56,7 @@ class Proxy:
     behind: FeedServer
 
     def get(self, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> int:
-        """The status of a request over TLS, as a browser makes it."""
+        """Return the status of a request over TLS, sent as a browser does."""
         context = ssl.create_default_context(cafile=self.certificate)
         context.check_hostname = False
         url = f"https://127.0.0.1:{self.https}{path}"
@@ -87,7 +87,7 @@ def proxy(tmp_path: Path) -> Iterator[Proxy]:
 
 
 def example(proxy: Proxy, key: Path) -> str:
-    """The example, with ports and files that we may use."""
+    """Return the example with ports and files that the test may use."""
     changes = {
         r"listen \[::\].*\n": "",
         r"listen 80;": f"listen 127.0.0.1:{proxy.http};",
@@ -105,7 +105,7 @@ def example(proxy: Proxy, key: Path) -> str:
 
 
 def around(folder: Path, site: str) -> str:
-    """What Debian's nginx.conf has around a site, all in one folder."""
+    """Return the frame of Debian's nginx.conf around a site, with all files in one folder."""
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     head = f"daemon off; master_process off; error_log {folder}/error.log; pid {folder}/pid; events {{}}"
@@ -159,7 +159,7 @@ def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
         "/v0/subscription/confirm?subscriptionId=1&secret=x",
     ):
         proxy.get(path)
-    # nginx writes a line after it has answered.
+    # nginx logs a request after it has responded.
     assert wait_until(lambda: '"GET /v0/subscription/confirm"' in proxy.log.read_text())
     log = proxy.log.read_text()
     assert '"GET /confirm/..."' in log
@@ -172,7 +172,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
     if program("systemd-analyze") is None:
         pytest.skip("Missing: systemd-analyze")
     here = tmp_path / unit.name.replace("@.", "@poll.")
-    # It insists that the program is there.
+    # systemd-analyze requires that the program exists.
     here.write_text(unit.read_text().replace("/opt/feedletter/.venv/bin/python", "/bin/true"))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", here], capture_output=True, text=True, check=False
@@ -182,7 +182,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", sorted(EXAMPLES.glob("*.service")), ids=lambda path: path.stem)
 def test_a_unit_has_a_folder_for_its_files(unit: Path) -> None:
-    """All else is read-only for it."""
+    """All other folders are read-only for it."""
     lines = unit.read_text().splitlines()
     assert "ProtectSystem=strict" in lines
     assert "StateDirectory=feedletter" in lines

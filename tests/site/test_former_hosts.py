@@ -1,4 +1,4 @@
-"""After the site's address has changed, the links of letters that were sent before it still act."""
+"""After a change of the site's address, links in older letters still work."""
 
 import re
 import runpy
@@ -26,7 +26,7 @@ OLD, NEW = "https://old.example.org", "https://new.example.org"
 
 
 def served(monkeypatch: pytest.MonkeyPatch, **given: str) -> list[str]:
-    """ALLOWED_HOSTS as these variables make it."""
+    """Return ALLOWED_HOSTS as set by these variables."""
     for name, value in {"SECRET_KEY": "for-tests-only-" * 4, "SITE_URL": NEW, **given}.items():
         monkeypatch.setenv(name, value)
     hosts: list[str] = runpy.run_path(SETTINGS)["ALLOWED_HOSTS"]
@@ -43,7 +43,7 @@ def test_former_hosts_are_answered_whatever_the_allowed_ones_are(monkeypatch: py
 
 @pytest.fixture
 def letter(settings: Any, monkeypatch: pytest.MonkeyPatch) -> EmailMessage:
-    """A letter that was sent while the site had its old address, which it has no longer."""
+    """Return a letter that was sent before the site's address changed."""
     settings.SITE_URL, settings.EMAIL_URL = OLD, "mailbox:"
     newsletter = a_newsletter("each", readers=1)
     collect(newsletter, now=utcnow())

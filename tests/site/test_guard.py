@@ -1,4 +1,4 @@
-"""The test run itself: it stays on this machine."""
+"""The test run itself does not connect to other machines."""
 
 import socket
 

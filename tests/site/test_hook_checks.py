@@ -1,4 +1,4 @@
-"""Hooks that may not or cannot be loaded are told of by `check` and `migrate`."""
+"""`check` and `migrate` report hooks that must not or cannot be loaded."""
 
 from typing import Any
 

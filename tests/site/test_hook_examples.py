@@ -1,4 +1,4 @@
-"""The modules that docs/hooks.md shows, run as they are written."""
+"""The modules in docs/hooks.md, run unchanged."""
 
 import inspect
 import sys
@@ -38,7 +38,7 @@ def _examples(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 
 
 def post(item: Item, **changes: Any) -> None:
-    """Gives a collected item this content, cleaned as a poll cleans it."""
+    """Replace a collected item's content, cleaned as a poll cleans it."""
     assert item.entry is not None
     entry = clean_entry(replace(Entry.from_json(item.entry), **changes), "https://blog.example/feed.xml")
     Item.objects.filter(pk=item.pk).update(entry=entry.to_json())

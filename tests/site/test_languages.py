@@ -1,4 +1,4 @@
-"""Pages and mails speak their reader's language; what people who run the site see stays English."""
+"""Pages and mails use their reader's language; texts for the site's staff stay English."""
 
 import re
 from dataclasses import replace
@@ -30,7 +30,7 @@ from tests.factories import (
 )
 
 SPOKEN = ["de", "fr", "es", "pt"]
-# Words of our English that none of the four has.
+# English words that none of the four languages has.
 ENGLISH = re.compile(r"\b(the|you|your|this|with|subscribe|newsletters? you|of|is|that)\b", re.IGNORECASE)
 ARABIC = [("en", "English"), ("ar", "العربية")]
 
@@ -52,7 +52,7 @@ def newsletter(db: None) -> Subscribable:
 
 
 def body(answer: Any) -> str:
-    """What is to be read, without markup and without the posts' own words."""
+    """Return the visible text, without markup and posts."""
     page = answer.content.decode()
     page = re.sub(r'<div class="text">.*?</div>', "", page, flags=re.DOTALL)
     return re.sub(r"<[^>]+>|\S+@\S+|https?:\S+", " ", page.partition("<body")[2])
@@ -231,7 +231,7 @@ def test_a_letter_and_its_foot_speak_the_newsletters_language(language: str, day
     letter = render_issue(facts)
     assert day in letter.text.replace("\xa0", " ")
     assert not ENGLISH.search(re.sub(r"Post \d|%\w+%|https?:\S+", "", letter.text)), letter.text
-    # Upstream's subject, which is a pattern, has its form of dates in English alone.
+    # Upstream's subject is a pattern, whose dates are formatted for English only.
     facts = replace(facts, theme=ThemeFacts(subject="{upstream}"))
     assert "2026-03-01" not in render_issue(facts).subject
     assert "2026-03-01" in render_issue(replace(facts, language="en")).subject

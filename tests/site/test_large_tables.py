@@ -1,4 +1,4 @@
-"""No page scans the ledger or the posts: by the plans that PostgreSQL makes for tables of some size."""
+"""No page scans deliveries or posts, by PostgreSQL's plans for tables of some size."""
 
 import re
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from common.db import tallies
 from delivery.models import Delivery
 from feeds.models import Item
 
-# (A smaller one is read at once, whatever indexes there are.)
+# PostgreSQL scans a smaller table in spite of indexes.
 SIZE = Size(feeds=200, hosts=50, posts=20_000, subscribers=2_000, issues=30)
 SCANNED = re.compile(r"Seq Scan on (delivery_delivery|feeds_item)\b")
 MOST_STATEMENTS = {"overview": 90, "/metrics": 40}
-# It counts the letters of each issue that it shows, and remembers the counts of large ones.
+# It counts the letters of each listed issue, and caches the counts of large ones.
 COUNTS_ITS_ISSUES = {"issues"}
 
 
@@ -29,7 +29,7 @@ def large(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("PostgreSQL's plans")
     monkeypatch.setattr("bench.audience.vacuum", analyse)
     monkeypatch.setattr(tallies, "EXACT", 5_000)
-    # (Bounds in proportion to the tables: of half a table PostgreSQL may rightly read the whole.)
+    # Bounds in proportion to the tables: for half of a table PostgreSQL rightly scans the whole.
     monkeypatch.setattr("common.admin.lists.SEARCHED", 500)
     monkeypatch.setattr(BoundedPaginator, "MOST", 500)
     fill(SIZE)
@@ -37,14 +37,14 @@ def large(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def analyse(*models: type) -> None:
-    """(There is no VACUUM within a test's transaction.)"""
+    """Run ANALYZE; VACUUM is impossible inside a test's transaction."""
     with connection.cursor() as cursor:
         for model in models:
             cursor.execute(f"ANALYZE {model._meta.db_table}")  # type: ignore[attr-defined]
 
 
 def scans(statements: list[str]) -> Iterator[str]:
-    """Those of them for which a whole table is read."""
+    """Yield the statements that scan a whole table."""
     for sql in statements:
         if sql.startswith("SELECT"):
             with connection.cursor() as cursor:

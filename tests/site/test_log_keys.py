@@ -1,4 +1,4 @@
-"""No key of a link stands in any log, whoever writes it."""
+"""No log contains the secret of a link, neither ours nor a library's."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from feedletter_site.logs import JsonFormatter, without_keys
 from tests.factories import SubscriptionFactory
 
 KEY = "1234-927d0a1b-SECRET"
-# Names of URL parameters: those that are secrets, and all others.
+# Names of URL parameters: the secret ones, and all others.
 SECRETS = {"token", "key", "mac", "packed", "uidb64"}
 PUBLIC = {
     "account",
@@ -98,7 +98,7 @@ def test_what_a_service_leads_back_with_is_in_no_log(glue: str) -> None:
 
 
 def test_a_logger_with_a_handler_of_its_own_writes_none_either() -> None:
-    """As gunicorn's and Celery's."""
+    """Such as gunicorn's and Celery's."""
     written = io.StringIO()
     other = logging.Logger("gunicorn.error")
     other.addHandler(logging.StreamHandler(written))
@@ -107,7 +107,7 @@ def test_a_logger_with_a_handler_of_its_own_writes_none_either() -> None:
 
 
 def test_each_url_parameter_is_known_as_a_secret_or_as_public() -> None:
-    """A new secret in an address is then masked, too."""
+    """So a new secret in a URL is masked, too."""
     unknown = {name for path in PATHS for name in parameters(path)} - SECRETS - PUBLIC
     assert not unknown, f"Add {unknown} to SECRETS or PUBLIC."
 
@@ -123,7 +123,7 @@ def test_secrets_of_all_urls_are_masked_in_logs_and_by_the_nginx_example(path: s
 
 
 def nginx_mask() -> re.Pattern[str]:
-    """The expression of docs/examples/nginx.conf for addresses with secrets."""
+    """Return the expression of docs/examples/nginx.conf for URLs with secrets."""
     text = (Path(__file__).parents[2] / "docs/examples/nginx.conf").read_text("utf-8")
     (expression,) = re.findall(r"^    ~(\S+)\s+/\$page/\.\.\.;$", text, re.MULTILINE)
     return re.compile(expression.replace("(?<page>", "(?P<page>"))

@@ -1,4 +1,4 @@
-"""With LOG_FORMAT=json every line of every process is an object, those of gunicorn and Celery included."""
+"""With LOG_FORMAT=json every line of every process is an object, including gunicorn's and Celery's."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Who a request comes from: only a trusted proxy may say so."""
+"""The client's address: only a trusted proxy may set it."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ TRUSTED = [ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32")]
 
 
 def seen(settings: Any, remote: str, **headers: Any) -> HttpRequest:
-    """The request as the program sees it behind the middleware."""
+    """Return the request after the middleware."""
     settings.TRUSTED_PROXIES = TRUSTED
     request: HttpRequest = RequestFactory().get("/", REMOTE_ADDR=remote, **headers)
     ProxyMiddleware(lambda _: HttpResponse())(request)
@@ -62,7 +62,7 @@ def test_the_nearest_address_that_is_no_proxy_counts(forwarded: str, expected: s
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/healthz", "/no-such-page", "/admin/login/"])
 def test_head_is_answered_with_the_fields_of_get_and_no_body(path: str) -> None:
-    """gunicorn writes a warning for each body that it has to drop. (Django's test client drops it, too.)"""
+    """gunicorn logs a warning for each body that it drops. Django's test client drops it, too."""
     got, asked = (answered(path, method) for method in ("GET", "HEAD"))
     assert got[2]
     assert asked[2] == b""
@@ -70,7 +70,7 @@ def test_head_is_answered_with_the_fields_of_get_and_no_body(path: str) -> None:
 
 
 def answered(path: str, method: str) -> tuple[str, str, bytes]:
-    """Status, Content-Length and body, as the server is given them."""
+    """Return status, Content-Length and body, as handed to the server."""
     environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "SERVER_NAME": "testserver"}
     setup_testing_defaults(environ)
     said: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The list of newsletters: when each goes out next, what became of its last issue, whether it is paused."""
+"""The list of newsletters: the next issue, the result of the last one, and pauses."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/operating.md names every setting there is, and no other."""
+"""docs/operating.md names exactly the existing settings."""
 
 import re
 from pathlib import Path

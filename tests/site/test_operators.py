@@ -1,4 +1,4 @@
-"""What operators may do by command: each prints a table and JSON, and refuses in a sentence."""
+"""Operators' commands: each prints a table and JSON, and one sentence on errors."""
 
 import zlib
 from pathlib import Path
@@ -168,7 +168,7 @@ def test_a_backup_made_by_the_command_is_put_back_by_the_command(
         made = postgres_installation(tmp_path, request.getfixturevalue("postgres_url"), EMAIL_URL="mailbox:")
     copy = tmp_path / "copy"
     with made as site:
-        # Whatever a documented DATABASE_URL may say.
+        # For every documented form of DATABASE_URL.
         if database == "postgresql":
             site.environment["DATABASE_URL"] += "?prepare=off&connect_timeout=4&sslmode=prefer"
         site.script("from tests.factories import FeedFactory; FeedFactory(title='Kept')")

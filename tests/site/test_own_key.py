@@ -1,4 +1,4 @@
-"""The key that the embedded default makes for itself."""
+"""The secret key that the embedded default creates."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.e2e.processes import clean_environment
 
 ROOT = Path(__file__).parent.parent.parent
 ROUNDS = 20
-# The first reading imports all that the others need, so that the processes are at each key together.
+# The first access imports what the others need, so that the processes compete for each key.
 SHOW = f"""
 import os, runpy, sys
 data = os.environ['DATA_DIR']

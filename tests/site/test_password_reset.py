@@ -1,4 +1,4 @@
-"""A forgotten password of the admin: one answer for all, a link by mail that works once, and limits."""
+"""Password reset in the admin: one response for all, a link by mail that works once, and limits."""
 
 import logging
 import re

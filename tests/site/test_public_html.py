@@ -1,4 +1,4 @@
-"""What crawlers and validators ask of public pages."""
+"""Requirements of crawlers and validators for public pages."""
 
 import re
 from datetime import timedelta

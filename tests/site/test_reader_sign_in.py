@@ -1,4 +1,4 @@
-"""Where people sign in who read here: not into the admin; joining by oneself; a forgotten password."""
+"""Readers' sign-in (not into the admin), registration, and password reset."""
 
 import re
 from datetime import timedelta
@@ -58,14 +58,14 @@ def test_a_reader_opens_no_page_of_the_admin(ada: Reader) -> None:
 
 
 class TestJoin:
-    """By oneself, while READER=open."""
+    """Registration while READER=open."""
 
     @pytest.fixture(autouse=True)
     def _open(self, settings: Any) -> None:
         settings.READER = "open"
 
     def filled(self, **more: str) -> dict[str, str]:
-        """A form that a person filled in, who answered the question."""
+        """Return the form of a person who answered the question."""
         now = utcnow() - timedelta(minutes=1)
         question = antispam.new_question(now=now, ip="127.0.0.1")
         reply = str(sum(antispam._numbers(question, now)))
@@ -121,7 +121,7 @@ class TestJoin:
 
 
 class TestForgottenPassword:
-    """A link by mail, and the same answer for all."""
+    """A link by mail, and the same response for all."""
 
     def test_the_answer_is_the_same_whether_there_is_such_a_reader(self, settings: Any, ada: Reader) -> None:
         settings.EMAIL_URL = "smtp://127.0.0.1:1"

@@ -1,4 +1,4 @@
-"""After `rotate_secrets` an earlier SECRET_KEY reads nothing of what is stored."""
+"""After `rotate_secrets` an earlier SECRET_KEY decrypts nothing that is stored."""
 
 import json
 from io import StringIO
@@ -27,7 +27,7 @@ def rotate(*options: str) -> dict[str, Any]:
 
 @pytest.fixture
 def rows(settings: Any) -> list[Destination]:
-    """Seven secrets of four tables, and one that nobody can read, all older than the newest key."""
+    """Create seven secrets in four tables and an unreadable one, all older than the newest key."""
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a lost key " * 8, []
     DestinationFactory(kind="lost", secrets={"token": "lost"})
     settings.SECRET_KEY = OLD

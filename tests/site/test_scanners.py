@@ -1,7 +1,7 @@
-"""Mail scanners fetch every link of every mail, by GET and HEAD, more than once: nothing may change.
+"""Mail scanners fetch every link of every mail, by GET and HEAD, repeatedly: nothing may change.
 
-The mails are made by the services that make them in real life and sent by the sender. A template for which
-none is made here fails the test, so that no new mail is forgotten.
+The mails are made by the real services and sent by the sender. A template without a mail here fails the test,
+so that no new mail is forgotten.
 """
 
 import email
@@ -142,7 +142,7 @@ MAILS: dict[str, Callable[[str], None]] = {
     "test": a_test,
     "welcome": welcome,
 }
-# Without any link of ours: what it says is that mail arrives.
+# Has no link of ours: it only shows that mail arrives.
 LINKLESS = {"test"}
 
 
@@ -152,7 +152,7 @@ def names(folder: str) -> set[str]:
 
 @pytest.fixture
 def mails(settings: Any) -> dict[str, EmailMessage]:
-    """One of each template, as it was sent: by its name, and issues by “issue ” and theirs."""
+    """Return one sent mail per template, by name; issues by “issue ” and theirs."""
     settings.EMAIL_URL, settings.EMBEDDED = "mailbox:", True
     for name in sorted(names("mails")):
         assert name in MAILS, f"There is a mail “{name}” that this test does not know how to make."
@@ -176,7 +176,7 @@ def sent() -> Iterator[tuple[str, EmailMessage]]:
 
 
 def links_of(message: EmailMessage) -> set[str]:
-    """All addresses of ours in its headers and in both of its parts, as a program would find them."""
+    """Return all our URLs in a mail's headers and both its parts."""
     headers = " ".join(str(value) for value in message.values())
     parts = [part.get_content() for part in message.walk() if part.get_content_maintype() == "text"]
     return ours(" ".join([headers, *parts]))
@@ -192,13 +192,13 @@ def path_of(url: str) -> str:
 
 
 def linked(page: str) -> set[str]:
-    """Where the links of a page of ours lead."""
+    """Return the targets of a page's links."""
     paths = set(re.findall(r'(?:href|src|action)="(/[^"#]*)"', html.unescape(page)))
     return paths | {path_of(url) for url in ours(page)}
 
 
 def one_of_each(paths: set[str]) -> set[str]:
-    """One address of each view."""
+    """Return one URL of each view."""
     views: dict[str, str] = {}
     for path in sorted(paths):
         with suppress(Resolver404):
@@ -207,7 +207,7 @@ def one_of_each(paths: set[str]) -> set[str]:
 
 
 def everything() -> dict[str, list[str]]:
-    """Every row of every table there is."""
+    """Return every row of every table."""
     with connection.cursor() as cursor:
         dump = {}
         for table in sorted(connection.introspection.table_names(cursor)):
@@ -217,7 +217,7 @@ def everything() -> dict[str, list[str]]:
 
 
 def scan(paths: set[str]) -> set[str]:
-    """As scanners do, who keep no cookie. Returns where the pages lead."""
+    """Fetch pages as scanners do, without cookies. Returns where the pages lead."""
     client, further = Client(), set[str]()
     for path in sorted(paths):
         for _ in range(2):
@@ -257,9 +257,9 @@ def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing
     mails: dict[str, EmailMessage],
 ) -> None:
     paths = {path_of(url) for mail in mails.values() for url in links_of(mail)}
-    # Django's own page puts the link's token into a session, so that it stands in no Referer.
+    # Django's own page stores the link's token in a session, so that no Referer contains it.
     (reset,) = {path for path in paths if path.startswith("/admin/password-reset/")}
-    # Its form signs somebody in, so that it has a cookie against forms of other sites.
+    # Its form signs somebody in, so it has a cookie against CSRF.
     (invited,) = {path for path in paths if path.startswith("/reader/invitation/")}
     paths -= {reset, invited}
     before = everything()
@@ -267,7 +267,7 @@ def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing
     further = scan(paths)
     assert everything() == before
     assert len(paths) > 20
-    # Some go on from there.
+    # Some scanners follow the links of these pages.
     scan(one_of_each(further - paths))
     assert everything() == before
     before_reset = User.objects.get(username="grace").password
@@ -277,7 +277,7 @@ def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing
 
 @pytest.mark.slow
 def test_the_test_would_notice_a_change(mails: dict[str, EmailMessage]) -> None:
-    """The same links, but POSTed to, as people do: most of them change something."""
+    """The same links POSTed to, as people do: most change something."""
     before = everything()
     row = Subscription.objects.filter(status="confirmed").first()
     assert row is not None

@@ -1,4 +1,4 @@
-"""A database that was made before a change of the migrations is refused by one sentence."""
+"""A database made before a change of the migrations is refused in one sentence."""
 
 import pytest
 from django.core.management import CommandError, call_command

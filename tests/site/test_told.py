@@ -1,4 +1,4 @@
-"""What matters is told: a log line for each, and a number for the metrics."""
+"""Important events have a log line and a metric each."""
 
 import logging
 from collections import Counter

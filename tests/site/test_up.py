@@ -1,4 +1,4 @@
-"""What `manage.py up` says and starts; tests/e2e/test_up.py runs it."""
+"""The output and child processes of `manage.py up`; tests/e2e/test_up.py runs it."""
 
 import os
 import socket
@@ -86,7 +86,7 @@ def test_there_are_more_threads_than_stages(settings: Settings) -> None:
 
 @pytest.mark.slow
 def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
-    """(They took a fifth of its memory.)"""
+    """They took a fifth of its memory."""
     loaded = "import django, sys; django.setup(); from feedletter_site.celery import app; "
     loaded += "app.loader.import_default_modules(); print(*sys.modules)"
     env = {**os.environ, "CELERY_SKIP_CHECKS": "1", "DATABASE_URL": "sqlite:///unused.db"}

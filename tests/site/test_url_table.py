@@ -1,4 +1,4 @@
-"""Nobody who is not signed in gets anywhere but to the public pages."""
+"""Without signing in, only the public pages open."""
 
 import re
 from collections.abc import Iterator
@@ -103,7 +103,7 @@ SAMPLES = {
 
 
 def addresses(patterns: list[URLPattern | URLResolver], prefix: str, space: str) -> Iterator[tuple[str, str]]:
-    """(name, address) of every pattern, with samples for its parameters."""
+    """Yield (name, URL) of every pattern, with samples for its parameters."""
     for each in patterns:
         route = prefix + sample(str(each.pattern))
         if isinstance(each, URLResolver):
@@ -115,7 +115,7 @@ def addresses(patterns: list[URLPattern | URLResolver], prefix: str, space: str)
 
 
 def sample(route: str) -> str:
-    """`<int:pk>` and `(?P<pk>[^/.]+)` filled in, anchors taken off."""
+    """Fill in `<int:pk>` and `(?P<pk>[^/.]+)`, and remove anchors."""
     filled = (
         re.sub(r"<(?:(\w+):)?\w+>", lambda found: SAMPLES[found[1] or "str"], route)
         if "(?P" not in route
@@ -144,7 +144,7 @@ def test_a_stranger_is_sent_away(method: str) -> None:
     for name, address in TABLE:
         if name in PUBLIC:
             continue
-        # Strangers may knock so often in a minute, and here they knock everywhere.
+        # Requests are limited per minute, and this test visits every page.
         cache.clear()
         answer = getattr(Client(raise_request_exception=False), method)(address)
         if not is_sent_away(answer, method, address):

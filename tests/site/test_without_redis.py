@@ -1,4 +1,4 @@
-"""While Redis is away every page and the API answer as ever: pausing an issue must not need a cache."""
+"""Without Redis every page and the API still work: pausing an issue must not need a cache."""
 
 from typing import Any
 

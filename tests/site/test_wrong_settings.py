@@ -1,4 +1,4 @@
-"""Each wrong setting is refused before anything starts, in one sentence that shows nothing of it."""
+"""Each wrong setting is refused at the start, in one sentence without its value."""
 
 import os
 import runpy
@@ -127,7 +127,7 @@ def test_a_wrong_setting_is_refused_by_its_name_and_never_shown(
     assert len(str(error.value)) > len(f"{name} is wrong.")
     assert "hunter2" not in str(error.value)
     assert "\n" not in str(error.value)
-    # Nor in what stands behind it, should somebody print that.
+    # Nor in its cause, in case that is printed.
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__ or error.value.__context__ is None
 

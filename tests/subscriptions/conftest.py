@@ -6,7 +6,7 @@ from django.core.cache import cache
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> Iterator[None]:
-    """The day's count of mails lives there, and row numbers come again in every test."""
+    """Clear the day's count of mails, because row numbers repeat in every test."""
     cache.clear()
     yield
     cache.clear()

@@ -1,4 +1,4 @@
-"""The question that holds off robots, answered as a person does who reads English."""
+"""The anti-robot question, answered as by an English reader."""
 
 import re
 
@@ -8,7 +8,7 @@ ASKED = re.compile(r"How much is (\w+) plus (\w+)\? Please answer in digits\.")
 
 
 def answer_to(text: str) -> str:
-    """The answer to the question that stands in a text."""
+    """Return the answer to the question in a text."""
     found = ASKED.search(text)
     assert found, text
     numbers = {word: number for number, word in NUMBER_NAMES.items()}

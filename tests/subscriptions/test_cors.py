@@ -1,4 +1,4 @@
-"""The public sign-up from scripts of other sites: only a newsletter's own sites may read the answer."""
+"""The public sign-up by scripts: only a newsletter's own sites may read the response."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The addresses readers get."""
+"""The URLs for readers."""
 
 import pytest
 from django.test import override_settings

@@ -1,4 +1,4 @@
-"""Newsletters, subscribers and addresses by the API."""
+"""Newsletters, subscribers and addresses in the API."""
 
 from datetime import datetime, timedelta
 from typing import Any

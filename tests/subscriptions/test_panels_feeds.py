@@ -1,4 +1,4 @@
-"""Deleting feeds in the admin: what it does is said before it is done."""
+"""Deleting feeds in the admin: the effect is shown before."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What the admin sees of sign-ups."""
+"""Sign-ups in the admin."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What an admin sees and does about the links and switches of a subscriber."""
+"""A subscriber's links and switches in the admin."""
 
 from typing import Any
 

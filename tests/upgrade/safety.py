@@ -1,4 +1,4 @@
-"""What a migration may do while the release before it goes on working."""
+"""Migrations that are safe while the previous release is running."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from django.db.models.fields import NOT_PROVIDED
 from common.postgresql.operations import AddIndexBeside
 
 HARMLESS = (CreateModel, RemoveIndex, RemoveConstraint, AlterModelOptions, AlterModelManagers, RunPython)
-# Tables that grow with every post and every letter: to lock one for the time of a build stops the service.
+# Tables that grow with every post and every letter: locking one during a build stops the service.
 LARGE = {
     "feeds": {"item", "poll"},
     "subscriptions": {"destination", "subscription", "consent"},
@@ -38,7 +38,10 @@ PARAMETERS = re.compile(r"(ALTER TABLE \S+ (RE)?SET \([^;]*\);?\s*)+\Z", re.IGNO
 
 
 def unsafe(migration: Migration, before: ProjectState) -> list[str]:
-    """What would break workers of the release before it, a sentence each. `before` is left as it was."""
+    """Return the changes that would break the previous release's workers, a sentence each.
+
+    `before` is not changed.
+    """
     state = before.clone()
     return [
         sentence for operation in migration.operations for sentence in judged(migration, operation, state)
@@ -46,7 +49,7 @@ def unsafe(migration: Migration, before: ProjectState) -> list[str]:
 
 
 def judged(migration: Migration, operation: Operation, state: ProjectState) -> Iterator[str]:
-    """The sentences about one operation, which is then done to the state."""
+    """Yield sentences about one operation, and apply it to the state."""
     added = own(migration)
     match operation:
         case AddField() | AlterField() if operation.model_name_lower in added:
@@ -70,12 +73,12 @@ def judged(migration: Migration, operation: Operation, state: ProjectState) -> I
 
 
 def own(migration: Migration) -> set[str]:
-    """The models that this migration makes: nobody uses them yet."""
+    """Return the models that this migration creates: nobody uses them yet."""
     return {one.name_lower for one in migration.operations if isinstance(one, CreateModel)}
 
 
 def of_new_fields(migration: Migration, operation: AddConstraint) -> bool:
-    """Whether the constraint is about a field that the migration adds to its model."""
+    """Return whether the constraint is about a field that the migration adds to its model."""
     added = (one for one in migration.operations if isinstance(one, AddField))
     names = {one.name for one in added if one.model_name_lower == operation.model_name_lower}
     return any(re.search(rf"\b{name}(__|\b)", repr(operation.constraint)) for name in names)
@@ -92,7 +95,7 @@ def added_field(operation: AddField) -> Iterator[str]:
 
 
 def altered_field(operation: AlterField, old: "Field[Any, Any]") -> Iterator[str]:
-    """Words and choices may change; in the database a field may only become wider."""
+    """Texts and choices may change; in the database a field may only become wider."""
     was, becomes = in_database(old), in_database(operation.field)
     wider = (becomes.get("max_length") or 0) >= (was.get("max_length") or 0)
     nullable = becomes.get("null", False) or not was.get("null", False)

@@ -1,4 +1,4 @@
-"""A migration of the kind that is allowed runs while workers of the release before send: nobody notices."""
+"""An allowed migration runs unnoticed while workers of the previous release send."""
 
 import time
 from collections import Counter
@@ -36,7 +36,7 @@ issue = Issue.objects.create(subscribable=Subscribable.objects.get(), within_typ
                              text="Hello")
 print(publish(issue_id=issue.pk, now=timezone.now()))
 """
-# As a release to come might say it; run as `migrate` runs it, and judged as every migration is.
+# As in a future release; run as `migrate` does, and checked like every migration.
 UPGRADE = """
 from django.db import connection, models
 from django.db.migrations import AddField, CreateModel, Migration
@@ -75,7 +75,7 @@ def test_workers_send_on_while_a_migration_runs(postgres_url: str, tmp_path: Pat
         until_sent(50, smtp, site)
         assert site.script(UPGRADE).strip() == "1"
         assert len(smtp.recipients) < READERS, "the migration must fall into the run"
-        # The release before goes on making issues, too: its INSERT names the columns that it knows.
+        # The previous release still makes issues, too: its INSERT names the columns that it knows.
         assert site.script(PUBLISH.format(number=2)).strip() == str(READERS)
         site.script("from delivery.models import Lane; Lane.objects.update(rate=None)")
         until_sent(2 * READERS, smtp, site)

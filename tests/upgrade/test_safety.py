@@ -1,4 +1,4 @@
-"""Migrations after the first of an app are safe beside the release before."""
+"""Migrations after the first of an app are safe beside the previous release."""
 
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ APPS = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site
 
 
 def later() -> list[Any]:
-    """Each migration after the first of its app, with what was before it."""
+    """Return each migration after the first of its app, with the state before it."""
     found = []
     loader = MigrationLoader(None)
     for key, migration in sorted(loader.disk_migrations.items()):
@@ -32,7 +32,7 @@ def test_a_migration_is_safe_beside_the_release_before(migration: Migration, bef
 
 
 def a_state() -> ProjectState:
-    """An app of one model that stands for a large table, and one for a small."""
+    """Return an app with a large table's model and a small one's."""
     state = ProjectState()
     for name in ("Delivery", "Lane"):
         fields: list[tuple[str, models.Field[Any, Any]]] = [

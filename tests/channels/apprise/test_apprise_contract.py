@@ -1,4 +1,4 @@
-"""The Apprise channel, by way of a fake Gotify server: the contract, and what is known without receipts."""
+"""The Apprise channel with a fake Gotify server: the contract, and results without receipts."""
 
 import re
 import socket
@@ -97,7 +97,7 @@ class TestAppriseContract(BridgeContract):
         return not re.search(r"@\w|<[@!#\w]|\]\(", text)
 
     def send(self, text: str = "A post", **arguments: Any) -> Any:
-        """A refusal counts when it was met twice before."""
+        """A refusal counts after two earlier ones."""
         session = self.session()
         given: dict[str, Any] = {"key": "key-1", "begun_at": None, "now": NOW, "progress": {"refusals": 2}}
         return session.send(self.message(text=text), **{**given, **arguments})
@@ -238,7 +238,7 @@ ADDRESSES = st.builds(
 
 
 def test_no_address_leads_a_service_to_a_host_that_may_not_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However Apprise's plugins read the address. All names and ports lead to the server here."""
+    """However Apprise's plugins parse the URL. All names and ports lead to the server here."""
     urls: list[str] = []
     with GotifyServer() as server:
 

@@ -1,4 +1,4 @@
-"""Ways to send letters to Bluesky."""
+"""Helpers that send letters to Bluesky."""
 
 from collections.abc import Callable, Mapping
 from ipaddress import ip_network
@@ -34,7 +34,7 @@ def session(
     timeout: float = PATIENT,
     picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
 ) -> BlueskySession:
-    """The safe client's session, which here may call loopback."""
+    """Return a session with the safe client, which may call loopback here."""
     return BlueskySession(state, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)
 
 

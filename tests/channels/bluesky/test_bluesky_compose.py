@@ -1,4 +1,4 @@
-"""What a letter says on Bluesky."""
+"""The text of a letter on Bluesky."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def digest(count: int = 3, **fields: Any) -> Message:
 
 
 def check(made: Message) -> None:
-    """Raises Refused where a server would refuse it."""
+    """Check all records. Raises Refused as a server would."""
     for post in made.posts:
         check_record(post.record, {})
         check_record(post.plain, {})

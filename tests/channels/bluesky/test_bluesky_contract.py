@@ -1,4 +1,4 @@
-"""The Bluesky channel keeps the contract of all bridges."""
+"""The Bluesky channel fulfils the contract of all bridges."""
 
 from typing import ClassVar
 
@@ -38,5 +38,5 @@ class TestBlueskyContract(BridgeContract):
         return bool(record["embed"]["external"]["uri"] == LINK)
 
     def is_harmless(self, text: str) -> bool:
-        """The fake takes no mention; nothing of a title leads anywhere."""
+        """The fake refuses mentions; nothing in a title is a link."""
         return not any(record.get("facets") for record in self.service.records.values())

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Bluesky: its destination, options and check."""
+"""The Bluesky channel's interface: destination, options and check."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""From a command to posts on a Bluesky server: who the account is, and what is kept between passes."""
+"""From a command to posts on a Bluesky server: the account's identity, and state between passes."""
 
 import json
 from collections.abc import Iterator

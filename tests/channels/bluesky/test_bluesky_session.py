@@ -1,4 +1,4 @@
-"""Posts on Bluesky: tokens, pictures, threads, and what becomes of them when something fails."""
+"""Posting to Bluesky: tokens, pictures, threads, and failures."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -50,7 +50,7 @@ def thread(url: str) -> Message:
 
 
 def thumbs(server: BlueskyServer) -> list[bool]:
-    """Of each post that was written, whether its card has a picture."""
+    """Return for each post whether its card has a picture."""
     return ["thumb" in record["embed"]["external"] for record in server.writes]
 
 

@@ -1,4 +1,4 @@
-"""Keys of Bluesky's records: a repetition has the same."""
+"""Keys of Bluesky records: a repetition has the same."""
 
 from datetime import UTC, datetime, timedelta
 

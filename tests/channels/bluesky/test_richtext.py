@@ -1,4 +1,4 @@
-"""Facets lie on whole letters of the text in UTF-8, and only where they should."""
+"""Facets cover whole characters of the UTF-8 text, and only links and tags."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ Facet = tuple[int, int, str]
 
 
 def found(*parts: FittingPart, hashtags: tuple[str, ...] = (), is_own: bool = False) -> list[Facet]:
-    """Start, end, and link or tag of each facet."""
+    """Return start, end, and link or tag of each facet."""
     _, facets = rich_text(parts, hashtags, is_own=is_own)
     return [
         (

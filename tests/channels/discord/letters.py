@@ -1,4 +1,4 @@
-"""Recipients of Discord's, and ways to send to them."""
+"""Discord recipients, and helpers that send to them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A bot of Discord: what an interrupted try left, forums, announcements, and the account that it shares."""
+"""A Discord bot: interrupted attempts, forums, announcements, and its shared account."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -54,7 +54,7 @@ def post(discord: Discord, title: str = "T", *, newsletter: str = "bees", **argu
 
 
 def lose(discord: Discord, reply: Reply, **arguments: Any) -> None:
-    """A try that the server took, and whose answer was lost; the nonce is forgotten by now."""
+    """Lose the response of an accepted attempt, and let the nonce expire."""
     discord.says = reply
     options = arguments.pop("options", {})
     session = bot_session(discord.url, IMPATIENT if reply.silent else PATIENT)
@@ -154,7 +154,7 @@ class TestAfterAnInterruptedTry:
         outcome = post(discord, begun_at=NOW)
         assert isinstance(outcome, Temporary)
         assert outcome.stops_lane
-        # Of one that is suspected, the ledger would think that this session had dealt with it.
+        # With `suspect`, the engine would assume that this session had handled it.
         assert not outcome.suspect
         assert discord.messages == []
 

@@ -1,4 +1,4 @@
-"""Messages of Discord: whatever a post says, they are within its limits, and call nobody."""
+"""Discord messages of any post are within the limits, and mention nobody."""
 
 import re
 from datetime import timedelta
@@ -40,7 +40,7 @@ def digest(count: int, title: str = "T") -> Letter:
 
 
 def is_taken(body: Any) -> bool:
-    """Whether the fake would take it, without asking it."""
+    """Return whether the fake would accept it, without a request."""
     return Discord._refusal(UNSTARTED, dict(body)) is None
 
 

@@ -1,4 +1,4 @@
-"""Discord against a fake one: the contract, by a webhook and by a bot."""
+"""The Discord contract against a fake server, by a webhook and by a bot."""
 
 from typing import ClassVar
 

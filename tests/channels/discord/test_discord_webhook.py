@@ -1,4 +1,4 @@
-"""A webhook of Discord: what is asked for, what it answers, edits and deletions."""
+"""A Discord webhook: requests, responses, edits and deletions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -108,7 +108,7 @@ class TestPosting:
         assert isinstance(outcome, Temporary)
         assert outcome.forbidden
         assert outcome.stops_lane
-        # Of one that is suspected, attempts are counted, and after four days it fails.
+        # With `suspect`, attempts are counted, and after four days it fails.
         assert not outcome.suspect
 
     def test_an_unknown_refusal_disables_nothing(self, discord: Discord) -> None:

@@ -50,7 +50,7 @@ def some_text(chance: random.Random) -> str:
 
 
 def composed(count: int, *, seed: int = 1) -> Iterator[bytes]:
-    """Letters as the channel makes them: big and tiny, in many scripts, with dots and long lines."""
+    """Yield letters of the channel: big and tiny, in many scripts, with dots and long lines."""
     chance = random.Random(seed)
     for number in range(count):
         text = some_text(chance)
@@ -71,7 +71,7 @@ def composed(count: int, *, seed: int = 1) -> Iterator[bytes]:
 
 
 def odd(count: int, *, seed: int = 1) -> Iterator[bytes]:
-    """Messages as others might make them: white space and folds anywhere, any body."""
+    """Yield messages as others might make them: white space and folds anywhere, any body."""
     chance = random.Random(seed)
     names = (b"subject", b"To", b"CC", b"X-Odd", b"List-Unsubscribe", b"Reply-To", b"Date", b"References")
     for _ in range(count):

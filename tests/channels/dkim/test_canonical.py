@@ -1,4 +1,4 @@
-"""The relaxed form, beside dkimpy's."""
+"""Relaxed canonicalization, compared to dkimpy's."""
 
 import pytest
 from dkim.canonicalization import Relaxed
@@ -43,7 +43,7 @@ def test_a_form_feed_is_no_white_space() -> None:
 @given(bodies)
 @settings(max_examples=examples(500))
 def test_bodies_come_out_as_from_dkimpy(body: bytes) -> None:
-    # As SMTP carries it: dkimpy leaves what stands on a last line without an end.
+    # As in SMTP: dkimpy handles a last line without an ending differently.
     body += b"\r\n" if body else b""
     assert relaxed_body(body) == Relaxed.canonicalize_body(body)
 

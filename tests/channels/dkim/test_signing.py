@@ -1,4 +1,4 @@
-"""Signatures, looked at by a verifier that is not ours."""
+"""Signatures, verified by an independent implementation."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def signed(message: bytes, *keys: SigningKey) -> bytes:
 
 
 def tags(message: bytes) -> dict[str, str]:
-    """The tags of the first signature, without white space."""
+    """Return the tags of the first signature, without white space."""
     field = re.split(rb"\r\n(?![ \t])", message)[0].decode()
     pairs = (tag.partition("=") for tag in field.partition(":")[2].split(";"))
     return {name.strip(): "".join(value.split()) for name, _, value in pairs}
@@ -50,7 +50,7 @@ def test_a_letter_verifies_with_nothing_but_its_own_record() -> None:
 
 
 def whole() -> bytes:
-    """A letter in which every field that is signed if it is there is there."""
+    """Return a letter with every field that is signed if present."""
     extra = b"".join(
         b"%b: <x@example.org>\r\n" % name for name in (b"List-Help", b"List-Owner", b"References")
     )
@@ -58,7 +58,7 @@ def whole() -> bytes:
 
 
 def altered() -> Iterator[tuple[str, bytes]]:
-    """The signed letter with one thing changed: a field edited, removed or doubled; the body anywhere."""
+    """Yield the signed letter with one change: a field edited, removed or doubled; the body anywhere."""
     done = signed(whole(), RSA_KEY)
     signature = done.removesuffix(whole())
     head, _, body = whole().partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Verifies signatures as the world does: with dkimpy, and the records in a DNS of the test's own."""
+"""Verification of signatures with dkimpy, and with DNS records of the test's own."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def record(key: SigningKey) -> DkimRecord:
 
 
 def verified(message: bytes, records: Sequence[DkimRecord]) -> list[bool]:
-    """For each DKIM-Signature of the message, from the top, whether it is good."""
+    """Return for each DKIM-Signature of the message, from the top, whether it is valid."""
     count = message.partition(b"\r\n\r\n")[0].count(b"DKIM-Signature:")
     return [_is_good(message, index, records) for index in range(count)]
 

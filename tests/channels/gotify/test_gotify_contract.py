@@ -1,4 +1,4 @@
-"""Gotify against a fake server: the contract, and what is particular to it."""
+"""Gotify against a fake server: the contract, and Gotify's own features."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -65,7 +65,7 @@ class TestGotifyContract(BridgeContract):
         return len(arrival.text) <= LONGEST_MESSAGE and set(clicks) == {LINK}
 
     def is_harmless(self, text: str) -> bool:
-        """Gotify shows plain text where it is told so."""
+        """Gotify shows plain text if the message asks for it."""
         kinds = {said["extras"]["client::display"]["contentType"] for said in self.service.messages}
         return kinds == {"text/plain"}
 

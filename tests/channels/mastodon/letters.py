@@ -1,4 +1,4 @@
-"""Letters for Mastodon, and ways to send them."""
+"""Letters for Mastodon, and helpers that send them."""
 
 import socket
 from datetime import datetime
@@ -15,7 +15,7 @@ from feeds.parsing.entry import Entry
 from tests.contracts.channel import NOW, RETRY_AFTER
 from tests.servers.mastodon_instance import TOKEN, Reply
 
-# Seconds: enough on a busy machine; and what is enough for a server that will not answer.
+# Seconds: enough on a busy machine; and enough for a server that never responds.
 PATIENT, IMPATIENT = 10.0, 1.0
 LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
 CHANNEL = MastodonChannel()
@@ -45,7 +45,7 @@ def message(url: str, title: str = "A post", **fields: Any) -> Message:
 
 
 def session(known: TtlCache[Instance] | None = None, *, timeout: float = PATIENT) -> MastodonSession:
-    """The safe client's session, which here may call loopback."""
+    """Return a session with the safe client, which may call loopback here."""
     return MastodonSession(session=LOOPBACK.session(), timeout=timeout, known=known or instances())
 
 

@@ -81,7 +81,7 @@ def test_a_title_mentions_nobody_and_stays_on_its_line(title: str, expected: str
 
 @given(st.text(st.sampled_from("@aé²_=/ .\u0301\u2060")))
 def test_no_title_mentions_anybody(title: str) -> None:
-    # As Mastodon finds mentions: not after a word character, a slash or an equals sign.
+    # Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
     mention = re.compile(r"(?<![=/a-zA-Z0-9_])@[a-zA-Z0-9_]")
     assert not mention.search(plain(title))
 

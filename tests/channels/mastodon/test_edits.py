@@ -1,4 +1,4 @@
-"""Statuses that are changed and taken back."""
+"""Statuses that are edited and deleted."""
 
 from collections.abc import Iterator
 from typing import Any

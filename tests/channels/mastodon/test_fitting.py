@@ -1,4 +1,4 @@
-"""Whatever a post says, its status is one that an instance takes: by its own counting, nobody mentioned."""
+"""An instance accepts the status of any post: by its own count, without mentions."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 LIMITS = StatusLimits()
-# As Mastodon finds mentions: not after a word character, a slash or an equals sign.
+# Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
 MENTION = re.compile(r"(?<![=/\w])@[a-zA-Z0-9_]")
 WORDS = st.text(max_size=300) | st.text("ab @#é👩‍👧/:.\n", max_size=900)
 OPTIONS = st.fixed_dictionaries(

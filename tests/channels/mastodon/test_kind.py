@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Mastodon: its destination, options and check."""
+"""The Mastodon channel's interface: destination, options and check."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Statuses counted as instances count them, and never as less."""
+"""The length of statuses as instances count it, and never less."""
 
 import re
 import time
@@ -44,7 +44,7 @@ def test_what_an_instance_may_take_in_part_costs_a_link_and_all_its_characters(l
     assert status_length(link, 23) == 23 + len(link)
 
 
-# As twitter-text finds links, with few top-level domains: after what they stand, where their paths end.
+# twitter-text's rule for links, with few top-level domains: the preceding character, the end of the path.
 _INSTANCE_LINK = re.compile(
     r"(?<![A-Za-z0-9@＠$#＃\u202a-\u202e])https?://(?:[\w-]+\.)+(?:com|org|example|co\.uk)(?![\w-])(?::[0-9]+)?"
     r"(?:/(?:(?:[\w!*';:=+,./$%\[\]~&|@–-]*(?:\([\w.]*\))?)*[\w=#/+-])?)?(?:\?[\w!?*'(();:&=+$/%#\[\]~,.@|-]*[\w=#/])?"

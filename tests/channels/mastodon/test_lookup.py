@@ -1,4 +1,4 @@
-"""What becomes of an attempt that was cut off."""
+"""The outcome of an interrupted attempt."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,7 +40,7 @@ class TestEarlierAttempts:
         return send(what, begun_at=NOW - timedelta(minutes=minutes), timeout=timeout)
 
     def lost(self, instance: MastodonInstance) -> Message:
-        """A post that the instance took without saying so."""
+        """Post; the instance accepts the post, but its response is lost."""
         what = message(instance.url)
         instance.says = Reply(takes=True, hangs_up=True)
         assert isinstance(send(what), Ambiguous)

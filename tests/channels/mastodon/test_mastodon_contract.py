@@ -1,4 +1,4 @@
-"""The Mastodon channel against a fake instance: the contract, and what it asks for."""
+"""The Mastodon channel against a fake instance: the contract, and its requests."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pictures of posts on Mastodon: with their words, uploaded once, and never in a post's way."""
+"""Pictures on Mastodon: described, uploaded once, and never an obstacle to the post."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -34,7 +34,7 @@ def host() -> Iterator[PictureHost]:
 
 
 def post(instance: MastodonInstance, host: PictureHost, count: int = 1, **options: str) -> Message:
-    """Of a post with so many pictures, all of which the host has."""
+    """Return a post with so many pictures, all of which the host has."""
     media = tuple(
         Media(host.drawn(f"/{number}.png", size=(50 + number, 40)).url, "image/png", alt=f"Bee {number}")
         for number in range(count)
@@ -54,7 +54,7 @@ def send(
 
 
 def pictures(instance: MastodonInstance) -> list[str]:
-    """The words of those that stand at the one status there is."""
+    """Return the descriptions of the pictures of the only status."""
     [status] = instance.statuses
     return [medium["description"] for medium in status["media_attachments"]]
 
@@ -219,7 +219,7 @@ class TestPreparing:
 
 
 class TestCrashes:
-    """A process ends between the upload and the post: nothing of it was recorded but that it began."""
+    """A process ends between the upload and the post: only the beginning was recorded."""
 
     @pytest.mark.parametrize("minutes", [1, 90])
     def test_after_the_upload_it_is_posted_once(

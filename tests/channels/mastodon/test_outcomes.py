@@ -1,4 +1,4 @@
-"""What each answer of an instance means."""
+"""The outcome of each response of an instance."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Statuses in the words of a newsletter's own code."""
+"""Statuses with text from a newsletter's hooks."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Digests as one status and as threads: each status once, whatever is cut off."""
+"""Digests as one status and as threads: each status once, after any interruption."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -50,7 +50,7 @@ def texts(instance: MastodonInstance) -> str:
 
 
 class Limited(MastodonInstance):
-    """Takes so many statuses, then answers each with `then`."""
+    """Instance that accepts so many statuses, then answers each with `then`."""
 
     def __init__(self, most: int, then: Reply, software: Mapping[str, Any] | None = None) -> None:
         super().__init__(software or MASTODON)
@@ -137,7 +137,7 @@ class TestCutOff:
     def test_a_process_that_ends_between_parts_leaves_each_once(
         self, most: int, minutes: int, software: Mapping[str, Any] | None, takes: bool
     ) -> None:
-        """`takes`: whether the last request arrived, whose answer did not."""
+        """`takes`: the last request arrived, its response did not."""
         with Limited(most, Reply(hangs_up=True, takes=takes), software) as instance:
             instance.honours_keys = software is None and minutes < 50
             outcome = send(digest(instance))

@@ -1,4 +1,4 @@
-"""The Matrix channel against a fake homeserver: the contract, and what is particular to Matrix."""
+"""The Matrix channel against a fake homeserver: the contract, and Matrix's own features."""
 
 import json
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ class TestMatrixContract(BridgeContract):
 
 
 class TestEncryption:
-    """It can be switched on in any room at any time, and never off."""
+    """Any room can be encrypted at any time, and never decrypted again."""
 
     def test_a_room_that_was_encrypted_later_gets_no_readable_text(
         self, server: Homeserver, session: MatrixSession

@@ -1,4 +1,4 @@
-"""The ntfy channel against a fake server: the contract, and what is particular to ntfy."""
+"""The ntfy channel against a fake server: the contract, and ntfy's own features."""
 
 import json
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ class TestNtfyContract(BridgeContract):
         return len(arrival.text.encode()) <= self.service.longest and said["click"] == LINK
 
     def is_harmless(self, text: str) -> bool:
-        """ntfy shows plain text unless it is told that it is Markdown."""
+        """ntfy shows plain text unless the message is marked as Markdown."""
         return all("markdown" not in said for said in self.service.published)
 
 

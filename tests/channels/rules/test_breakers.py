@@ -1,4 +1,4 @@
-"""Refusals are with_refusals by the minute, and forgotten when they are past."""
+"""Refusals are counted by the minute, and expire."""
 
 from datetime import timedelta
 

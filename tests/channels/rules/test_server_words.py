@@ -1,4 +1,4 @@
-"""What servers mean by the words they use: each class in the ways of several servers."""
+"""The meaning of servers' error messages: each class in the words of several servers."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from channels.rules.server_phrases import LIKELY, SURE, VAGUE
 from channels.rules.server_words import MOST_SERVER_WORDS, meaning, precise
 from delivery.rules.bounce_policy import kind_of
 
-# What follows from each for the reader, and the sentence.
+# The effect of each on the reader, and the sentence.
 SENTENCES = (Path(__file__).parents[2] / "fixtures" / "server_sentences.txt").read_text()
 
 SAID = {
@@ -170,7 +170,7 @@ def code_of(words: str) -> int:
 @pytest.mark.parametrize(("said", "words"), [(said, words) for said, all_ in SAID.items() for words in all_])
 def test_what_servers_say_is_understood(said: Meaning, words: str) -> None:
     assert meaning(words, code=code_of(words)) is said
-    if words not in ("535 no", "552 no"):  # a report gives no code besides the words
+    if words not in ("535 no", "552 no"):  # a report has no code besides the text
         assert meaning(words) is said
 
 

@@ -1,4 +1,4 @@
-"""Webhooks are signed as Standard Webhooks says, tried again for three days, and left alone in between."""
+"""Webhooks are signed as in Standard Webhooks, retried for three days, with rests in between."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Slack, Mattermost and Rocket.Chat against fake servers: the contract, and what is particular to each."""
+"""Slack, Mattermost and Rocket.Chat against fake servers: the contract, and their own features."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) ->
 
 
 class IncomingWebhookContract(BridgeContract):
-    """What the three have in common."""
+    """The common part of the three."""
 
     secrets = ("very-secret-token",)
     service: IncomingWebhooks
@@ -89,7 +89,7 @@ class TestSlackContract(IncomingWebhookContract):
     gone = text_reply(410, "channel_is_archived")
 
     def is_harmless(self, text: str) -> bool:
-        """The fake refuses what is markup in the text, and elements other than words and links."""
+        """The fake refuses markup in the text, and elements other than words and links."""
         [body] = self.service.taken
         assert body["mrkdwn"] is False
         links = [

@@ -1,4 +1,4 @@
-"""The SMS channel against a fake Twilio: the contract, the look-up, and what its codes mean."""
+"""The SMS channel against a fake Twilio: the contract, the look-up, and error codes."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -85,7 +85,7 @@ class TestSmsContract(BridgeContract):
         return text.isprintable()
 
     def test_the_same_key_twice_is_one_message(self) -> None:
-        """Twilio knows no key: the ledger says that there was an attempt, and the session looks."""
+        """Twilio has no idempotency keys: the session looks up an earlier attempt."""
         self.meet(Answer.OK)
         assert isinstance(self.send(key="key-9"), Sent)
         assert isinstance(self.send(key="key-9", begun_at=NOW), Sent)

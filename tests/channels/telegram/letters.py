@@ -1,4 +1,4 @@
-"""Recipients of Telegram's, and ways to send to them."""
+"""Telegram recipients, and helpers that send to them."""
 
 from collections.abc import Mapping
 from typing import Any

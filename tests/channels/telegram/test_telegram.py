@@ -1,4 +1,4 @@
-"""Messages of Telegram: limits and markup, pictures, groups that move, edits, deletions and checks."""
+"""Telegram messages: limits and markup, pictures, migrated groups, edits, deletions and checks."""
 
 from collections.abc import Iterator
 from datetime import timedelta

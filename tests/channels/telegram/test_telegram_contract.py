@@ -1,4 +1,4 @@
-"""Telegram against a fake one: the contract."""
+"""The Telegram contract against a fake server."""
 
 from typing import ClassVar
 

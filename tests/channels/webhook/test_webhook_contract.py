@@ -1,4 +1,4 @@
-"""The webhook channel against a fake receiver: the contract, and what it tells."""
+"""The webhook channel against a fake receiver: the contract, and the payload."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def call(url: str, of: Letter | None = None, **options: str) -> PostsCall:
 
 @pytest.fixture(autouse=True)
 def _receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Receivers refuse a call that is five minutes old; this one lives in the contract's time."""
+    """Receivers refuse a call that is five minutes old; this one uses the contract's time."""
 
     class Clock(datetime):
         @classmethod
@@ -90,7 +90,7 @@ class TestWebhookContract(BridgeContract):
         return said["data"]["posts"][0]["link"] == LINK and LINK in arrival.text
 
     def is_harmless(self, text: str) -> bool:
-        """It is JSON; what its texts are for is the receiver's to know."""
+        """It is JSON; the receiver decides how to use its texts."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""From an issue to devices, through the ledger and a real send pass: resent by topic, gone, left, killed."""
+"""From an issue to devices, by a real send pass: resent by topic, gone, unsubscribed, killed."""
 
 from collections.abc import Iterator
 from datetime import timedelta

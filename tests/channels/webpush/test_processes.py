@@ -1,4 +1,4 @@
-"""Real processes: those that start at once have one key, and a killed worker has its push replaced."""
+"""Real processes: simultaneous starts get one key, and a killed worker's push is replaced."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "feedletter_site.settings"
 django.setup()
 """
 KEY = "from delivery.accounts.push_key import push_public_key\nprint(push_public_key())"
-# A newsletter, a device that asks to be told, and an issue that is published to it.
+# A newsletter, a device that subscribes, and an issue that is published to it.
 PUBLISHED = """
 from common.clock import utcnow
 from delivery.issues.publish import publish
@@ -40,7 +40,7 @@ issue = Issue.objects.create(subscribable=newsletter, within_type_id="1", title=
 print(publish(issue_id=issue.pk, now=utcnow()))
 """
 SEND = "from delivery.engine.send_pass import send_due\nprint(send_due().sent)"
-# The lease of whoever was killed runs out: waiting for it would take a minute.
+# Expires the lease of a killed process, which would take a minute.
 LATER = """
 from datetime import timedelta
 from common.clock import utcnow
@@ -53,7 +53,7 @@ STATE = "from delivery.models import Delivery\nrow = Delivery.objects.get()\npri
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An installation of its own, with its tables."""
+    """Return the environment of a new installation with all tables."""
     made = clean_environment(
         {
             "SECRET_KEY": "s3cret-" * 8,
@@ -80,7 +80,7 @@ def process(code: str, *arguments: str, environment: dict[str, str]) -> "subproc
 
 
 def said(code: str, *arguments: str, environment: dict[str, str]) -> str:
-    """What the process printed last, when it came to a good end."""
+    """Return the last line that the process printed; assert success."""
     running = process(code, *arguments, environment=environment)
     printed, _ = running.communicate(timeout=60)
     assert running.returncode == 0
@@ -101,7 +101,7 @@ def test_a_push_whose_worker_was_killed_is_replaced_by_its_repetition(
     import json
 
     assert said(PUBLISHED, json.dumps(service.subscribe()), environment=environment) == "1"
-    # The push is taken, and no answer comes: then the worker dies.
+    # The push is accepted, and no response is sent: then the worker is killed.
     service.says = Reply(takes=True, silent=True)
     worker: Any = process(SEND, environment=environment)
     until(lambda: service.taken, "the push", 60)

@@ -1,4 +1,4 @@
-"""The Web Push channel against a fake push service: the contract, and what is particular to pushes."""
+"""The Web Push channel against a fake push service: the contract, and features of pushes."""
 
 import json
 from collections.abc import Iterator
@@ -76,9 +76,9 @@ class TestWebPushContract(BridgeContract):
     any_body_will_do = True
     service: PushService
 
-    # No newsletter has words of its own for devices.
+    # Newsletters have no template for devices.
     test_a_template_is_posted_in_its_words = None  # type: ignore[assignment]
-    # A notification needs a page that a touch opens, and each newsletter that has any gives it one.
+    # A notification needs a page to open, and each newsletter for devices has one.
     test_a_post_without_a_web_link_is_posted_in_its_words = None  # type: ignore[assignment]
     test_a_post_without_title_and_link_is_posted_with_its_whole_text = None  # type: ignore[assignment]
     test_a_digest_without_a_page_is_posted = None  # type: ignore[assignment]
@@ -105,7 +105,7 @@ class TestWebPushContract(BridgeContract):
         return bool(said["url"].startswith("https://") and said["leave"] == LEAVE)
 
     def is_harmless(self, text: str) -> bool:
-        """Notifications are plain text; nothing of the post may be another field of it."""
+        """Notifications are plain text; no part of the post may become another field."""
         known = {"title", "body", "url", "tag", "icon", "lang", "leave", "leave_label"}
         return all(said.keys() <= known for said in self.service.taken)
 
@@ -231,7 +231,7 @@ class TestPushing:
 
 
 class TestTheServiceOfTheTests:
-    """A fake that takes all would prove nothing."""
+    """A fake that accepts everything would prove nothing."""
 
     def test_it_refuses_what_a_real_one_refuses(self, service: PushService, session: WebPushSession) -> None:
         to = service.subscribe()

@@ -23,7 +23,7 @@ LOG = "1200000000000000008"
 
 
 def a_held_feed(*guilds: int, posts: int = 5) -> list[GuildFeed]:
-    """A feed of these servers, of whose posts so many are held; the newest has the highest number."""
+    """Return a feed of these servers with so many held posts; the newest has the highest number."""
     now = utcnow()
     feed = FeedFactory(held_since=now)
     BotFeed.objects.create(feed=feed)

@@ -1,4 +1,4 @@
-"""What a line about a feed says of what keeps its posts from coming."""
+"""Reasons in a feed's line why its posts do not arrive."""
 
 from collections.abc import Callable
 

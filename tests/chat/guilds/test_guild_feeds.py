@@ -1,4 +1,4 @@
-"""A server's feeds as rows: added once, found by what people type, moved, removed, forgotten."""
+"""A server's feeds as rows: added once, found by typed text, moved, removed, forgotten."""
 
 from datetime import timedelta
 from typing import Any
@@ -40,7 +40,7 @@ def add(
 
 
 def follow(feed: Feed) -> None:
-    """Somebody who reads here follows it."""
+    """Let a reader follow it."""
     follow_feed(channel=add_reader(name="ada", now=NOW).channels.get(uid="home"), feed=feed)
 
 

@@ -1,4 +1,4 @@
-"""What became of a feed's posts in a server, as `/feed why` says it."""
+"""The fate of a feed's posts in a server, as in `/feed why`."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_a_post_whose_issue_waits_says_what_for(one: GuildFeed) -> None:
 def test_a_post_that_was_there_before_says_so_in_the_feeds_words_alone(one: GuildFeed) -> None:
     item = ItemFactory(feed=one.feed, state="excluded", reason="older than a month")
     assert said(one) == "not posted: older than a month"
-    # A reason of a post that was taken in names newsletters, which may be other servers'.
+    # The reason names newsletters, which may belong to other servers.
     Item.objects.filter(pk=item.pk).update(state="cleared", reason="left out by The Secret Weekly")
     assert said(one) == "not posted: it was there before"
 

@@ -1,4 +1,4 @@
-"""A feed posts so many times a day; the rest waits till midnight, and the channel is told once."""
+"""A feed has a daily quota; the rest waits until midnight, with one message in the channel."""
 
 from datetime import timedelta
 
@@ -46,7 +46,7 @@ def test_what_is_beyond_a_days_posts_waits_till_midnight(service: DiscordService
         post_alerts(clock=Clock(NOW + timedelta(minutes=minutes)))
     (message,) = service.messages
     assert "and 1 more" in message["content"]
-    # NOW is noon in UTC: midnight in Berlin comes eleven hours later.
+    # NOW is noon in UTC: midnight in Berlin is eleven hours later.
     assert keep_quotas(now=NOW + timedelta(hours=10, minutes=59)) == 0
     assert Subscribable.objects.get(pk=bridge.pk).sending_paused_at is not None
     assert keep_quotas(now=NOW + timedelta(hours=11, minutes=1)) == 0

@@ -1,4 +1,4 @@
-"""How often a shared feed is read, given what its servers have chosen."""
+"""The polling interval of a shared feed, by its servers' choices."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What comes signed may still hold anything: it is read, or refused as no interaction."""
+"""Signed data may still contain anything: it is parsed, or refused as no interaction."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the bot may do in a channel: the roles of its server, then the overwrites of the channel."""
+"""The bot's permissions in a channel: its server's roles, then the channel's overwrites."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ ANYTHING = st.recursive(
 
 
 def bits(*overwrites: tuple[str, int, int], everybody: int = 0, own: int = INVITED) -> int:
-    """The bits where overwrites are (id, allow, deny)."""
+    """Return the bits for overwrites of (id, allow, deny)."""
     said = [{"id": key, "allow": str(allow), "deny": str(deny)} for key, allow, deny in overwrites]
     roles = [
         {"id": str(GUILD), "permissions": str(everybody)},

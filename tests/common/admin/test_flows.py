@@ -1,4 +1,4 @@
-"""Plots of gains and losses."""
+"""Charts of gains and losses."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Requests' fields take what the description says, and nothing that DRF would make fit."""
+"""Request fields accept only what the schema describes, without DRF's conversions."""
 
 from datetime import UTC, datetime
 from typing import Any

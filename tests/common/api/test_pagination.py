@@ -1,4 +1,4 @@
-"""Pages by key: every row once, whatever comes and goes meanwhile."""
+"""Pages by key: every row once, whatever rows are added and removed meanwhile."""
 
 from typing import Any
 

@@ -82,7 +82,7 @@ def test_a_body_that_makes_no_sense_is_a_400(body: bytes) -> None:
 
 def test_a_charset_is_not_believed() -> None:
     body = '{"url": "https://x.test/ä"}'.encode()
-    # (`post` would write it in that charset.)
+    # `post` would encode it in that charset.
     sent = Api().client.generic("POST", "/api/v1/feeds/", body, "application/json; charset=utf-16")
     assert (sent.status_code, sent.json()["url"]) == (201, "https://x.test/ä")
 

@@ -1,4 +1,4 @@
-"""So many requests in a while, and then a 429 that says when to come again."""
+"""Requests per period, and then a 429 with Retry-After."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def few(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"api": "3/minute", "api_anonymous": "2/minute", "subscribe": "30/hour"}
     settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
-    # (Not at the turn of a minute.)
+    # Not at the turn of a minute.
     monkeypatch.setattr("common.api.throttling.time.time", lambda: 1_000_000_020.0)
 
 

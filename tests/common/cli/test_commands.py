@@ -18,7 +18,7 @@ MOMENT = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def a_command(result: Any, **facts: Any) -> FeedletterCommand:
-    """A command whose `run` returns that, or raises it."""
+    """Return a command whose `run` returns that, or raises it."""
 
     def run(self: Any, **options: Any) -> Any:
         if isinstance(result, Exception):
@@ -33,7 +33,7 @@ def a_command(result: Any, **facts: Any) -> FeedletterCommand:
 
 
 def started(command: FeedletterCommand, *words: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr, as from the shell."""
+    """Return exit code, stdout and stderr, as in a shell."""
     code = 0
     try:
         command.run_from_argv(["manage.py", "thing", *words])

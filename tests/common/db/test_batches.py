@@ -1,4 +1,4 @@
-"""Sequences in parts of a bounded size."""
+"""Sequences in parts of a limited size."""
 
 from hypothesis import given
 from hypothesis import strategies as st

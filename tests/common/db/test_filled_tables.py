@@ -1,4 +1,4 @@
-"""After much was written, PostgreSQL knows of it at once."""
+"""After many writes, PostgreSQL's statistics are updated at once."""
 
 import pytest
 from django.db import connection, transaction
@@ -24,7 +24,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def known_rows(table: str) -> int:
-    """How many rows the planner believes that there are; -1 when it was never told."""
+    """Return the planner's estimate of rows; -1 if it has none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [table])
         return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""An uploaded SQLite database is read as data, whatever it would compute."""
+"""An uploaded SQLite database is read as data; nothing in it is executed."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Rows looked up by SQL that is made once."""
+"""Look-ups by SQL that is built once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""New rows, saved as the ORM would."""
+"""New rows, saved as by the ORM."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What only counts who looks, told apart from what shows something."""
+"""Tracking pixels are distinguished from visible pictures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Html from outside: nothing that runs or tracks, addresses absolute, costs in proportion to its size."""
+"""Foreign HTML: no scripts or trackers, absolute URLs, costs in proportion to its size."""
 
 import re
 import threading
@@ -182,13 +182,13 @@ LIVE = re.compile(
 def test_nothing_that_runs_is_ever_left(html: str) -> None:
     for padded in (html, "<i></i>" * 300 + html):
         result = cleaned(padded)
-        # What stands in quotes is text.
+        # Quoted values are text.
         assert not LIVE.search(re.sub(r'="[^"]*"', lambda value: _scheme(value.group()), result))
         assert "\0" not in result
 
 
 def _scheme(value: str) -> str:
-    """An address keeps its beginning, which is what matters; other values are only read by people."""
+    """Keep a URL's start, which matters; drop other values, which people only read."""
     return "=javascript:" if value.lower().startswith('="javascript:alert') else '=""'
 
 
@@ -288,6 +288,6 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", some_now(HOSTILE, every=4))
 def test_a_megabyte_of_anything_is_worked_off(piece: str) -> None:
-    """The time is bounded by that of the suite: what is not linear takes minutes here."""
+    """The suite's time-out is the limit: anything nonlinear takes minutes here."""
     html = "<p hidden></p>" + piece * (1_000_000 // len(piece))
     to_text(without_title(clean(html, base=BASE), "x"))

@@ -1,4 +1,4 @@
-"""Films, sounds and frames become links; nothing is asked, nothing that runs is left."""
+"""Videos, audio and frames become links, without a request or any script."""
 
 import pytest
 

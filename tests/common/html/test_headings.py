@@ -1,4 +1,4 @@
-"""Headings without the marks that lead to themselves, and without the post's title."""
+"""Headings without their permalinks, and without the post's title."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What html hides is taken out, and nothing else."""
+"""Hidden parts of HTML are removed, and nothing else."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from common.html.hidden import without_hidden
         ("a<script src=x>b</SCRIPT >c<STYLE>d</style>e", "ace"),
         ("a<!-- <script> --> b </script>", "a b </script>"),
         ("a<script>'<!--'</script>b-->", "ab-->"),
-        # What never ends hides nothing, and not what comes after it either.
+        # An unclosed part hides nothing, nor what follows it.
         ("a<!-- b<script>c</script>d", "a<!-- bd"),
         ("<script <script a<!--b-->c", "<script <script ac"),
         ("<scripts>a</scripts><!-", "<scripts>a</scripts><!-"),

@@ -1,4 +1,4 @@
-"""Images: an address that shows something, whatever script would have loaded it."""
+"""Images: a URL that shows something, whatever script would have loaded it."""
 
 import pytest
 

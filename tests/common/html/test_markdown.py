@@ -1,4 +1,4 @@
-"""A letter's Markdown: what it may do, and what it may not."""
+"""Allowed and forbidden Markdown in a letter."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Numbers of list items as browsers write them."""
+"""Numbers of list items as browsers show them."""
 
 import pytest
 

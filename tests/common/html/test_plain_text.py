@@ -1,4 +1,4 @@
-"""A post as text that reads like a letter."""
+"""A post as plain text that reads like a letter."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Formulas, drawings and form controls leave their words; what browsers hide leaves nothing."""
+"""Formulas, drawings and form controls leave their words; hidden parts leave nothing."""
 
 import re
 
@@ -163,7 +163,7 @@ def test_ticks_stay() -> None:
 )
 def test_what_browsers_hide_is_left_out(hidden: str) -> None:
     assert cleaned(f"<p>Seen</p>{hidden}") == "<p>Seen</p>"
-    # Of a long post, too, whose html is balanced first.
+    # Also in a long post, whose HTML is balanced first.
     assert "no<" not in cleaned(f"<p>Seen</p>{hidden}" + "<p>x</p>" * FEW_TAGS)
 
 

@@ -1,4 +1,4 @@
-"""Which addresses may be called."""
+"""Addresses that may be called."""
 
 from ipaddress import ip_address, ip_network
 

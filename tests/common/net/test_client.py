@@ -30,7 +30,7 @@ def server() -> Iterator[FeedServer]:
 
 @pytest.fixture
 def http() -> SafeClient:
-    """One that knows every name as loopback."""
+    """Return a client that resolves every name to loopback."""
     return SafeClient(allow=LOOPBACK, user_agent="Feedletter/test", resolve=lambda *_: ["127.0.0.1"])
 
 
@@ -70,7 +70,7 @@ def test_a_kept_connection_that_the_server_closed_costs_nothing(server: FeedServ
 
 
 def test_a_kept_connection_that_breaks_under_a_request_is_replaced_once(http: SafeClient) -> None:
-    """The server closes it while our next request is on its way: nothing is wrong with the feed."""
+    """The server closes it while our next request is in flight, which is no error of the feed."""
     accepted: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_answer_once_each, args=(listener, accepted), daemon=True).start()
@@ -371,7 +371,7 @@ class TestRequest:
 
 
 class TestPost:
-    """A form goes where get would go, and no further."""
+    """A form is posted where GET is allowed, and no further."""
 
     def test_a_form_arrives_and_its_answer_comes_whole(self, server: FeedServer, http: SafeClient) -> None:
         url = server.serve("/hub", "taken", status=202)
@@ -435,7 +435,7 @@ class TestPost:
 
 
 class TestSession:
-    """For libraries that want a requests session."""
+    """For libraries that need a requests session."""
 
     def test_it_refuses_private_addresses_with_an_exception_of_requests(self, server: FeedServer) -> None:
         with pytest.raises(requests.RequestException) as caught:

@@ -22,7 +22,7 @@ def http() -> SafeClient:
 
 
 def wall(request: Request) -> Reply:
-    """What many a server does before it shows anything."""
+    """Redirect with a cookie first, as many servers do."""
     if "session=1" in request.headers.get("cookie", ""):
         return Reply(b"feed")
     return Reply(b"", 302, {"Location": request.path, "Set-Cookie": "session=1; Path=/; HttpOnly"})

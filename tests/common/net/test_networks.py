@@ -1,4 +1,4 @@
-"""By which networks a client's address is counted."""
+"""The networks by which a client's address is counted."""
 
 from ipaddress import IPv6Address
 

@@ -1,4 +1,4 @@
-"""Uploaded pictures: decoded, bounded, and written anew without anything that came with them."""
+"""Uploaded pictures: decoded, limited, and encoded anew without metadata."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Code of the operator's own: what may be loaded, and how its failures are told."""
+"""Hooks of the operator: allowed modules, and reports of failures."""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Write = Callable[[str, str], None]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Write:
-    """Puts modules on the path; those under `own` may be loaded."""
+    """Return a function that writes modules; those under `own` may be loaded."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -1,4 +1,4 @@
-"""A kept connection that the server ended is noticed before it is used again."""
+"""A persistent connection that the server closed is noticed before it is used again."""
 
 import psycopg
 import pytest
@@ -14,7 +14,7 @@ pytestmark = [
 
 
 def ended_by_the_server() -> int:
-    """Ends our connection from another one, as a restart would; returns the process that served it."""
+    """Close our connection from another one, as a restart would; return its backend's process id."""
     pid = int(connection.connection.info.backend_pid)
     with psycopg.connect(**connection.get_connection_params(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
@@ -70,7 +70,7 @@ def test_a_transaction_that_does_nothing_is_ended_and_leaves_no_lock() -> None:
 
 @transaction.atomic
 def do_nothing_with_a_lock() -> None:
-    """Until another connection has got it."""
+    """Hold a lock idly until another connection gets it."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(77)")
         with psycopg.connect(**connection.get_connection_params(), autocommit=True) as other:

@@ -1,4 +1,4 @@
-"""A database that is gone without a word is noticed; one that is at work is waited for."""
+"""A database that vanished silently is noticed; a busy one is waited for."""
 
 import time
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_a_frozen_connection_is_given_up_and_another_one_works(
 def test_a_frozen_connection_is_given_up_though_another_one_is_answered(
     connection: PatientConnection, proxy: FrozenProxy
 ) -> None:
-    """A failover: the server that answers now knows nothing of our statement."""
+    """A failover: the server that responds now does not know our statement."""
     connection.execute("SELECT 1")
     proxy.freeze()
     proxy.heal()

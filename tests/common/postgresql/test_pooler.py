@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode: nothing may count on the same connection after a transaction."""
+"""PgBouncer in transaction mode: nothing may rely on the same connection after a transaction."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from tests.load.installation import Installation, postgres_installation
 
-# Another client takes the server's connection between two pieces of the rows.
+# Another client gets the server's connection between two chunks of the rows.
 READ_IN_PIECES = """
 from django.db import connection, transaction
 from feeds.models import Tag

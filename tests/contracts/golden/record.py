@@ -1,4 +1,4 @@
-"""Record every answer of commands, REST API and admin on the demo's database, at one fixed time.
+"""Record all output of commands, REST API and admin on the demo's database, at one fixed time.
 
 `python -m tests.contracts.golden.record FOLDER` fills the demo's database and writes the files.
 """
@@ -21,7 +21,7 @@ import time_machine
 
 NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
 PORT = 18_490
-# Values that differ from run to run, and the words that replace them.
+# Values that differ from run to run, and their replacements.
 VARYING = (
     (re.compile(r"127\.0\.0\.1:\d{4,5}"), "127.0.0.1:PORT"),
     (re.compile(r"/[\w./-]+?(?=/demo\b)"), "DATA"),
@@ -75,7 +75,7 @@ def in_the_demo(folder: Path) -> int:
 
 
 def steady(text: str) -> str:
-    """Replace what differs from run to run."""
+    """Replace values that differ from run to run."""
     for pattern, word in VARYING:
         text = pattern.sub(word, text)
     return re.sub(r"[ \t]+$", "", text, flags=re.M)
@@ -89,7 +89,7 @@ def fill() -> None:
 
     command = Command()
     command.quiet = True
-    # Feeds that are due together are read in the order of their numbers.
+    # Feeds that are due together are read in the order of their keys.
     usual, settings.POLL_THREADS = settings.POLL_THREADS, 1
     command.run()
     settings.POLL_THREADS = usual
@@ -202,7 +202,7 @@ def client() -> Any:
 
 
 def answers_of_the_api() -> Iterator[str]:
-    """Each GET of the REST API: lists, and the first row of each."""
+    """Yield each GET of the REST API: lists, and the first row of each."""
     from drf_spectacular.generators import SchemaGenerator
 
     schema = SchemaGenerator().get_schema(request=None, public=True)
@@ -243,7 +243,7 @@ def openapi() -> Iterator[str]:
 
 
 def actions_of_the_admin() -> Iterator[str]:
-    """The actions of each model of the admin, with the question that each asks about the first row."""
+    """Yield each admin model's actions, with the confirmation page for the first row."""
     from django.contrib import admin
     from django.urls import reverse
 
@@ -265,7 +265,7 @@ def actions_of_the_admin() -> Iterator[str]:
 
 
 def words_of(page: str) -> str:
-    """The words of the page's main part, a line each."""
+    """Return the text of the page's main part, one line each."""
     main = re.search(r"<main.*?</main>|<div[^>]*id=\"(?:main|content)\".*", page, re.S)
     html = re.sub(r"<(script|style|svg)\b.*?</\1>", "", main.group() if main else page, flags=re.S)
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]+>", "\n", html).splitlines())

@@ -1,4 +1,4 @@
-"""Several mail accounts, chosen per newsletter: its letters and mails go out through its own."""
+"""Several mail accounts: each newsletter sends its letters and mails through its own."""
 
 from typing import Any
 

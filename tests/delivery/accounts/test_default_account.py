@@ -1,4 +1,4 @@
-"""The default account: what names none goes out through it, unless the environment says otherwise."""
+"""The default account is used if no other is chosen, unless the environment sets one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keys: made, found, taking turns."""
+"""DKIM keys: created, looked up, and rotated."""
 
 from datetime import timedelta
 from typing import Any

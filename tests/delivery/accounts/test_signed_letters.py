@@ -1,4 +1,4 @@
-"""Letters signed on their way: over a real mail server, and into the mailbox."""
+"""Letters signed while sending: over a real mail server, and into the mailbox."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def keys() -> list[DkimKey]:
 
 
 def some_letters(count: int) -> list[Delivery]:
-    """Letters of issues with dots, long lines and many scripts, and a confirmation."""
+    """Create letters with dots, long lines and many scripts, and a confirmation."""
     import random
 
     chance = random.Random(5)

@@ -1,4 +1,4 @@
-"""The admins hear of issues that wait for approval: of each once, of many together."""
+"""Mails to the admins about issues that wait for approval: once each, several in one mail."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Mails to the admins: one when a feed has been failing for a day, one when it recovers, never more."""
+"""Mails to the admins: one when a feed has failed for a day, one when it recovers, never more."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -130,7 +130,7 @@ def test_when_every_feed_fails_the_mail_suspects_our_own_network() -> None:
 
 @pytest.mark.usefixtures("admin")
 def test_recoveries_that_trickle_in_are_gathered() -> None:
-    """After a network failure, back-off lets feeds return one after the other."""
+    """After a network failure, back-off lets feeds recover one after the other."""
     FeedFactory()
     feeds = [failing() for _ in range(6)]
     tell_admins(now=NOW)
@@ -220,7 +220,7 @@ def test_the_same_trouble_has_the_same_key_and_is_queued_once() -> None:
 @pytest.mark.usefixtures("admin")
 def test_two_workers_tell_once_and_do_not_wait_for_each_other() -> None:
     failing()
-    alert_recipients(NOW)  # made before the transaction, of which `beside` makes one for everything
+    alert_recipients(NOW)  # created before the transaction; `beside` runs everything in one
     told: Sequence[int] = beside(lambda: tell_admins(now=NOW), lambda: tell_admins(now=NOW), blocks=False)
     assert tuple(told) == (1, 0)
 

@@ -1,4 +1,4 @@
-"""Mails to the admins about what was paused by itself: soon, together, and once."""
+"""Mails to the admins about automatic pauses: soon, together, and once."""
 
 from datetime import timedelta
 from typing import Any

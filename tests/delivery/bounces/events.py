@@ -1,4 +1,4 @@
-"""Events of mail services as they write them, and calls of our webhook with these."""
+"""Events in the format of each mail service, and calls of our webhook with them."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ def postal_key() -> rsa.RSAPrivateKey:
 
 
 def postal_public_key() -> str:
-    """As EMAIL_URL takes it: without its first and last lines."""
+    """Return the key as EMAIL_URL expects it: without first and last line."""
     pem = (
         postal_key()
         .public_key()
@@ -33,12 +33,12 @@ def postal_public_key() -> str:
 
 
 def tell(esp: str, event: Any, *, secret: str = SECRET, **headers: str) -> Any:
-    """Call the webhook with a body of JSON."""
+    """Call the webhook with a JSON body."""
     return _post(esp, json.dumps(event), secret=secret, headers=headers)
 
 
 def tell_signed(esp: str, event: Any) -> Any:
-    """Call the webhook as the service does: in its form, and signed where it signs."""
+    """Call the webhook as the service does: in its format, and signed if it signs."""
     body, headers, content_type = json.dumps(event), dict[str, str](), "application/json"
     if esp == "mailersend":
         headers["Signature"] = hmac.digest(KEY.encode(), body.encode(), hashlib.sha256).hex()
@@ -110,7 +110,7 @@ def sendgrid(event: str, metadata: dict[str, str], **more: Any) -> list[dict[str
 
 
 def ses(kind: str, metadata: dict[str, str], detail: dict[str, Any]) -> dict[str, Any]:
-    """In the envelope of SNS."""
+    """Return an event in the envelope of SNS."""
     headers = [{"name": "X-Metadata", "value": json.dumps(metadata)}]
     mail = {"messageId": "m1", "destination": ["ada@example.org"], "headers": headers}
     about = "failure" if kind == "Rendering Failure" else kind.lower()

@@ -1,4 +1,4 @@
-"""Reports in the ways of many hosts: one of each in tests/fixtures/bounces, none of them real.
+"""Bounce reports in the formats of many hosts, one of each in tests/fixtures/bounces, none real.
 
 All are about ada@example.org, and sent to letters@sender.example.
 """
@@ -10,7 +10,7 @@ from delivery.rules.bounce_policy import BounceKind
 ADA = "ada@example.org"
 LETTERS = "letters@sender.example"
 FILES = Path(__file__).parents[2] / "fixtures" / "bounces"
-# What each says of Ada.
+# The kind of bounce that each reports for Ada.
 KINDS = {
     "activehunter": BounceKind.HARD,
     "amazon_workmail": BounceKind.SOFT,
@@ -57,5 +57,5 @@ KINDS = {
 
 
 def report(name: str, to: str = LETTERS) -> bytes:
-    """That report, sent to this address."""
+    """Return that report, sent to this address."""
     return (FILES / f"{name}.eml").read_bytes().replace(LETTERS.encode(), to.encode())

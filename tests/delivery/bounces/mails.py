@@ -1,10 +1,10 @@
-"""Mails that come back, as hosts write them."""
+"""Bounced mails, as hosts write them."""
 
 from typing import Any
 
 
 def dsn(*recipients: dict[str, str], to: str = "letters@sender.example", **changes: Any) -> bytes:
-    """A report of RFC 3464, in Postfix's manner; each recipient is its fields by name."""
+    """Return a report of RFC 3464 in Postfix's format; each recipient is its fields by name."""
     blocks = "\n\n".join("\n".join(f"{name}: {value}" for name, value in one.items()) for one in recipients)
     kind = changes.get("kind", "message/delivery-status")
     return f"""Return-Path: <>
@@ -40,7 +40,7 @@ The mailbox of our quota is full of policy.
 
 
 def failed(address: str = "ada@example.org", status: str = "5.1.1", said: str = "") -> dict[str, str]:
-    """The fields of a recipient whom the letter did not reach."""
+    """Return the fields of a failed recipient."""
     said = said or ("No such user here" if status == "5.1.1" else "no")
     return {
         "Final-Recipient": f"rfc822; {address}",
@@ -54,7 +54,7 @@ def failed(address: str = "ada@example.org", status: str = "5.1.1", said: str = 
 def complaint(
     kind: str = "abuse", *, return_path: str = "letters@sender.example", whom: str = "", about: str = "<x@y>"
 ) -> bytes:
-    """A report of RFC 5965."""
+    """Return a report of RFC 5965."""
     recipient = f"Original-Rcpt-To: {whom}\n" if whom else ""
     return f"""From: feedback@provider.example
 To: abuse@sender.example
@@ -89,7 +89,7 @@ Hello
 
 
 def reply(subject: str = "Re: A letter", *, text: str = "Thank you!", **fields: str) -> bytes:
-    """A mail that somebody, or something, wrote in answer."""
+    """Return a reply written by a person or a program."""
     more = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in fields.items())
     return (
         f"From: Ada <ada@example.org>\nTo: letters@sender.example\nSubject: {subject}\n"

@@ -1,7 +1,7 @@
-"""Each documented event of each mail service, and what follows from it.
+"""Each documented event of each mail service, and its effect.
 
-An event is what `events` builds it from: its type, and the service's fields of it. What follows is a kind of
-bounce, "leaves" or "nothing".
+An event is its type and the service's fields, from which `events` builds it. Its effect is a kind of bounce,
+"leaves" or "nothing".
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Servers that refuse: the recipient fails, then the domain is paused, then the newsletter; and no sooner."""
+"""Refusals by servers: the recipient fails, then the domain is paused, then the newsletter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def letters(count: int, domain: str = "one.example", issue: Issue | None = None)
 
 
 def answered(outcome: Permanent | Sent, *, at: Any = NOW, together: bool = True) -> None:
-    """All that is due now gets that answer."""
+    """Give all due letters that outcome."""
     jobs = claimed(now=at)
     for group in [jobs] if together else [[job] for job in jobs]:
         record_outcomes([ended_task(job, outcome, at) for job in group])
@@ -46,7 +46,7 @@ def newsletter(issue: Issue) -> Subscribable:
 
 
 def a_large_rest(issue: Issue, count: int = 2000) -> None:
-    """Readers everywhere else, so that none of the domains in question is large."""
+    """Add readers elsewhere, so that none of the tested domains is large."""
     first, *_ = queued(1, issue=issue, domain="rest.example", state="sent", sent_at=NOW)
     Delivery.objects.filter(pk=first.pk).update(lane=a_lane())
     DeliveryFactory.create_batch(count, issue=issue, domain="rest.example", state="sent", sent_at=NOW)
@@ -231,7 +231,7 @@ def test_after_a_person_resumed_it_a_domain_is_judged_anew() -> None:
     jobs = claimed()
     ended(REFUSED, *jobs[:10])
     assert paused() == ["one.example"]
-    ended(REFUSED, *jobs[10:])  # still on their way
+    ended(REFUSED, *jobs[10:])  # still being sent
     resume_domain(lane_id=lane.pk, domain="one.example", now=NOW)
     letters(9)
     answered(REFUSED)
@@ -294,7 +294,7 @@ def test_a_report_about_the_same_letter_has_no_effect_of_its_own(settings: Any) 
     settings.BOUNCE_DOMAIN = "bounces.example"
     (row,) = letters(1)
     answered(GONE)
-    Suppression.objects.all().delete()  # a person knows better
+    Suppression.objects.all().delete()  # lifted by a person
     report = dsn(failed(row.destination.core), to=back(row))
     effect = take_report(raw=report, now=NOW + HOUR).effect
     assert effect == "Recorded only: it was known already that this letter came back."

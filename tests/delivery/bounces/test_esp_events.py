@@ -1,4 +1,4 @@
-"""Events of mail services beside their own table: unknown ones, and those that come again."""
+"""Events of mail services outside their table: unknown and repeated ones."""
 
 from types import SimpleNamespace
 from typing import Any

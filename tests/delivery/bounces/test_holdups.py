@@ -1,4 +1,4 @@
-"""A refusal that is about us fails and suppresses nobody: the letters wait, and admins hear what to do."""
+"""A refusal that is our fault suppresses nobody: letters wait, and admins are notified."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ NO_NAME = "550 5.7.25 The IP address sending this message does not have a PTR re
 NO_RELAY = "554 5.7.1 <reader@one.example>: Relay access denied"
 TOO_MUCH = "550 5.7.28 Our system has detected an unusual rate of unsolicited mail"
 TOO_LARGE = "552 5.3.4 Message size exceeds fixed limit"
-# What a Postfix says that verifies recipients: another host is quoted.
+# Postfix with recipient verification quotes another host.
 VERIFIED = (
     "550 5.1.1 <reader@odd.example>: Recipient address rejected: undeliverable address: "
     "host mx.odd.example[192.0.2.9] said: "
@@ -40,7 +40,7 @@ VERIFIED = (
 
 @pytest.fixture(autouse=True)
 def admin(client: Client) -> None:
-    """Has an address, and looks at the pages."""
+    """Sign in an admin with an address."""
     client.force_login(User.objects.create_superuser("ada", "ada@boss.example", "x"))
 
 
@@ -52,7 +52,7 @@ def smtp(settings: Any) -> Iterator[SmtpServer]:
 
 
 def an_issue_for(*domains: str, each: int = 4) -> Issue:
-    """An issue to so many readers in each domain, in turn."""
+    """Create an issue to that many readers in each domain, in turn."""
     issue: Issue = IssueFactory()
     lane = a_lane(concurrency=2)
     for number in range(each * len(domains)):
@@ -67,7 +67,7 @@ def of(issue: Issue) -> set[str]:
 
 
 def told(now: datetime = NOW) -> str:
-    """The one mail that the admins get now."""
+    """Return the only mail that the admins get now."""
     assert tell_of_pauses(now=now) == 1
     assert tell_of_pauses(now=now + MINUTE) == 0
     row = Delivery.objects.filter(kind="alert").latest("pk")
@@ -87,7 +87,7 @@ def all_arrive(smtp: SmtpServer, issue: Issue, now: datetime) -> bool:
     return of(issue) == {"sent"} and sorted(got) == readers
 
 
-# --- what every recipient's letter hears
+# --- refusals of every recipient
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_what_all_domains_refuse_because_of_us_lets_the_lane_rest(
     assert reply in lane.last_error
     page = client.get(reverse("admin:delivery_lane_change", args=[lane.pk])).content.decode()
     assert "What to do" in page
-    # (Large domains that do not believe who we are pause the newsletter besides.)
+    # Large domains that reject our identity also pause the newsletter.
     newsletter = Subscribable.objects.get()
     assert (newsletter.sending_paused_at is None) == (reply in (LISTED, NO_RELAY))
     asked = len(smtp.commands)
@@ -183,7 +183,7 @@ def test_a_lane_that_is_resumed_by_hand_sends_what_its_domains_let_wait(smtp: Sm
     assert all_arrive(smtp, issue, NOW + SECOND)
 
 
-# --- what one domain's letters hear
+# --- refusals of one domain
 
 
 @pytest.mark.every_case

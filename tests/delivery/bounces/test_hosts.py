@@ -1,4 +1,4 @@
-"""What hosts report in ways of their own: whom it is about, and what of them."""
+"""Nonstandard reports of hosts: the recipient and the kind of bounce."""
 
 import pytest
 
@@ -18,5 +18,5 @@ def test_a_report_of_any_host_says_who_and_what(name: str) -> None:
         address: found.kind for found in read_report(report(name)).findings for address in found.addresses
     }
     assert told[ADA] is KINDS[name]
-    # Two recipients were named in one report.
+    # One report named two recipients.
     assert name == "opensmtpd_the_words_in_the_text_only" or not SOMEBODY_ELSE & told.keys()

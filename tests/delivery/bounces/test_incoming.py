@@ -1,4 +1,4 @@
-"""Leaving by mail, whichever way it comes in; everything else is a report."""
+"""Unsubscribing by mail, whatever way it arrives; everything else is a report."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Mails that are no reports are taken for none: letters, answers, forwards, Python's own test mails."""
+"""Mails that are no bounce reports: letters, replies, forwards, Python's own test mails."""
 
 import email
 from email import message_from_bytes
@@ -13,7 +13,7 @@ from delivery.rules.bounce_policy import BounceKind
 from tests.delivery.bounces.hosts import KINDS, report
 from tests.delivery.bounces.mails import dsn, failed
 
-# Where Python came with its own tests. Three of them are reports of old servers.
+# Where Python was installed with its tests. Three of them are reports of old servers.
 PYTHONS = Path(email.__file__).parents[1] / "test" / "test_email" / "data"
 REPORTS = {"msg_16.txt", "msg_25.txt", "msg_43.txt"}
 
@@ -33,7 +33,7 @@ def kind(raw: bytes) -> BounceKind:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_forwarded_report_is_none(name: str) -> None:
-    """By a person, attached to a few words, or copied into them."""
+    """Forwarded by a person, as an attachment or as copied text."""
     words = "Look what came back: the address does not exist, it says. 550 5.1.1 User unknown."
     attached = EmailMessage()
     attached.set_content(words)
@@ -70,7 +70,7 @@ def test_a_mail_from_nobody_is_read_without_a_word_in_the_log(caplog: pytest.Log
 
 
 def test_a_read_receipt_is_none() -> None:
-    """RFC 8098: it has a Final-Recipient, too."""
+    """RFC 8098: it also has a Final-Recipient."""
     status = (
         "Reporting-UA: x\n\nFinal-Recipient: rfc822; ada@example.org\nDisposition: manual-action; displayed"
     )

@@ -1,4 +1,4 @@
-"""What mails that come back say: by the standards, in the ways of old hosts, and against them."""
+"""Bounced mails in standard, old and broken formats."""
 
 import base64
 import contextlib
@@ -290,7 +290,7 @@ SNIPPETS = [
 
 @st.composite
 def mangled(draw: st.DrawFn) -> bytes:
-    """A mail with pieces cut out, doubled and put in."""
+    """Draw a mail with pieces cut out, duplicated and inserted."""
     raw = draw(st.sampled_from(SEEDS))
     for _ in range(draw(st.integers(0, 6))):
         at = draw(st.integers(0, len(raw)))

@@ -1,4 +1,4 @@
-"""Letters that come back: by a pipe, to the suppression of the address, and never by a forged report."""
+"""Bounced letters, from a pipe to the suppression of the address; forged reports have no effect."""
 
 import io
 import sys
@@ -34,7 +34,7 @@ def _bounce_domain(settings: Any) -> None:
 
 
 def sent(core: str = "", **changes: Any) -> Delivery:
-    """A letter that a server took an hour ago."""
+    """Return a letter that was sent an hour ago."""
     if core:
         changes["subscription__destination__core"] = core
     row: Delivery = DeliveryFactory(**{"state": "sent", "sent_at": NOW - HOUR, **changes})
@@ -50,7 +50,7 @@ def core(delivery: Delivery) -> str:
 
 
 def bounced(delivery: Delivery, status: str = "5.1.1", said: str = "", *, at: Any = NOW, **kw: Any) -> str:
-    """The effect of a proper report about that delivery."""
+    """Return the effect of a correct report about that delivery."""
     raw = dsn(failed(core(delivery), status, said), to=back(delivery), **kw)
     return take_report(raw=raw, now=at).effect
 
@@ -202,7 +202,7 @@ def test_a_full_mailbox_suppresses_on_the_third_day() -> None:
 
 
 def months(count: int) -> list[Delivery]:
-    """The letters of a monthly newsletter to one reader."""
+    """Return the letters of a monthly newsletter to one reader."""
     rows = [sent("ada@example.org")]
     rows += [sent(subscription=rows[0].subscription, issue=IssueFactory()) for _ in range(count - 1)]
     return rows

@@ -1,4 +1,4 @@
-"""Each event of each mail service, as it is documented, by a call of our webhook: what follows from it."""
+"""Each documented event of each mail service: the effect of a call of our webhook."""
 
 import json
 from datetime import timedelta
@@ -27,7 +27,7 @@ pytestmark = [
 ]
 urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
 
-# By the name of each in EMAIL_URL: what builds an event, and its table.
+# By the name in EMAIL_URL: the builder of events, and their table.
 SERVICES: dict[str, tuple[Any, list[tuple[Event, str]]]] = {
     "ses": (events.ses, tables.SES),
     "brevo": (events.brevo, tables.BREVO),
@@ -57,7 +57,7 @@ CASES = [
 
 
 def sent() -> Delivery:
-    """A letter that a service took an hour ago."""
+    """Return a letter that a service accepted an hour ago."""
     row: Delivery = DeliveryFactory(
         state="sent",
         sent_at=NOW - timedelta(hours=1),
@@ -82,7 +82,7 @@ def built(esp: str, event: Event, row: Delivery) -> Any:
 
 
 def effect_of(row: Delivery) -> str:
-    """What became of the reader: a kind of bounce, left, or nothing."""
+    """Return the effect on the reader: a kind of bounce, left, or nothing."""
     kinds = list(Bounce.objects.values_list("kind", flat=True))
     assert row.subscription is not None
     row.subscription.refresh_from_db()

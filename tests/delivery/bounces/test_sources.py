@@ -1,4 +1,4 @@
-"""Reading the mailbox of BOUNCE_URL: what was taken is never read again, and nothing is lost on the way."""
+"""Reading the mailbox of BOUNCE_URL: no mail is read twice, and none is lost."""
 
 import os
 import ssl
@@ -28,7 +28,7 @@ SERVERS = pytest.mark.parametrize("kind", [ImapServer, Pop3Server])
 
 
 def waiting(url: str, context: ssl.SSLContext | None = None) -> list[bytes]:
-    """What waits there, with nothing marked."""
+    """Return the waiting mails without marking them."""
     where = parse_bounce_url(url)
     assert where is not None
     with open_mailbox(where, context=context) as source:

@@ -1,4 +1,4 @@
-"""Who presses Connect in the admin, says yes or no at a fake service, and comes back."""
+"""A person who presses Connect in the admin, answers at a fake service, and returns."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ REFRESH = re.compile(r'http-equiv="refresh" content="0;url=([^"]+)"')
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, server: ApiServer, *hosts: str) -> None:
-    """Requests for the service's own hosts go to the fake one instead."""
+    """Redirect requests for the service's hosts to the fake server."""
     usual = Transport.request
 
     def request(self: Transport, method: str, url: str, **options: Any) -> Any:
@@ -35,21 +35,21 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, server: ApiServer, *hosts: str) ->
 
 @dataclass
 class Person:
-    """An admin's browser, and the fake service that they say yes at."""
+    """Browser of an admin, and the fake service."""
 
     client: Client
-    # Of which only the address is asked.
+    # Any server; only its URL is used.
     server: Any
 
     def presses(self, url: str, typed: dict[str, Any]) -> str:
-        """The address at the service that the form leads to; empty where it was refused."""
+        """Return the service's URL that the form leads to; empty if it was refused."""
         page = self.client.post(url, {**typed, "act": "ask"}, follow=True).content.decode()
         found = REFRESH.search(page)
         self.page = page
         return unescape(found[1]) if found else ""
 
     def answers(self, there: str, word: str = "Yes") -> str:
-        """Where the service leads back to, after that word on its page."""
+        """Return where the service redirects to after that answer on its page."""
         address = self.server.url + there.split(urlsplit(there).netloc, 1)[1]
         page = requests.get(address, timeout=5)
         links = {link.text: link["href"] for link in BeautifulSoup(page.content, "html.parser").find_all("a")}
@@ -62,7 +62,7 @@ class Person:
         return self.client.get(f"{parts.path}?{parts.query}")
 
     def connects(self, url: str, typed: dict[str, Any], word: str = "Yes") -> str:
-        """All of it; the page at the end, as text."""
+        """Do all steps; return the text of the last page."""
         there = self.presses(url, typed)
         assert there, BeautifulSoup(self.page, "html.parser").get_text(" ", strip=True)
         answer = self.comes_back(self.answers(there, word))

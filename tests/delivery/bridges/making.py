@@ -11,12 +11,12 @@ from tests.servers.mastodon_instance import TOKEN, MastodonInstance
 
 
 def fields(instance: MastodonInstance, **other: str) -> dict[str, str]:
-    """As an admin types them."""
+    """Return the fields as an admin types them."""
     return {"account": "bot", "instance_url": instance.url, "access_token": TOKEN, **other}
 
 
 def a_bridge(instance: MastodonInstance, *, feed: Feed | None = None, **other: Any) -> Subscription:
-    """Connected, with posts in its feed; it does not post yet."""
+    """Return a connected bridge, with posts in its feed, that does not post yet."""
     given: dict[str, Any] = {"name": "bees", "stopped": True, **other}
     chosen = [feed or a_read_feed()]
     parsed = typed_destination("mastodon", fields(instance))

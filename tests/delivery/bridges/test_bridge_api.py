@@ -1,4 +1,4 @@
-"""Bridges for programs: what there is, asking a service, a test that is taken back."""
+"""The API of bridges: listing, checking a service, and a test post that is deleted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The pages of bridges, as people of different rights and browsers without scripts have them."""
+"""The pages of bridges, for users of different permissions and browsers without scripts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A bridge is connected when its service says so, and not before."""
+"""A bridge is connected only after its service confirms it."""
 
 import pytest
 from django.core.exceptions import ValidationError

@@ -1,4 +1,4 @@
-"""Connecting by a yes at the service: whose it is, once, in time, and what is said when it fails."""
+"""Connecting by OAuth consent: for one user, once, in time, and with errors explained."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -228,7 +228,7 @@ class TestWhatGoesWrong:
 
 
 class TestWhoseYesItIs:
-    """RFC 6749 §10.12: a yes counts only for who asked for it."""
+    """RFC 6749 §10.12: consent is valid only for the user who asked for it."""
 
     def back(self, person: Person, instance: MastodonInstance, feed: Feed) -> str:
         return person.answers(person.presses(add_url("mastodon", feed), at(instance, feed)))
@@ -346,7 +346,7 @@ class TestAgain:
         assert moved.core.startswith("wasp@")
         assert moved.disabled_at is None
         assert Destination.objects.count() == 1
-        # Once.
+        # Valid once.
         again = person.client.post(person.led_to, {"act": "other"}, follow=True).content.decode()
         assert "too long ago" in again
 

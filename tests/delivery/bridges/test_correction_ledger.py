@@ -1,4 +1,4 @@
-"""Edits and deletions in the ledger: for whom they are made, what they wait for, and which give way."""
+"""Deliveries of edits and deletions: their recipients, what they wait for, and which are skipped."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -111,7 +111,7 @@ class TestWhoIsTold:
     def test_posts_of_which_no_hash_is_known_are_not_taken_for_corrected(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
-        """As issues are that were made before an upgrade, and published after it."""
+        """Such as issues made before an upgrade and published after it."""
         bridge = blog.bridge(**BOTH)
         bridge.approval = "click"
         bridge.save()
@@ -240,7 +240,7 @@ class TestNotSentYet:
 
 class TestWhatGivesWay:
     def waiting(self, blog: BridgedBlog, instance: MastodonInstance, *shown: Any) -> None:
-        """Each of these is corrected while the lane may not send."""
+        """Correct each of these while the lane is paused."""
         posted(blog, instance)
         Lane.objects.update(paused=True)
         start = 70
@@ -342,7 +342,7 @@ class TestTwice:
         posted(blog, instance)
         blog.new(CORRECTED)
         blog.pass_by(70, 90)
-        # As it stands when the edit was made and its outcome was not written down.
+        # The state after the edit was made but its outcome was not recorded.
         edits = Delivery.objects.filter(kind="edit")
         lease = {"lease_token": "0" * 32, "lease_until": at(91)}
         edits.update(state="sending", sent_at=None, begun_at=at(90), **lease)

@@ -1,4 +1,4 @@
-"""What was edited and deleted, on the pages and in the commands that tell of posts."""
+"""Edited and deleted posts on pages and in commands."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ A = dated("a", 10, title="Bees")
 
 @pytest.fixture
 def bridge(loopback_allowed: None, instance: MastodonInstance) -> Iterator[Subscribable]:
-    """Post a was edited, b changed only where nobody sees it, c was deleted, and d is as it was."""
+    """Return a bridge: post a edited, b changed only invisibly, c deleted, d unchanged."""
     with FeedServer() as server:
         blog = BridgedBlog(server)
         blog.watch()

@@ -1,4 +1,4 @@
-"""What was posted is edited when its feed corrects it, and deleted when it is withdrawn: the whole way."""
+"""A post is edited when its feed corrects it, and deleted when it is withdrawn."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def blog(loopback_allowed: None) -> Iterator[BridgedBlog]:
 
 
 def posted(blog: BridgedBlog, instance: MastodonInstance, **options: Any) -> None:
-    """Post A has gone out."""
+    """Send post A."""
     an_account(blog.bridge(**options), instance)
     blog.new(A)
     blog.pass_by(20, 40, 60)

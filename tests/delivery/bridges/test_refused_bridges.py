@@ -1,4 +1,4 @@
-"""A bridge whose Discord channel refuses it for a while: its pages say so, and a test lets it go on."""
+"""A bridge whose Discord channel refuses it for a while: its pages say so, a test resumes it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -46,7 +46,7 @@ def test_the_pages_say_what_is_refused_and_a_test_asks_again(
         assert "Missing Permissions. New posts wait. It is tried again at" in page, url
         assert "Connect again" not in page, url
     assert "Missing Permissions" in pressed_test(admin_client, own, bridge.pk)
-    # (A rest of a bridge is no trouble of a mail account.)
+    # A resting bridge is no trouble of a mail account.
     assert tell_of_pauses(now=now) == 0
     discord.says = None
     assert "The newest post was posted" in pressed_test(admin_client, own, bridge.pk)

@@ -1,4 +1,4 @@
-"""Accounts that many bridges share, of whatever a kind declares; and mail knows none of them."""
+"""Accounts shared by many bridges, of any declared kind; mail does not list them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ ADD = "/admin/delivery/serviceaccount/add/"
 
 
 class PigeonSpec(BridgeSpec):
-    """A loft has many pigeons, and one keeper."""
+    """Service of lofts, each with many pigeons and one keeper."""
 
     key = "pigeon"
     label = "Pigeons"
@@ -131,7 +131,7 @@ def test_one_is_added_and_changed_in_the_admin(admin_client: Client) -> None:
     assert "the keeper of north" in page
     assert "martha" in page
     assert "tweet" not in page
-    # What stays as it is stands there, unless it is secret.
+    # Unchanged fields are shown, unless secret.
     assert 'name="own_loft" value="north"' in page
     assert "No pigeon comes." in admin_client.post(url, {"own_whistle": "moo"}).content.decode()
     admin_client.post(url, {"own_loft": "far north", "own_whistle": ""})

@@ -1,4 +1,4 @@
-"""A test is the newest post, posted at once; and it can be taken back."""
+"""A test posts the newest post at once, and can be deleted."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,11 +37,11 @@ def test_the_newest_post_is_posted_and_says_where_it_stands(instance: MastodonIn
     assert (row.state, row.remote_id) == ("sent", status["id"])
     assert RemotePost.objects.get().url == status["url"]
     assert [test.pk for test in standing_tests(made)] == [row.pk]
-    # It looks as the page has shown it.
+    # The post equals the page's preview.
     [letter] = newest_letters(made.subscribable, now=NOW)
     looks = looks_of(letter, recipient_at(Destination.objects.get()), kind="mastodon")
     assert looks.text == status["text"]
-    # An instance may take a part of an unusual link for the link, and count the rest in full.
+    # An instance may detect only a part of an unusual link, and count the rest in full.
     assert instance.length(status["text"]) <= looks.length
     assert looks.limit == 500
 
@@ -63,7 +63,7 @@ def test_a_test_is_taken_back(instance: MastodonInstance) -> None:
     assert instance.statuses == []
     assert (done.kind, done.state, done.remote_id) == ("delete", "sent", row.remote_id)
     assert standing_tests(made) == []
-    # Whoever presses twice finds it gone.
+    # A second press finds it deleted.
     assert delete_test(delivery=row, now=NOW).pk == done.pk
 
 

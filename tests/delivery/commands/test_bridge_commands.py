@@ -1,4 +1,4 @@
-"""Bridges by command: what there is, defining one with where it posts, asking, trying."""
+"""Commands for bridges: listing, defining with a destination, checking, testing."""
 
 import json
 from collections.abc import Iterator

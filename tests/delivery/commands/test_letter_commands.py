@@ -1,4 +1,4 @@
-"""Letters of one's own on the command line."""
+"""Commands for letters that an editor writes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`send` and `run_once` say why letters wait; `send` fails when nothing could be sent at all."""
+"""`send` and `run_once` say why letters wait; `send` fails if nothing could be sent at all."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def told(*words: str) -> tuple[str, str, str]:
-    """What a command prints, what it remarks beside it, and the sentence it ends with."""
+    """Return a command's output, its errors, and its final sentence."""
     out, err, sentence = StringIO(), StringIO(), ""
     try:
         call_command(*words, stdout=out, stderr=err)
@@ -91,7 +91,7 @@ def test_a_lane_that_sends_again_is_logged(settings: Any, caplog: pytest.LogCapt
     assert told("send")[2]
     Lane.objects.update(free_at=None)
     with SmtpServer(port=port), caplog.at_level("INFO"):
-        # (A command at a terminal says it by its table.)
+        # A command at a terminal reports it in its table.
         send_due()
     assert "a lane sends again" in caplog.text
 

@@ -1,4 +1,4 @@
-"""Templates of a newsletter's own from the command line."""
+"""Commands for a newsletter's own templates."""
 
 from email import message_from_string
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_a_template_is_set_listed_shown_and_reset(html: str) -> None:
     assert (made["template"], made["version"], made["note"]) == ("issues/digest", 1, "Hm")
     row = current(newsletter, "issues/digest")
     assert row is not None
-    # What was not given is as it was.
+    # Omitted parts are unchanged.
     assert (row.html, row.subject, row.text) == (
         "<p>Dear %toNickname%</p>",
         "{{ title }}",

@@ -1,4 +1,4 @@
-"""The doctor as a whole: a DNS, a mail server and a ledger, and what it says of them."""
+"""The whole mail check, with a DNS, a mail server and deliveries."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ def looked(**options: Any) -> DoctorReport:
 
 
 def verdicts(report: DoctorReport, about: str = "") -> dict[str, str]:
-    """Topic → the worst that was said of it."""
+    """Return topic → worst verdict."""
     order = [verdict.value for verdict in DoctorVerdict]
     found: dict[str, str] = {}
     for one in report.findings:
@@ -177,7 +177,7 @@ def test_nothing_is_looked_at_inside_a_transaction(dns: DnsServer) -> None:
 
 
 def run(*words: str) -> tuple[str, str]:
-    """What is printed, and the sentence it ends with, if it ends with one."""
+    """Return the output, and the final sentence if any."""
     out = StringIO()
     try:
         call_command("check_mail", "--sending-address", OWN, *words, stdout=out, stderr=StringIO())

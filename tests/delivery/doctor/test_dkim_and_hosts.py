@@ -1,4 +1,4 @@
-"""Our DKIM keys as the DNS has them; who takes mail; what addresses are called."""
+"""DKIM keys in the DNS, MX hosts, and reverse DNS."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""DMARC: found at the domain or its organisation's, read, and what it means for our letters."""
+"""DMARC: found at the domain or its organization's, parsed, and its effect on our letters."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The DNS is asked over UDP and TCP, within a time, and what it answers is told apart."""
+"""DNS look-ups over UDP and TCP, with a time-out, and the kinds of response."""
 
 import socket
 import time

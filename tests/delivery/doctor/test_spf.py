@@ -1,4 +1,4 @@
-"""SPF: read as receivers read it (RFC 7208), counted, and judged."""
+"""SPF: evaluated as receivers do (RFC 7208), look-ups counted, and judged."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""From which addresses letters leave, and what is said of them, by a DNS of the test's own."""
+"""The sending IP addresses, judged by a DNS of the test's own."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The links to leave and the mail server, as they are called from outside."""
+"""The unsubscribe links and the mail server, called from outside."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A DNS of the test's own, without a server: names, types and texts."""
+"""DNS look-ups for tests, without a server: names, types and texts."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ Zone = dict[tuple[str, str], Sequence[str]]
 
 
 def zone(records: Zone, *, failing: Sequence[str] = ()) -> Lookup:
-    """A look-up in these records; names that are `failing` get no answer."""
+    """Return a look-up in these records; `failing` names get no response."""
 
     def lookup(name: str, kind: str) -> DnsAnswer:
         if name in failing:

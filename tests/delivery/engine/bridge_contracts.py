@@ -1,4 +1,4 @@
-"""Every bridge's contract, with its fake service at the end of the engine's way."""
+"""The contract tests of all bridges, run through the engine against their fake services."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,37 +24,37 @@ from tests.factories import BridgeFactory, DestinationFactory, IssueFactory, Sub
 
 
 def contracts() -> Iterator[type[BridgeContract]]:
-    """Those of all bridges."""
+    """Yield the contracts of all bridges."""
     for file in sorted((Path(__file__).parents[2] / "channels").glob("*/test_*_contract.py")):
         module = import_module(".".join(file.with_suffix("").parts[-4:]))
         for name, found in vars(module).items():
             is_contract = isinstance(found, type) and issubclass(found, BridgeContract)
-            # What people sign up for, such as text messages, has ways of its own.
+            # Channels that people sign up for, such as SMS, are tested elsewhere.
             if name.startswith("Test") and is_contract and isinstance(found.channel, BridgeChannel):
                 yield found
 
 
 @contextmanager
 def at_its_service(contract: type[BridgeContract]) -> Iterator[Any]:
-    """The contract with its fake service running, to which destinations or settings lead."""
+    """Run the contract's fake service; destinations or settings lead to it."""
     made: Any = contract()
     forget_pictures()
     with made.server() as made.service, made.server() as made.private:
         made.url = made.service.url
-        # Fakes that date what they keep live in the engine's time.
+        # Fakes that date what they keep use the engine's time.
         made.service.now = utcnow()
         with override_settings(**made.settings()):
             yield made
 
 
 def a_bridge_of(contract: Any, **options: str) -> Subscribable:
-    """One that posts each post to the contract's destination."""
+    """Return a bridge that posts each post to the contract's destination."""
     to, kind = contract.recipient(), contract.channel.key
     bridge: Subscribable = BridgeFactory(channel=kind, options={**contract.options, **options})
     kept = {"config": dict(to.config), "secrets": dict(to.secrets)}
     destination = DestinationFactory(kind=kind, core=to.core, label=to.label, **kept)
     if name := contract.channel.shared_account(to.core):
-        # Its fields are one secret, in all bots' accounts the token.
+        # Its fields are one secret: the token, for all bots' accounts.
         secrets: Any = {"token": contract.secrets[0]}
         Account.objects.create(name=name, kind=kind, secrets=secrets)
     SubscriptionFactory(subscribable=bridge, destination=destination)
@@ -62,7 +62,7 @@ def a_bridge_of(contract: Any, **options: str) -> Subscribable:
 
 
 def publish_posts(bridge: Subscribable, now: datetime, *posts: Entry) -> Delivery:
-    """An issue of those posts, or of a usual one."""
+    """Publish an issue of those posts, or of a default one."""
     issue = IssueFactory(subscribable=bridge, published_at=None)
     for position, post in enumerate(posts or [entry()]):
         IssueItem.objects.create(issue=issue, position=position, entry=post.to_json())
@@ -71,7 +71,7 @@ def publish_posts(bridge: Subscribable, now: datetime, *posts: Entry) -> Deliver
 
 
 def look(now: datetime) -> None:
-    """A send pass; receivers of webhooks, which refuse calls of another time, live in its time."""
+    """Run a send pass. Webhook receivers refuse calls of another time, so they use its time."""
 
     class Then(datetime):
         @classmethod
@@ -88,5 +88,5 @@ def look_every_two_minutes(start: datetime, times: int = 4) -> None:
 
 
 def told_secrets(contract: Any, words: Sequence[str]) -> list[str]:
-    """The contract's secrets that stand in any of the words."""
+    """Return the contract's secrets that occur in any of the words."""
     return [secret for secret in contract.secrets if any(secret in each for each in words)]

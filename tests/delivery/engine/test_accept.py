@@ -1,4 +1,4 @@
-"""Acceptances: many rows in one statement, safe to repeat, and recorded whoever has the row by now."""
+"""Acceptances: many rows in one statement, repeatable, and recorded by any holder of the row."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import uuid4
@@ -114,7 +114,7 @@ def test_a_name_is_kept_as_the_server_gave_it(remote_id: str) -> None:
     kept = remote_id.replace("\x00", "").replace("\x01", "").replace("\ud800", "")[:255]
     assert row_of(job).remote_id == kept
     assert states() == {"sent": 2}
-    # … and is known again.
+    # It is known on a repeat.
     record_accepted([acceptance(job, AT, remote_id)])
     assert attempts(row_of(job)) == []
     assert row_of(job).attempts == 1
@@ -187,7 +187,7 @@ def test_one_that_was_dropped_meanwhile_is_no_trouble() -> None:
 
 
 def test_a_row_is_known_by_its_key_and_its_token_together() -> None:
-    """Two that swapped their tokens are both late, not each the other."""
+    """Two rows with swapped tokens are both late, not each other."""
     first, second = jobs(2)
     one, two = first._replace(token=uuid4()), second._replace(token=first.token)
     record_accepted(accepted([one, two]))

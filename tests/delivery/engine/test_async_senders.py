@@ -1,4 +1,4 @@
-"""The child process: the barrier holds there too, and it never outlives its worker or loses what it had."""
+"""The child process keeps the barrier, never outlives its worker, and loses no outcome."""
 
 import os
 import signal
@@ -73,7 +73,7 @@ def tasks(count: int) -> list[SendTask]:
 
 
 def ended(done: Done, count: int) -> list[SendTask]:
-    """The next so many that come back; after them none for a moment."""
+    """Return that many tasks that come back; assert that no more follow at once."""
     got: list[SendTask] = []
     while len(got) < count:
         got += done.get(timeout=5)
@@ -156,7 +156,7 @@ def test_what_was_lost_to_another_worker_is_not_begun(process: ChildProcess, smt
 def test_when_the_pass_ends_what_was_not_announced_comes_back(
     process: ChildProcess, smtp: SmtpServer
 ) -> None:
-    """The server waits for the text of the next one already: that one still goes."""
+    """The server waits for the text of the next one already, so that one is still sent."""
     ours, done = sender_over(process, smtp, width=1)
     ours.put(tasks(4))
     first = ended(done, 1)
@@ -280,7 +280,7 @@ def test_the_process_is_kept_for_the_next_pass_and_ends_when_idle(monkeypatch: p
 def test_of_the_next_message_no_text_leaves_before_the_outcome_is_durable(
     process: ChildProcess, smtp: SmtpServer
 ) -> None:
-    """Its envelope may: it goes with the end of the message before."""
+    """Its envelope may be sent: it is pipelined with the end of the message before."""
     sender, done = sender_over(process, smtp, width=1)
     sender.put(tasks(3))
     first = ended(done, 1)

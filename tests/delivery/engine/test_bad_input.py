@@ -1,4 +1,4 @@
-"""Whatever stands in a post or comes from a service: each ends in clear words, and harms no other bridge."""
+"""Bad input from posts or services ends in a clear error, and affects no other bridge."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +59,7 @@ BRIDGES = list(contracts())
 
 @contextmanager
 def another_beside(contract: type[BridgeContract]) -> Iterator[Any]:
-    """A bridge to another service, which has to go on."""
+    """Run a bridge to another service, which has to go on."""
     with at_its_service(Telegram if issubclass(contract, Mastodon) else Mastodon) as other:
         yield other
 
@@ -90,7 +90,7 @@ def test_what_stands_in_a_post_goes_out_as_words_that_fit(
             assert bridge.is_harmless(arrival.text)
             assert bridge.acceptable(arrival)
         assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(arrival.text)
-        # No sequence is cut in two: what is left of whole ones holds no joiner.
+        # No sequence is cut in two: outside whole ones there is no joiner.
         assert "\u200d" not in arrival.text.replace(FAMILY, "").replace("🏳️\u200d🌈", "")
         assert told_secrets(bridge, [caplog.text]) == []
 
@@ -114,7 +114,7 @@ def test_no_picture_stops_a_post(contract: type[BridgeContract], caplog: pytest.
         assert (row.state, row.last_error) == ("sent", "")
         [arrival] = bridge.arrived()
         assert bridge.is_harmless(arrival.text)
-        # At most as many are asked for as a service takes, and those that cannot be had.
+        # It requests no more than a service accepts, plus failed ones.
         assert len(host.requests) <= len(names) + 18
         assert told_secrets(bridge, [caplog.text]) == []
 
@@ -190,7 +190,7 @@ def test_a_token_that_is_revoked_half_way_loses_no_post(
         told += Destination.objects.values_list("disabled_reason", flat=True)
         assert any(told)
         assert told_secrets(bridge, [*told, caplog.text]) == []
-        # The admin connects it again, and asks for what had failed.
+        # The admin connects it again, and retries what had failed.
         bridge.service.says = None
         later = start + timedelta(hours=2)
         Destination.objects.update(disabled_at=None, disabled_reason="")
@@ -203,7 +203,6 @@ def test_a_token_that_is_revoked_half_way_loses_no_post(
 
 
 def rows_in(rows: list[Delivery]) -> list[str]:
-    """Their states."""
     states: dict[int, str] = dict(Delivery.objects.values_list("pk", "state"))
     return [states[row.pk] for row in rows]
 

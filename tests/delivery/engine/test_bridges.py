@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def a_bridge_to(instance: MastodonInstance, *, issues: int = 1) -> Any:
-    """Issues of one post each, published to one account in their order."""
+    """Publish issues of one post each to one account, in order."""
     subscribable = BridgeFactory()
     destination = DestinationFactory(
         kind="mastodon",
@@ -86,7 +86,7 @@ def test_a_picture_that_is_being_prepared_is_waited_for_and_uploaded_once() -> N
 
 
 def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> None:
-    """After an hour, when no key is honoured any more."""
+    """After an hour, when the idempotency key has expired."""
     with MastodonInstance() as instance:
         a_bridge_to(instance)
         (job,) = claimed()
@@ -98,7 +98,7 @@ def test_a_worker_that_died_while_posting_is_followed_by_one_that_looks() -> Non
 
 
 def _post_as(instance: MastodonInstance, row: Delivery) -> None:
-    """What the dead worker had posted."""
+    """Post the message of the dead worker."""
     assert row.issue is not None
     reader = Recipient(row.pk, row.destination.core, "")
     message = MastodonChannel().compose(issue_letter(row.issue), reader)

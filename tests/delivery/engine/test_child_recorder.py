@@ -1,4 +1,4 @@
-"""Acceptances are recorded in the child process; where that cannot be, the worker records them."""
+"""The child process records acceptances; if it cannot, the worker does."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def _far(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def by_worker(monkeypatch: pytest.MonkeyPatch) -> list[SendTask]:
-    """What the worker recorded."""
+    """Capture the tasks that the worker records."""
     recorded: list[SendTask] = []
 
     def record(accepted: list[SendTask]) -> None:
@@ -106,7 +106,7 @@ def test_a_connection_that_is_cut_loses_and_doubles_nothing(smtp: SmtpServer) ->
 def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
     smtp: SmtpServer, by_worker: list[SendTask]
 ) -> None:
-    # Long enough that it is under way, whatever else the machine does, while somebody takes it.
+    # Long enough that it is in flight while somebody claims it, even on a busy machine.
     smtp.state.delay = 1.0
     (row,) = queued(1, issue=IssueFactory(), lane=a_lane(concurrency=1))
     with sending():
@@ -119,14 +119,14 @@ def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
 
 
 def _recording() -> set[int]:
-    """The processes of the connections that acceptances are recorded by."""
+    """Return the backend processes of the recording connections."""
     with connection.cursor() as cursor:
         cursor.execute(RECORDING, [connection.connection.info.backend_pid])
         return {pid for (pid,) in cursor.fetchall()}
 
 
 def _cut() -> set[int]:
-    """Ends these connections."""
+    """Terminate these connections."""
     found = _recording()
     with connection.cursor() as cursor:
         for pid in found:
@@ -135,7 +135,7 @@ def _cut() -> set[int]:
 
 
 def accepted(row: ClaimedDelivery) -> ChildTask:
-    """A message as the recorder sees it."""
+    """Return a message as the recorder sees it."""
     mail = MailMessage("", "", "", ())
     return ChildTask(1, row.pk, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
 
@@ -151,7 +151,7 @@ def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
 
 
 async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
-    """Whether each could be recorded; after the first one, the statement is somewhere else."""
+    """Return whether each was recorded; after the first, the prepared statement is gone."""
     ends: SimpleQueue[bool] = SimpleQueue()
     made: child_recorder.Recorder = child_recorder.Recorder(
         child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
@@ -183,7 +183,7 @@ def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -
 
 
 async def _recorded(tasks: list[ChildTask], ends: "SimpleQueue[int]") -> None:
-    """Records them one by one; what is durable is put into the queue."""
+    """Record tasks one by one; put the durable ones into the queue."""
     left = asyncio.Semaphore(0)
 
     def end(ended: Sequence[ChildTask], is_durable: bool) -> None:

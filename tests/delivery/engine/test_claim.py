@@ -1,4 +1,4 @@
-"""What a claim takes: in which order, how much of it, and who is left out."""
+"""Claims: their order, their size, and who is left out."""
 
 from typing import Any
 

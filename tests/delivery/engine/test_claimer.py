@@ -1,4 +1,4 @@
-"""What the claiming half hands over ends once, however quickly its sender is."""
+"""Each task from the claiming half ends once, however quick its sender is."""
 
 from collections.abc import Sequence
 from queue import SimpleQueue
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Quick:
-    """A sender whose letters have ended before `put` returns."""
+    """Sender whose letters have ended before `put` returns."""
 
     opened = width = 1
     stopped = False
@@ -47,7 +47,7 @@ class Quick:
 
 
 def handed_over(*, is_finishing: bool = False) -> list[SendTask]:
-    """What has ended after three tasks were handed over."""
+    """Hand over three tasks; return the ended ones."""
     queued(3, issue=IssueFactory())
     done: Done = SimpleQueue()
     permit = Permit(monotonic(), is_finishing=is_finishing)

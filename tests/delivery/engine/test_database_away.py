@@ -1,4 +1,4 @@
-"""While the database is away outcomes stay in memory; nobody is reaped for a minute after it is back."""
+"""Without the database, outcomes stay in memory; reaping starts a minute after it is back."""
 
 import time
 

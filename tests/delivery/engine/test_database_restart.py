@@ -25,7 +25,7 @@ OUTAGE = 6.0
 
 
 class Cluster:
-    """A PostgreSQL of our own that can be stopped and started again."""
+    """PostgreSQL cluster of the test's own that can be stopped and started."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, services.free_port()

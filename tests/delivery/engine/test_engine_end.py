@@ -1,4 +1,4 @@
-"""When a pass is over: not before all is sent that may be, and never with anything left in its hands."""
+"""A pass ends only when all permitted letters are sent, and holds none back."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def slow_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks beside the recording end a while after the last they did, as when the processor is busy."""
+    """Delay the end of concurrent looks, as on a busy processor."""
     look = Claimer.look
 
     def slow(self: Claimer) -> datetime | None:
@@ -33,7 +33,7 @@ def slow_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def queue(count: int, **lane: Any) -> None:
-    """Letters that are due by the real clock."""
+    """Queue letters that are due by the real clock."""
     queued(count, lane=a_lane(**lane))
     now = timezone.now()
     Lane.objects.update(refilled_at=now)

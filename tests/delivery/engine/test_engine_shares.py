@@ -1,4 +1,4 @@
-"""Two workers at one lane: in sum no more connections are open than it has, and each letter goes once."""
+"""Two workers at one lane stay within its connections together, and send each letter once."""
 
 import time
 from datetime import timedelta
@@ -21,7 +21,7 @@ WIDTH, LETTERS = 4, 150
 
 @pytest.fixture
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares are asked for anew so often that a test need not wait fifteen seconds."""
+    """Renew shares so often that a test need not wait fifteen seconds."""
     monkeypatch.setattr(claimer, "RENEW_SHARE", 0.15)
 
 
@@ -36,7 +36,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
 @pytest.mark.nightly
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
-    # More than the first worker claims at once; slowly, however late the second one begins.
+    # More than the first worker claims at once; slow enough for a late start of the second.
     letters = 4 * LETTERS
     smtp.state.delay = 0.5
     queued(letters, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))
@@ -83,7 +83,7 @@ def test_a_lane_that_is_made_narrower_closes_connections_within_a_pass(smtp: Smt
 
 @pytest.mark.usefixtures("_often")
 def test_a_worker_whose_share_is_gone_ends_what_it_has(smtp: SmtpServer) -> None:
-    """Others hold the whole lane, which was made narrower: what was claimed is sent, nothing is stuck."""
+    """Others hold the whole lane, which was narrowed: claimed letters are sent, nothing is stuck."""
     smtp.state.delay = 0.05
     lane = a_lane(concurrency=WIDTH)
     queued(40, issue=IssueFactory(), lane=lane)
@@ -102,7 +102,7 @@ def test_a_worker_whose_share_is_gone_ends_what_it_has(smtp: SmtpServer) -> None
 def test_a_share_is_kept_while_the_last_letters_are_on_their_way(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is due any more, but the connections are open all the same."""
+    """Nothing is due any more, but the connections are still open."""
     monkeypatch.setattr(shares, "HELD_FOR", timedelta(seconds=1))
     smtp.state.delay = 2
     queued(WIDTH, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))

@@ -1,4 +1,4 @@
-"""What goes wrong in the midst of a pass costs one letter a wait at most: nothing is lost or stays held."""
+"""Errors in the midst of a pass delay at most one letter: nothing is lost or stays claimed."""
 
 import gc
 import time
@@ -36,7 +36,7 @@ def letters(count: int, **lane: Any) -> list[Delivery]:
 
 
 def at_letter(monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], object]) -> None:
-    """Something happens while that letter (from 1) is made."""
+    """Call `act` while that letter (from 1) is made."""
     prepare, made = LetterCache.prepare, []
 
     def making(self: LetterCache, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
@@ -179,15 +179,15 @@ def test_however_many_letters_wait_no_more_are_held_than_the_lane_can_send(smtp:
     assert not ours.permit.lost
     del ours
     gc.collect()
-    # By its own type: a proxy of a weak reference says its object's, which may be gone.
+    # By its own type: a proxy of a weak reference reports its object's, which may be gone.
     assert not [one for one in gc.get_objects() if type(one) is SendTask]
 
 
 def test_what_a_look_has_claimed_as_it_ends_is_given_back(smtp: SmtpServer) -> None:
-    """The look ends just between the two questions whether anything is left to do."""
+    """The look ends just between the two checks whether anything is left to do."""
     letters(1)
     ours = SendPass(Clock(), None)
-    # (So that it is not begun before that, however slow we are.)
+    # So that sending does not begin before that, on a slow machine.
     ours.permit.renewed_at -= 60
     ours.claimer.look()
     (task,) = ours.in_flight

@@ -1,4 +1,4 @@
-"""Every bridge's way from the ledger to its service and back, by the engine and on the rows themselves."""
+"""Every bridge, from the queue to its service and back, by the engine and on the rows themselves."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ every_bridge = pytest.mark.parametrize("contract", list(contracts()), ids=lambda
 @every_bridge
 def test_an_issue_arrives_once_and_where_it_stands_is_kept(contract: type[BridgeContract]) -> None:
     with at_its_service(contract) as bridge:
-        # Of now: receivers of webhooks refuse what is old.
+        # The real time: receivers of webhooks refuse old calls.
         start = utcnow()
         row = publish_posts(a_bridge_of(bridge), start)
         look_every_two_minutes(start)
@@ -73,7 +73,7 @@ def test_what_a_service_will_never_take_is_said_on_the_delivery(contract: type[B
 
 
 def assert_nobody_got_it_twice(bridge: Any, row: Delivery) -> None:
-    """What became of it is as the channel's crash policy says."""
+    """Assert the outcome that the channel's crash policy prescribes."""
     row.refresh_from_db()
     is_held = bridge.channel.crash_policy is CrashPolicy.HOLD
     assert (row.state, bool(row.last_error)) == (("held", True) if is_held else ("sent", False))
@@ -97,7 +97,7 @@ def test_a_post_whose_answer_was_lost_stands_there_once(contract: type[BridgeCon
 def test_a_post_whose_worker_was_killed_stands_there_once(
     contract: type[BridgeContract], tmp_path: Path
 ) -> None:
-    """A process that is killed after the service took the post, and before it answered."""
+    """The process is killed after the service accepted the post, and before it responded."""
     with at_its_service(contract) as bridge:
         row = publish_posts(a_bridge_of(bridge), start := utcnow())
         bridge.service.says = Reply(takes=True, silent=True)
@@ -113,7 +113,7 @@ def test_a_post_whose_worker_was_killed_stands_there_once(
 
 @contextmanager
 def worker_beside(logs: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of its own that sends what is due in the test's database."""
+    """Run a process that sends what is due in the test's database."""
     database = connection.settings_dict
     path = f"/{database['NAME']}"
     url = f"sqlite://{path}"

@@ -1,4 +1,4 @@
-"""Every service whose posts can be changed: what was posted is edited and deleted there, the whole way."""
+"""Every service with editable posts: posts are edited and deleted there, end to end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 A, CORRECTED = (dated("a", 10, title=title) for title in ("Bee hotels", "Bee hotels, corrected"))
-# What stands at the fake service, as people see it; of a webhook, what was told.
+# The posts at the fake service, as people see them; for a webhook, its calls.
 STANDS: dict[str, Callable[[Any], list[Any]]] = {
     "mastodon": lambda service: [status["text"] for status in service.statuses],
     "discord": lambda service: [str(message) for message in service.messages],
@@ -42,7 +42,7 @@ STANDS: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def _events(service: Any) -> list[str]:
-    """Each event as its latest replacement has it."""
+    """Return each event in its latest version."""
     shown: dict[str, str] = {}
     for event in service.events:
         relation = event["content"].get("m.relates_to", {})
@@ -54,7 +54,7 @@ def _events(service: Any) -> list[str]:
 
 
 def changing(protocol: type) -> list[Any]:
-    """The contracts of the services that can do that, one for each."""
+    """Return one contract for each service that can do it."""
     flag = "edits" if protocol is Edits else "deletes"
     found: dict[str, Any] = {}
     for contract in contracts():
@@ -68,7 +68,7 @@ def changing(protocol: type) -> list[Any]:
 def bridged(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[BridgedBlog, Any]]:
-    """A blog with a bridge to the fake service, where its post A stands."""
+    """Yield a blog with a bridge to the fake service, where its post A is published."""
     forget_pictures()
     made: Any = contract()
     with made.server() as made.service, made.server() as made.private, FeedServer() as server:
@@ -79,7 +79,7 @@ def bridged(
         blog.read(0)
 
         class Clock(datetime):
-            """The receivers of webhooks refuse calls that are old."""
+            """Clock of the receivers of webhooks, which refuse old calls."""
 
             @classmethod
             def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
@@ -109,7 +109,7 @@ def stands(service: Any, contract: type[BridgeContract]) -> list[Any]:
 
 
 def written(service: Any) -> int:
-    """How many requests there were that change anything."""
+    """Return the number of requests that change anything."""
     return sum(request.method != "GET" for request in service.requests)
 
 

@@ -1,4 +1,4 @@
-"""A worker is killed between an edit and its record: in the end there is one post, in the right words."""
+"""A worker is killed between an edit and its record: the result is one post with the right text."""
 
 import time
 from collections.abc import Iterator
@@ -86,7 +86,7 @@ def test_a_worker_killed_after_a_change_and_before_its_record(
         site.manage("send")
         assert len(instance.statuses) == 1
         assert site.script(NEWS.format(which=which)).strip() == "1"
-        # The instance does it, and its answer never comes.
+        # The instance processes the request, and its response never arrives.
         monkeypatch.setattr(instance, "posts", lambda request: request.method == method)
         instance.says = Reply(takes=True, silent=True)
         worker = site.start("manage.py", "send")

@@ -1,4 +1,4 @@
-"""What a lane's sender is known to do, by which it gets enough to do."""
+"""The measured rate of a lane's sender, by which it gets enough tasks."""
 
 import time
 from queue import SimpleQueue

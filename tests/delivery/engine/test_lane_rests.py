@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 STOP = Temporary("421 4.7.0 Too many connections", stops_lane=True, suspect=True)
 FORBIDDEN = Temporary("403 Missing Permissions", stops_lane=True, forbidden=True)
 DAY = timedelta(days=1)
-# No connection, no login: no message had any part in it.
+# No connection, no login: no message is the cause.
 AWAY = Temporary("It cannot be reached", stops_lane=True)
 
 
@@ -151,7 +151,7 @@ def test_an_outage_is_not_counted_against_the_messages() -> None:
 
 
 def test_a_message_that_alone_stops_the_lane_waits_longer_each_time() -> None:
-    """Else it would be tried after every rest, for ever, and everybody would wait with it."""
+    """Otherwise it would be retried after every rest, for ever, and delay all others."""
     lane, now = a_lane(), NOW
     (bad,) = queued(lane=lane)
     for count in range(1, 4):

@@ -1,4 +1,4 @@
-"""Outcomes that come when the lease is gone: an acceptance is always recorded, anything else is not."""
+"""Outcomes after the lease is lost: an acceptance is always recorded, anything else is not."""
 
 import pytest
 from django.utils import timezone
@@ -18,7 +18,7 @@ LATE = NOW + 5 * MINUTE
 
 
 def a_late_job() -> ClaimedDelivery:
-    """Claimed, and its lease was taken away since."""
+    """Return a claimed delivery whose lease was reaped."""
     queued()
     (job,) = claimed()
     assert reap_expired(now=LATE) == 1

@@ -1,4 +1,4 @@
-"""Leases: kept while a message is slow, and nothing is begun on one that was lost."""
+"""Leases are renewed for slow messages, and no message is begun on a lost one."""
 
 from datetime import timedelta
 from time import monotonic
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Renewals come so often that a test need not wait fifteen seconds."""
+    """Renew so often that a test need not wait fifteen seconds."""
     monkeypatch.setattr(module, "RENEW_EVERY", 0.05)
 
 

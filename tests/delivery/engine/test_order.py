@@ -1,4 +1,4 @@
-"""Several issues for one recipient go out in the order in which they were published."""
+"""Several issues for one recipient go out in the order of publication."""
 
 from datetime import timedelta
 from typing import cast
@@ -42,7 +42,7 @@ def test_issues_that_one_resume_lets_go_keep_their_order_for_each_reader(smtp: S
         pause_issue(issue_id=issue.pk, now=NOW)
     for issue in reversed(issues):
         resume_issue(issue_id=issue.pk, now=NOW)
-    # Its first letter takes long: the second would overtake it on another connection.
+    # Its first letter is slow: the second would overtake it on another connection.
     smtp.state.slow["rcpt"] = 0.1
     assert send_due().sent == 8
     for reader in readers:

@@ -1,4 +1,4 @@
-"""Posts of a serial lane go out in the order of their creation, whatever the outages were."""
+"""Posts of a serial lane go out in the order of creation, after any outages."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

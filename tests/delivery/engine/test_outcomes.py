@@ -1,4 +1,4 @@
-"""Each outcome: the state it brings about, when it is tried again, and what is written down."""
+"""Each outcome: its state, its retry, and its record."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The races that rules.md names, each with two connections on PostgreSQL. Each fails without its lock."""
+"""The races in rules.md, each with two connections on PostgreSQL. Each fails without its lock."""
 
 import uuid
 from datetime import timedelta
@@ -48,7 +48,7 @@ LATER = NOW + timedelta(days=2)
 
 
 def a_daily_collection() -> tuple[Any, Any, Any]:
-    """A newsletter with an ended, open collection of one item, and a final item of the same day."""
+    """Create an ended, open collection of one item, and a final item of the same day."""
     feed = FeedFactory(fetched_through=LATER)
     subscribable = DailyFactory(feeds=[feed])
     held = FinalItemFactory(feed=feed)

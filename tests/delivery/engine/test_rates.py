@@ -1,4 +1,4 @@
-"""Rate, burst and spacing hold across passes and across workers."""
+"""Rate, burst and spacing hold across passes and workers."""
 
 from datetime import timedelta
 
@@ -65,7 +65,7 @@ def test_publishing_keeps_nobody_from_sending() -> None:
     def publish() -> None:
         queued(1, lane=lane)
         with connection.cursor() as cursor:
-            # Foreign keys are checked, and the lane's row locked by that, when all has been inserted.
+            # Foreign keys are checked, which locks the lane's row, after all rows are inserted.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     _, sending = beside(publish, lambda: claimed(lane=lane), blocks=False)

@@ -1,4 +1,4 @@
-"""What a dead worker was sending goes back to due, or is held, as its channel's crash policy says."""
+"""A dead worker's deliveries become due or are held, by the channel's crash policy."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +21,7 @@ LATER = NOW + 61 * SECOND
 
 @pytest.fixture
 def holding() -> Iterator[None]:
-    """E-mail as if only a person could tell."""
+    """Use the policy HOLD for e-mail."""
     ours = channel("email")
     ours.crash_policy = CrashPolicy.HOLD
     yield

@@ -1,4 +1,4 @@
-"""Pausing or cancelling an issue stops what was claimed of it: no more than is on open connections goes."""
+"""Pausing or cancelling an issue stops its claimed letters: only those on open connections go."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from tests.load.installation import Installation, postgres_installation, sqlite_
 from tests.servers.smtp_server import SmtpServer
 
 LETTERS, CONNECTIONS = 5000, 10
-# Prints when it took effect, by the clock that all processes of a machine share and by that of the database.
+# Prints when it took effect, by the machine's clock, which all processes share, and by the database's.
 PRESS = """
 import time
 from delivery.issues import pause
@@ -47,7 +47,7 @@ print(rest.exclude(attempts=0, begun_at=None, lease_token=None).count())
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.later)])
 def made(request: pytest.FixtureRequest, tmp_path: Path, stack: ExitStack) -> Callable[[str], Installation]:
-    """Makes an installation on either database."""
+    """Return a function that makes an installation on either database."""
 
     def make(url: str) -> Installation:
         if request.param == "sqlite":
@@ -65,7 +65,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def pressed(site: Installation, act: str) -> tuple[float, float]:
-    """Pauses or cancels the issue. Returns when, by the machine's clock and the database's."""
+    """Pause or cancel the issue. Returns when, by the machine's clock and the database's."""
     text = PRESS.format(act=act, move={"pause_issue": "HOLD", "cancel_issue": "CANCEL"}[act])
     machine, database = re.findall(r"[\d.]+", site.script(text))[:2]
     return float(machine), float(database)
@@ -86,7 +86,7 @@ def test_when_an_issue_is_stopped_only_what_is_on_open_connections_goes(
     smtp.wait_for(300, timeout=60)
     at, _ = pressed(site, act)
     wait_until(lambda: set(states_of(site)) == {"sent", state}, 40)
-    # One that was on its way, and one whose record was being written at that moment.
+    # One in flight, and one whose record was being written, per connection.
     assert sum(one.at > at for one in smtp.messages) <= 2 * CONNECTIONS
     assert len(smtp.messages) < LETTERS - 1000
     assert states_of(site) == {"sent": len(smtp.messages), state: LETTERS - len(smtp.messages)}
@@ -96,7 +96,7 @@ def test_when_an_issue_is_stopped_only_what_is_on_open_connections_goes(
 @pytest.mark.slow
 def test_a_pause_stops_what_is_kept_in_the_mailbox(made: Callable[[str], Installation]) -> None:
     site = made("mailbox:")
-    # A mailbox takes thousands a second, and pressing takes seconds on a busy machine.
+    # A mailbox accepts thousands a second, and the command takes seconds on a busy machine.
     queue(site, 6 * LETTERS, concurrency=CONNECTIONS)
     site.start_worker("send,reap")
     wait_until(lambda: states_of(site).get("stored", 0) > 0, 60)

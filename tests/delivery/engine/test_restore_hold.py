@@ -1,4 +1,4 @@
-"""After a restore: what was unsent is held, what is queued later too, until somebody says go."""
+"""After a restore, unsent and newly queued letters are held until somebody releases them."""
 
 from datetime import timedelta
 from typing import Any

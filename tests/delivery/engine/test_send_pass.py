@@ -1,4 +1,4 @@
-"""Passes over a real mail server: who gets what, and what becomes of what the server will not take."""
+"""Passes over a real mail server: recipients, and the effects of refusals."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_a_retry_has_the_same_message_id(smtp: SmtpServer) -> None:
 
 
 def test_a_reader_who_left_meanwhile_gets_nothing_and_nobody_waits_for_it(smtp: SmtpServer) -> None:
-    """Even when a whole claim of theirs comes first: the pass goes on to the others."""
+    """Even if a whole claim of theirs is first: the pass goes on to the others."""
     lane = a_lane(concurrency=1)
     issue = IssueFactory()
     for _ in range(31):
@@ -118,7 +118,7 @@ def test_an_address_that_no_header_can_hold_fails_alone(smtp: SmtpServer) -> Non
 
 @pytest.mark.slow
 def test_a_confirmation_overtakes_letters_that_are_on_their_way(smtp: SmtpServer) -> None:
-    """It is claimed while the worker has its hands full, and goes as soon as a connection is free."""
+    """It is claimed while the worker is busy, and sent as soon as a connection is free."""
     smtp.state.delay = 0.02
     lane = a_lane(concurrency=1)
     queued(25, lane=lane)
@@ -126,7 +126,7 @@ def test_a_confirmation_overtakes_letters_that_are_on_their_way(smtp: SmtpServer
     mail = a_mail(lane=lane, due_at=NOW + SECOND)
 
     class Later(Clock):
-        """The mail becomes due when five letters have gone out."""
+        """Clock by which the mail becomes due once five letters are sent."""
 
         def __call__(self) -> Any:
             return NOW + SECOND if len(smtp.messages) >= 5 else clock()
@@ -146,7 +146,7 @@ def test_many_lanes_share_one_bound_and_all_are_served(
         Lane.objects.filter(pk=lane.pk).update(serial=True, concurrency=1, refilled_at=NOW)
         queued(2, lane=lane)
     assert send().sent == 16
-    assert smtp.most_open <= 6  # those that say goodbye are still there for a moment
+    assert smtp.most_open <= 6  # closing connections are still open for a moment
 
 
 def test_letters_are_kept_where_there_is_no_server(mailbox: None) -> None:

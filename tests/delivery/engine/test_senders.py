@@ -1,4 +1,4 @@
-"""Senders: a connection goes on when its last outcome is durable, and every task comes back once."""
+"""A sender's connection goes on after a durable outcome, and each task comes back once."""
 
 import asyncio
 import threading
@@ -37,7 +37,7 @@ QUIET = 0.15
 
 
 class Service:
-    """What sessions talk to: notes what was begun; `says` makes the outcome or raises."""
+    """Fake service of sessions. Records what was begun; `says` returns the outcome or raises."""
 
     def __init__(self, says: Callable[[int], Outcome] = lambda _: Sent()) -> None:
         self.says = says
@@ -92,7 +92,7 @@ class Asynchronous:
         return self.service.take(message)
 
     def cut_off(self) -> None:
-        """Nothing is on its way for long."""
+        """Nothing to cut: no request is in flight for long."""
 
     async def close(self) -> None:
         await asyncio.sleep(self.service.slow_goodbye)
@@ -112,7 +112,7 @@ Made = Callable[..., tuple[LaneSender, Done]]
 
 @pytest.fixture(params=["threads", "loop"])
 def made(request: pytest.FixtureRequest) -> Iterator[Made]:
-    """Makes senders of either sort, and closes them."""
+    """Yield a function that makes senders of either sort, and close them."""
     loop = LoopThread() if request.param == "loop" else None
     senders: list[LaneSender] = []
 
@@ -161,7 +161,7 @@ def next_ended(done: Done, count: int) -> list[SendTask]:
 
 
 def ended(done: Done, count: int) -> list[SendTask]:
-    """The next so many that come back; after them none for a moment."""
+    """Return that many tasks that come back; assert that no more follow at once."""
     got = next_ended(done, count)
     assert len(got) == count
     with pytest.raises(Empty):
@@ -170,7 +170,7 @@ def ended(done: Done, count: int) -> list[SendTask]:
 
 
 def all_ended(sender: LaneSender, done: Done, count: int) -> list[SendTask]:
-    """So many, each settled as it comes back."""
+    """Return that many tasks, each settled as it comes back."""
     got: list[SendTask] = []
     while len(got) < count:
         more = done.get(timeout=5)
@@ -303,11 +303,11 @@ def test_a_share_that_grows_again_opens_connections_again(made: Made) -> None:
     assert sender.opened == service.opened == 3
 
 
-# --- only those of a loop
+# --- only senders of a loop
 
 
 class Closed(Asynchronous):
-    """Of so many sessions the first ones are let in, the others not."""
+    """Service that accepts only `room` sessions."""
 
     def __init__(self, service: Service, room: int, problem: Exception | None = None) -> None:
         super().__init__(service)
@@ -372,7 +372,7 @@ def test_a_defect_while_connecting_loses_no_task() -> None:
         assert any("unforeseen" in getattr(outcome, "text", "") for outcome in outcomes)
 
 
-# --- only those that block
+# --- only blocking senders
 
 
 def in_batches(service: Service, width: int, **facts: int) -> tuple[ThreadSender, Done]:

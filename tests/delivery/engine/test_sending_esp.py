@@ -1,4 +1,4 @@
-"""Letters through a mail service end in the ledger, each recipient by themselves."""
+"""Letters through a mail service: each recipient has a recorded outcome."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A serial lane in the database: one at a time, in order, its head waited for at most an hour."""
+"""A serial lane in the database: one at a time, in order, waiting at most an hour for its head."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Discord's breaker, and webhooks that are gone, by the engine and at a fake Discord."""
+"""Discord's circuit breaker and deleted webhooks, by the engine and a fake Discord."""
 
 from collections.abc import Iterator
 from datetime import timedelta

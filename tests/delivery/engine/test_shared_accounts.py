@@ -1,4 +1,4 @@
-"""Lanes that share an account, and what sessions leave for the next one."""
+"""Lanes that share an account, and state that sessions leave for the next one."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def two_lanes(**account: Any) -> tuple[Lane, Lane, Lane]:
-    """A bot's lane, and those of two of its channels, each with something due."""
+    """Create a bot's lane, and the lanes of two of its channels, each with something due."""
     bot = a_lane(kind="discord_bot", account="bot", serial=False, **account)
     one = a_lane(kind="discord_bot", account="bot/1", serial=True, parent=bot)
     two = a_lane(kind="discord_bot", account="bot/2", serial=True, parent=bot)

@@ -1,4 +1,4 @@
-"""The sign-in mail on its way: through our own account, about one thing, without a way to unsubscribe."""
+"""The sign-in mail: sent through our own account, without a way to unsubscribe."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Servers that take their time: each letter goes once, the others go on, and stopping is bounded."""
+"""Slow servers: each letter goes once, the others go on, and stopping is bounded."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(params=["loop", pytest.param("child", marks=pytest.mark.slow)])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Sends in this process, or in the child's."""
+    """Send in this process, and in the child."""
     monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "child")
     yield
     stopping.clear()
@@ -35,9 +35,9 @@ def test_one_slow_letter_keeps_nobody_waiting(smtp: SmtpServer, monkeypatch: pyt
     monkeypatch.setattr(async_connections, "TOLD_FOR", 0.1)
     first, *_ = queued(3, issue=IssueFactory(), lane=a_lane(concurrency=2))
     smtp.answer("message", STALL, recipient=first.destination.core)
-    # (Time enough for a process to start on a busy machine.)
+    # Enough time for a process to start on a busy machine.
     with sending(budget=timedelta(seconds=5)):
-        # The third went with the first as far as its envelope: it does not wait for the first one's end.
+        # The third letter's envelope is pipelined with the first: it does not wait for the first one's end.
         try:
             smtp.wait_for(2, timeout=25)
             queued(5, issue=first.issue)

@@ -1,4 +1,4 @@
-"""TERM and Ctrl-C: what is in flight is finished and recorded, the rest is given back at once."""
+"""TERM and Ctrl-C: letters in flight are finished and recorded, the rest is released at once."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ LETTERS = 40
 
 @pytest.fixture(autouse=True)
 def _usual_handlers() -> Iterator[None]:
-    """As in a terminal, for this process and those that it starts: a job in the background ignores Ctrl-C."""
+    """Restore a terminal's handlers, which background jobs lack: they ignore Ctrl-C."""
     usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
@@ -68,7 +68,7 @@ def test_a_second_signal_takes_effect_at_once() -> None:
 
 
 def test_who_handles_signals_already_keeps_them() -> None:
-    """A Celery worker does: its warm shutdown must not be taken from it."""
+    """A Celery worker has handlers: its warm shutdown must be kept."""
     heard = []
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append("TERM"))
     try:
@@ -112,7 +112,7 @@ def site(tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
 def ends(
     site: Installation, process: "subprocess.Popen[bytes]", number: signal.Signals, smtp: SmtpServer
 ) -> int:
-    """Signals it when some letters are out and two are in flight, and returns its exit status."""
+    """Signal it after some letters, with two in flight; return its exit status."""
     smtp.wait_for(4, timeout=60)
     process.send_signal(number)
     status = process.wait(20)

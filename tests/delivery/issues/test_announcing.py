@@ -1,4 +1,4 @@
-"""iffy:hint-announce in complete collections: what is left out, and what then ends without a letter."""
+"""iffy:hint-announce in complete collections: omitted posts, and collections without a letter."""
 
 import uuid
 from dataclasses import replace
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def hinted(subscribable: Subscribable, *hints: str) -> list[Item]:
-    """Collected posts with these hints."""
+    """Return collected posts with these hints."""
     items = collect(subscribable, len(hints))
     for item, hint in zip(items, hints, strict=True):
         hint_at(item, hint)

@@ -1,4 +1,4 @@
-"""Drafts: an issue waits for a click, or for its time, goes once, or never."""
+"""Drafts: an issue waits for a click or its time, and goes once or never."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Letters that an editor writes: a draft is saved, scheduled, taken back, and goes out once as an issue."""
+"""Letters that an editor writes: saved, scheduled, unscheduled, and sent once as an issue."""
 
 from datetime import timedelta
 from typing import Any
@@ -111,7 +111,7 @@ def test_a_draft_is_saved_and_counts_its_versions() -> None:
     letter.refresh_from_db()
     assert (letter.subject, letter.markdown) == ("One line", "a\nb")
     assert letter.changed_at == NOW + MINUTE
-    # The same again changes nothing.
+    # Saving unchanged words again changes nothing.
     assert saved(letter, "One line", "a\nb", now=NOW + HOUR).version == 2
 
 

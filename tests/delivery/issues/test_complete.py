@@ -1,4 +1,4 @@
-"""When a collection becomes an issue, and all that happens in that one transaction."""
+"""Completing a collection into an issue, in one transaction."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A collection that cannot become an issue: the error is recorded on it, it backs off, the others go out."""
+"""A collection that cannot become an issue records its error and backs off; others go out."""
 
 import uuid
 from datetime import datetime, timedelta

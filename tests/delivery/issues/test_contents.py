@@ -1,4 +1,4 @@
-"""Rules, order and own code when a collection is completed."""
+"""Rules, order and hooks when a collection is completed."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def hooked(code: str, arrangement: str = "daily", **changes: Any) -> Subscribabl
 
 
 def titled(subscribable: Subscribable, *titles: str, announce: str = "") -> list[Item]:
-    """Collected posts of these titles, the first the oldest."""
+    """Return collected posts of these titles, oldest first."""
     items = collect(subscribable, len(titles))
     for number, (item, title) in enumerate(zip(items, titles, strict=True)):
         assert item.entry is not None
@@ -50,7 +50,7 @@ def titled(subscribable: Subscribable, *titles: str, announce: str = "") -> list
 
 
 def sent() -> list[str]:
-    """The titles in the only issue, as they stand in it."""
+    """Return the titles in the only issue, in its order."""
     return [str(row.entry["title"]) for row in Issue.objects.get().issue_items.all()]
 
 
@@ -58,7 +58,7 @@ def completed() -> int:
     return complete_due(clock=lambda: MIDNIGHT)
 
 
-# Rules, order, most posts.
+# --- rules, order, maximum of posts
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_beyond_the_most_posts_titles_are_mentioned_and_count_as_sent() -> None:
     assert "One" in issue.html
 
 
-# Own code: contents.
+# --- hooks: contents
 
 
 def test_own_code_puts_posts_in_order() -> None:
@@ -183,7 +183,7 @@ def test_while_own_code_fails_the_collection_stays_with_the_error(
     assert Delivery.objects.count() == 2
 
 
-# Own code: subject, hints, announcements, parameters.
+# --- hooks: subject, hints, announcements, parameters
 
 
 def test_own_code_chooses_the_subject_on_one_line() -> None:
@@ -262,7 +262,7 @@ def test_without_that_hook_readers_are_not_asked_about() -> None:
     assert recipient_params(hooked("plain")) is None
 
 
-# Samples.
+# --- samples
 
 
 def test_a_sample_holds_what_the_newsletter_would_take_as_it_would_send_it() -> None:

@@ -1,4 +1,4 @@
-"""An editor's hand on a draft: the letter is made anew from the posts as they stand in it."""
+"""An editor's changes of a draft: the letter is rendered again from its posts."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def a_draft(posts: int = 3, **changes: Any) -> tuple[Issue, list[Item]]:
-    """One that waits for a click, and its posts in their order."""
+    """Return a draft that waits for a click, and its posts in order."""
     items = collect(a_newsletter(approval="click", **changes), posts)
     complete_due(clock=lambda: MIDNIGHT)
     return Issue.objects.get(), items[::-1]

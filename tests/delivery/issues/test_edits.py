@@ -1,4 +1,4 @@
-"""An editor's hand on what is being collected: what goes then, what does not, and what is taken back."""
+"""An editor's changes of an open collection: sent posts, removed posts, and undoing."""
 
 from typing import Any
 from uuid import uuid4
@@ -37,7 +37,7 @@ def complete(now: Any = MIDNIGHT) -> int:
 
 
 def a_collection(posts: int = 3, **changes: Any) -> tuple[Assignable, list[Item]]:
-    """One that is open, and its posts as its letter shows them: the newest first."""
+    """Return an open collection, and its posts in the letter's order: newest first."""
     subscribable = a_newsletter(**changes)
     items = collect(subscribable, posts)
     return open_collection(subscribable), items[::-1]

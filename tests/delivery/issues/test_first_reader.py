@@ -29,7 +29,7 @@ def a_new_one(**facts: Any) -> Subscribable:
 
 
 def made(newsletter: Subscribable, at: Any = NOW, posts: int = 1) -> list[Issue]:
-    """Its issues, oldest first, after that many posts more."""
+    """Add that many posts; return all issues, oldest first."""
     collect(newsletter, posts, now=at)
     complete_due(clock=lambda: at)
     return list(newsletter.issues.order_by("pk"))

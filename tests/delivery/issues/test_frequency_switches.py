@@ -1,4 +1,4 @@
-"""What a switch under way does to issues and deliveries, and when it is over."""
+"""Effects of a pending frequency change on issues and deliveries, and its end."""
 
 from datetime import datetime, timedelta
 from typing import Any

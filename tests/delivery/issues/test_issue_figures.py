@@ -1,4 +1,4 @@
-"""The figures of an issue's page, and for how long they are remembered."""
+"""The figures of an issue's page, and how long they are cached."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -36,7 +36,7 @@ def _nothing_remembered() -> Iterator[None]:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two deliveries make a large issue."""
+    """Make two deliveries count as a large issue."""
     monkeypatch.setattr(progress, "LARGE", 2)
 
 
@@ -45,7 +45,7 @@ def test_the_counts_of_many_issues_are_asked_together(django_assert_num_queries:
     queued(2, issue=issues[0], state="sent")
     queued(1, issue=issues[0])
     queued(1, issue=issues[1], state="failed")
-    # One looks for those that are kept.
+    # One query is the look-up of cached figures.
     with django_assert_num_queries(2):
         found = counts_of(issue.pk for issue in issues)
     assert [dict(found[issue.pk]) for issue in issues] == [{"sent": 2, "queued": 1}, {"failed": 1}, {}]

@@ -1,4 +1,4 @@
-"""Two people, or a person and the engine, at one issue at the same moment; two connections on PostgreSQL."""
+"""Two people, or a person and the engine, at one issue at once; two connections on PostgreSQL."""
 
 from collections import Counter
 from datetime import timedelta
@@ -131,7 +131,7 @@ def test_a_batch_of_resuming_beside_a_pause_leaves_nothing_on_its_way() -> None:
 
 
 def test_a_claim_that_holds_while_the_pause_ends_is_put_right() -> None:
-    """The claim looks at the flag without a lock: it may hold what nobody is going to resume any more."""
+    """The claim reads the flag without a lock: it may hold what nobody will resume any more."""
     issue = IssueFactory(paused_at=NOW)
     queued(2, issue=issue)
 

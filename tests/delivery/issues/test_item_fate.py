@@ -1,4 +1,4 @@
-"""What became of a post: from the rows that tell it."""
+"""A post's fate, read from rows."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Late subscribers, and what failed: sent after all, each once."""
+"""Late subscribers and failed deliveries: sent later, each once."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_who_confirmed_after_it_was_published_gets_it_once() -> None:
 
 def test_who_was_there_before_is_not_late() -> None:
     issue = a_published_issue()
-    # Confirmed long before, and without a delivery: it was imported as such, or its row was disabled then.
+    # Confirmed long before, but without a delivery: imported as such, or its row was disabled then.
     SubscriptionFactory(subscribable=issue.subscribable)
     assert send_late(issue_id=issue.pk, now=NOW + HOUR) == 0
 

@@ -1,4 +1,4 @@
-"""Pausing, resuming and cancelling: a flag at once, and the ledger in batches after it."""
+"""Pausing, resuming and cancelling: a flag at once, then the deliveries in batches."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -100,7 +100,7 @@ def test_what_is_being_sent_finishes() -> None:
     (job,) = claimed()
     pause_issue(issue_id=issue.pk, now=NOW)
     assert states() == {"sending": 1}
-    # What comes back to wait, waits for the pause to end.
+    # A deferred delivery waits for the pause to end.
     ended(Temporary("451 later"), job)
     finish_pauses(now=NOW)
     assert (states(), held_for()) == ({"held": 1}, {"pause"})

@@ -1,4 +1,4 @@
-"""Publishing: one Delivery for each confirmed subscription, once, by one statement."""
+"""Publishing creates one Delivery for each confirmed subscription, once, by one statement."""
 
 from typing import Any
 

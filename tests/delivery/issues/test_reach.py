@@ -1,4 +1,4 @@
-"""Why a subscriber got nothing: what their pages say, from the rows that tell it."""
+"""Why a subscriber got nothing, read from rows and shown on pages."""
 
 from collections.abc import Callable
 from datetime import timedelta

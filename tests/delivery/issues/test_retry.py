@@ -1,4 +1,4 @@
-"""Trying again by hand: what may be tried, and as what it goes."""
+"""Retrying by hand: which deliveries, and as what kind."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Letters of one's own to some of the readers, or to those of several newsletters."""
+"""Letters by an editor to a segment of readers, or of several newsletters."""
 
 from datetime import datetime
 from functools import partial
@@ -87,7 +87,7 @@ def test_it_goes_to_as_many_as_were_counted_before(letter: Any, named: Any, coun
 def test_who_reads_several_of_its_newsletters_gets_it_once_by_its_own(letter: Any) -> None:
     other, third = SubscribableFactory(name="daily"), SubscribableFactory(name="monthly")
     both = letter.subscribable.subscriptions.earliest("pk")
-    # They had the other one first.
+    # They subscribed to the other one first.
     for newsletter in (other, third):
         reader(newsletter, destination=both.destination)
     only = reader(other, "vip")

@@ -1,4 +1,4 @@
-"""Random posts, a switch at a random moment, two months of time: every post comes exactly once."""
+"""Random posts, a switch at a random moment, two months of time: every post is sent exactly once."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ approvals = st.sampled_from([{}, {"approval": "delay", "approval_minutes": 600}]
 
 
 def live_through(world: World, posts: Sequence[int], switch: int, *, lag: int) -> list[int]:
-    """The keys of all posts; the reader has had all that will ever come of them."""
+    """Run through time until nothing more can be sent; return the keys of all posts."""
     items = []
     world.is_reading = not lag
     for minute in sorted({*posts, switch}):
@@ -48,7 +48,7 @@ def live_through(world: World, posts: Sequence[int], switch: int, *, lag: int) -
         world.work()
     world.is_reading = True
     world.until(START + 63 * DAY)
-    # Every n: what has not filled up comes with these; nobody looks at them.
+    # Every-n newsletters get enough posts to fill their last issue; nobody checks these.
     for _ in range(3):
         world.post()
         world.work()
@@ -59,7 +59,7 @@ def live_through(world: World, posts: Sequence[int], switch: int, *, lag: int) -
 def how_often(
     old: str, new: str, posts: list[int], switch: int, facts: dict[str, object], *, lag: int = 0
 ) -> list[int]:
-    """Of each post, in a world that is gone afterwards."""
+    """Return how often each post was received, in a world that is rolled back afterwards."""
     with transaction.atomic():
         world = World(old, new, **facts)
         items = live_through(world, posts, switch, lag=lag)

@@ -1,4 +1,4 @@
-"""A post that its feed withdraws while it is collected is set aside, and comes back with the post."""
+"""A post that its feed withdraws while collected is set aside, and restored when it reappears."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -39,7 +39,7 @@ from tests.races import beside
 from tests.servers.feed_server import FeedServer
 
 pytestmark = pytest.mark.django_db
-# The daily period ends at midnight, twelve hours after the adding.
+# The daily period ends at midnight, twelve hours after the feed was added.
 MIDNIGHT = 12 * 60
 DAY = timedelta(days=1)
 
@@ -60,7 +60,7 @@ def newsletter(blog: Blog, **changes: Any) -> Subscribable:
 
 @pytest.fixture
 def collected(blog: Blog) -> Blog:
-    """The posts `a` and `b` have settled, and are in the open collection of a daily newsletter."""
+    """Put posts `a` and `b`, which have settled, into the open collection of a daily newsletter."""
     blog.show("old")
     blog.watch()
     newsletter(blog)
@@ -73,13 +73,13 @@ def collected(blog: Blog) -> Blog:
 
 
 def read(blog: Blog, minutes: float, *posts: str) -> int:
-    """Reads the feed as it is then, and returns how many posts it has withdrawn."""
+    """Read the feed with these posts; return how many posts it withdrew."""
     blog.show(*posts)
     return blog.read(minutes).vanished
 
 
 def complete(blog: Blog, minutes: float = MIDNIGHT + 1) -> list[list[str]]:
-    """Completes what is over, after a reading of the feed, and returns the posts of all issues."""
+    """Read the feed, complete what is over, and return the posts of all issues."""
     blog.read(minutes)
     assign_final(clock=lambda: at(minutes))
     complete_due(clock=lambda: at(minutes))
@@ -225,7 +225,7 @@ def held(contents: Collected) -> int:
 
 
 def test_nothing_more_is_asked_when_nothing_is_missing(collected: Blog) -> None:
-    """Of posts in collections a reading asks only if one of the last document has left its place."""
+    """A reading queries posts in collections only if a post of the last document has disappeared."""
 
     def asked(minutes: float, *posts: str) -> list[str]:
         collected.show(*posts, title=f"At {minutes}")
@@ -241,11 +241,11 @@ def test_nothing_more_is_asked_when_nothing_is_missing(collected: Blog) -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 class TestTwoConnections:
-    """Setting a post aside, or sending it all the same, beside the sealing of its collection."""
+    """Setting a post aside, or sending it anyway, beside the sealing of its collection."""
 
     @pytest.fixture
     def item(self) -> Item:
-        """In an open collection that is over, of a feed that has an older post."""
+        """Return an item in an open, ended collection, of a feed that has an older post."""
         feed = FeedFactory(first_polled_at=NOW - DAY, fetched_through=NOW + 2 * DAY)
         DailyFactory(feeds=[feed])
         item: Item = FinalItemFactory(feed=feed)
@@ -258,14 +258,14 @@ class TestTwoConnections:
 
     @staticmethod
     def poll(item: Item) -> int:
-        """A reading in which the post is gone; how many it sets aside."""
+        """Read the feed without the post; return how many posts are set aside."""
         with transaction.atomic():
             feed = Feed.objects.select_for_update().get(pk=item.feed_id)
             return store(feed, a_reading_without(item), NOW + DAY).set_aside
 
     @staticmethod
     def seal() -> Collected:
-        """Seals the collection, and returns what it holds."""
+        """Seal the collection, and return its contents."""
         with transaction.atomic():
             sealed = _sealed(Assignable.objects.get().pk, NOW + 2 * DAY)
         assert sealed is not None

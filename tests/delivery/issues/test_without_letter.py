@@ -1,4 +1,4 @@
-"""Issues of channels that read no letter: none is rendered nor stored, and all else shows the posts."""
+"""Issues of channels without letters: none is rendered or stored, and pages show the posts."""
 
 from typing import Any
 

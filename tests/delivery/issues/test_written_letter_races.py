@@ -1,4 +1,4 @@
-"""Two workers, or a worker and an editor, at one letter at the same moment; two connections on PostgreSQL."""
+"""Two workers, or a worker and an editor, at one letter at once; two connections on PostgreSQL."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def letter() -> Any:
 
 @pytest.fixture
 def of_two(letter: Any) -> Any:
-    """For three with a tag: one reads both of its newsletters, one the other alone; one is left out."""
+    """Address readers with a tag: one of both newsletters, one of each; one more is left out."""
     other = SubscribableFactory(name="other")
     both, mine, out = letter.subscribable.subscriptions.order_by("pk")
     SubscriptionFactory(subscribable=other, destination=both.destination)
@@ -100,7 +100,7 @@ def test_what_was_rendered_before_a_change_is_not_sent(letter: Any) -> None:
 
 
 class Killed(BaseException):
-    """What a worker that is killed raises here: nothing catches it."""
+    """Kill of a worker, which nothing catches."""
 
 
 @two_writers

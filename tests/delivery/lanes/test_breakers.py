@@ -1,4 +1,4 @@
-"""A service that refuses too many requests rests with all its lanes, is tried slowly, and is told of once."""
+"""A service that refuses too many requests rests with all its lanes, is retried slowly, reported once."""
 
 from datetime import datetime, timedelta
 
@@ -29,7 +29,7 @@ def refused(number: int, *, kind: str = "discord", now: datetime = NOW) -> None:
 
 
 def lanes_of_services() -> tuple[Lane, Lane, Lane]:
-    """A webhook's lane, a bot's channel, and an instance's account, each with something due."""
+    """Create lanes of a webhook, a bot's channel and an instance's account, each with something due."""
     bot = a_lane(kind="discord_bot", account="bot", serial=False)
     lanes = (
         a_lane(kind="discord", account="1", serial=True),
@@ -85,7 +85,7 @@ class TestRest:
 
     @pytest.mark.parametrize("outcome", [Sent("1"), Temporary("401", stops_account=True)])
     def test_the_refusals_of_a_message_are_counted_with_its_outcome(self, outcome: Sent | Temporary) -> None:
-        """One that was sent may have had some, too."""
+        """A sent message may have had refusals, too."""
         webhook, *_ = lanes_of_services()
         [row] = claimed(lane=webhook)
         task = ended_task(row, outcome)

@@ -1,4 +1,4 @@
-"""A domain is paused once, and its letters go on from where they were held."""
+"""A domain is paused once, and its held letters continue in place."""
 
 from typing import Any
 

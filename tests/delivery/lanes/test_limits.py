@@ -1,4 +1,4 @@
-"""The limits of a lane and of its domains, over claims and workers."""
+"""Limits of a lane and its domains, over claims and workers."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -51,7 +51,7 @@ def test_an_hour_limit_holds_over_claims_and_says_when_it_goes_on() -> None:
     assert room(lane, NOW + MINUTE).again_at == NOW + HOUR + MINUTE
     assert len(take(lane, NOW + HOUR + MINUTE)) == 10
     assert states() == {"sending": 20, "queued": 5}
-    # What the lane itself keeps back stays due.
+    # Letters that the lane itself delays stay due.
     assert Delivery.objects.due(NOW).filter(lane=lane).count() == 5
 
 
@@ -155,7 +155,7 @@ def test_a_hundred_thousand_rows_are_not_touched_again_every_second() -> None:
     queued(60, lane=lane, domain="gmail.example")
     while take(lane, most=10) or Delivery.objects.due(NOW).exists():
         pass
-    # Claim after claim queued up behind what was put off before: a second each, in groups.
+    # Each claim queued behind the letters delayed before: a second each, in groups.
     dues = sorted(row.due_at for row in Delivery.objects.all())
     assert dues[0] == NOW + SECOND
     assert dues[-1] >= NOW + 55 * SECOND

@@ -1,4 +1,4 @@
-"""Workers share a lane's connections by rows that run out."""
+"""Workers share a lane's connections by rows that expire."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4

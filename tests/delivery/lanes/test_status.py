@@ -1,4 +1,4 @@
-"""A lane's figures, as an admin reads them."""
+"""A lane's figures for admins."""
 
 from datetime import timedelta
 

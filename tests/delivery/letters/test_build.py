@@ -1,4 +1,4 @@
-"""From rows to letters: what each kind carries, and whose links a recipient gets."""
+"""Letters from rows: the contents of each kind, and the recipient's own links."""
 
 from typing import Any
 from uuid import uuid4
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def claimed_row(row: Delivery) -> ClaimedDelivery:
-    """As a claim reads it."""
+    """Return the row as a claim reads it."""
     (found,) = read_claimed(row.lane, [row.pk], token=uuid4(), now=NOW)
     return found
 

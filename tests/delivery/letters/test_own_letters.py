@@ -1,4 +1,4 @@
-"""A newsletter's own templates at work: issues, mails and pages; and what happens when one breaks later."""
+"""A newsletter's own templates in issues, mails and pages, also when one breaks later."""
 
 from datetime import timedelta
 from typing import Any

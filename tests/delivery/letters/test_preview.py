@@ -1,4 +1,4 @@
-"""Any mail or page as a reader would get it, with nobody's keys in it."""
+"""Previews of any mail or page as a reader would get it, without anyone's keys."""
 
 from email import message_from_string, policy
 

@@ -1,4 +1,4 @@
-"""Test mails: through the ledger, first in the lane, with the newest posts there are."""
+"""Test mails: queued as Deliveries, first in the lane, with the newest posts."""
 
 import zlib
 from datetime import timedelta
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def a_feed(*, posts: int, first: int = 0) -> object:
-    """A feed whose last document holds that many posts, the oldest last."""
+    """Return a feed whose last document has that many posts, oldest last."""
     feed = FeedFactory()
     entries = [
         {
@@ -107,7 +107,7 @@ def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None
     shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=NOW)
     send_letter(letter_id=letter.pk, version=1, now=NOW)
     issue = Issue.objects.get()
-    # Ada has no keys: but for these, it is the same.
+    # Apart from Ada's keys, it is the same.
     values = dict.fromkeys(issue.placeholders, "")
     body = shown.html.partition('class="foot"')[0]
     assert body == fill_html(issue.html, issue.placeholders, values).partition('class="foot"')[0]

@@ -1,4 +1,4 @@
-"""The site's own mails to one person: sealed while they wait, and forgotten with that person."""
+"""The site's own mails to one person: encrypted while queued, and deleted with that person."""
 
 import pytest
 

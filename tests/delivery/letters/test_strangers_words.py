@@ -1,4 +1,4 @@
-"""Anyone can have a confirmation sent to anyone: nothing in it is theirs to choose."""
+"""Anyone can send anyone a confirmation, but cannot choose any of its text."""
 
 import re
 from typing import Any

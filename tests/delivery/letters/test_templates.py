@@ -1,4 +1,4 @@
-"""Templates of a newsletter's own: versions are kept, what does not render is refused."""
+"""A newsletter's own templates: versions are kept, and sources that do not render are refused."""
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_each_newsletter_and_each_mail_has_versions_of_its_own() -> None:
         ("mails/welcome", "{% if a %}%Nope%{% endif %}", {}, "html", "There is no field %Nope%"),
         ("mails/confirmation", "Welcome", {}, "html", "{{ confirm_url }}"),
         ("mails/confirmation", "{{ confirm_url }}", {"text": "Hm"}, "text", "{{ confirm_url }}"),
-        # Fine with the posts as they usually are.
+        # It renders with the posts as they usually are.
         ("issues/digest", "{% if count > 20 %}{{ title|date:nope }}{% endif %}", {}, "html", "no nope"),
         (
             "issues/post",

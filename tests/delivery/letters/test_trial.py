@@ -1,4 +1,4 @@
-"""Trying a mail account: one test mail, or a sentence about what was wrong and what to do."""
+"""Trying a mail account: one test mail, or a sentence with the error and the remedy."""
 
 import socket
 from typing import Any

@@ -1,4 +1,4 @@
-"""A welcome by mail: a few words, or the latest issue, which nobody gets twice."""
+"""The welcome mail: a few words, or the latest issue, which nobody gets twice."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ AFTER = NOW + timedelta(hours=1)
 
 
 def welcome(reader: Any, template: str = "latest") -> list[Delivery]:
-    """The deliveries there are once the notice is taken."""
+    """Process a welcome notice; return all deliveries."""
     NoticeFactory(kind="welcome", template=template, subscription=reader, context={"newsletter": "Letter"})
     take_notices(now=AFTER)
     return list(Delivery.objects.all())

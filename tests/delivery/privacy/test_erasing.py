@@ -1,4 +1,4 @@
-"""Erasing a person: nothing in the whole database tells of them, and the ledger still does its work."""
+"""After a person is erased, no row of the database mentions them, and sending still works."""
 
 from datetime import timedelta
 from typing import Any
@@ -45,7 +45,7 @@ ADDRESS = "ada.lovelace@lovelace.example"
 
 @pytest.fixture
 def ada() -> Destination:
-    """Somebody of whom there is everything that there can be."""
+    """Create a person with every kind of data."""
     reader: Destination = DestinationFactory(core=ADDRESS, label="Ada.Lovelace@lovelace.example")
     names = {"display_name": "Ada Lovelace", "asked_name": "Ada Lovelace"}
     one = SubscriptionFactory(destination=reader, language="de", **names)
@@ -67,7 +67,7 @@ def ada() -> Destination:
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     mail_links(now=NOW)
     ask_for_change(reader=reader, email="ada@new.example", ip="192.0.2.7", now=NOW)
-    # Nobody has looked at the second wish yet.
+    # The second sign-in request is not processed yet.
     ask_for_link(email=ADDRESS, ip="192.0.2.7", now=NOW)
     hook = Webhook.objects.create(name="CRM", url="https://crm.example/", events=["subscription.confirmed"])
     WebhookCall.objects.create(
@@ -81,7 +81,7 @@ def ada() -> Destination:
 
 
 def told_of(*needles: str) -> list[str]:
-    """Where in the whole database any of these stands, in whatever column."""
+    """Return the columns of the whole database that contain any of these."""
     found = []
     for model in apps.get_models(include_auto_created=True):
         for row in model._default_manager.values():
@@ -140,7 +140,7 @@ def test_what_waits_is_cancelled_with_the_reason(ada: Destination) -> None:
 def test_a_bounce_that_waited_for_an_admin_waits_no_more(ada: Destination) -> None:
     erase(destination=ada, now=NOW)
     assert not Bounce.objects.filter(held=True).exists()
-    # They still count, of nobody: what is judged by how many came back stays right.
+    # They still count, without personal data, so that bounce rates stay right.
     assert Bounce.objects.filter(destination=ada, kind="hard").count() == 7
 
 
@@ -217,10 +217,10 @@ def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
 
 
 def test_all_that_is_about_a_destination_has_a_holding() -> None:
-    """A model that comes to point at people has to be thought of here."""
+    """A new model that points at people has to be considered here."""
     covered = {
         "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
-        # With the subscription, and with the delivery.
+        # Deleted with the subscription or the delivery.
         "Consent", "OldNumber", "FrequencyChange", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost",
         "Receipt",
     }  # fmt: skip

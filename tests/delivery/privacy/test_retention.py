@@ -1,4 +1,4 @@
-"""What is forgotten, what never is, and that nothing goes out twice for it."""
+"""Data that is deleted after a time, data that is kept, and that nothing is sent twice for it."""
 
 from datetime import timedelta
 from typing import Any

@@ -32,7 +32,7 @@ def entry(number: int = 1, **changes: Any) -> Entry:
 
 
 def facts(*entries: Entry, **changes: Any) -> IssueFacts:
-    """A weekly of three posts, unless told otherwise."""
+    """Return the facts of a weekly issue of three posts by default."""
     given: dict[str, Any] = {
         "name": "valley",
         "newsletter": "The Valley Weekly",
@@ -48,7 +48,7 @@ def facts(*entries: Entry, **changes: Any) -> IssueFacts:
 
 
 def one(post: Entry, **changes: Any) -> IssueFacts:
-    """The facts of a newsletter that sends each post."""
+    """Return the facts of a newsletter that sends each post."""
     alone = {"arrangement": "each", "period_start": None, "period_end": None}
     return facts(post, **{**alone, **changes})
 

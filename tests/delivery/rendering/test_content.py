@@ -1,4 +1,4 @@
-"""What is done to a post's html in a letter."""
+"""Changes to a post's HTML in a letter."""
 
 import re
 

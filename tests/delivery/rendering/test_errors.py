@@ -1,4 +1,4 @@
-"""What is wrong with a template, as its author reads it."""
+"""Template errors, as their author reads them."""
 
 import pytest
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError

@@ -39,7 +39,7 @@ ODD = {
 
 
 def tags(html: str) -> set[str]:
-    """The names of all elements."""
+    """Return the names of all elements."""
     names: set[str] = set()
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attrs: names.add(tag)  # type: ignore[method-assign]
@@ -173,7 +173,7 @@ DAYS = {
     "en-AU": "5 March 2026",
     "de-AT": "5. März 2026",
     "fr": "5 mars 2026",
-    # No words of ours, but Django's days.
+    # None of our own words, but Django's dates.
     "sv": "5 mars 2026",
     "he": "5 במרץ 2026",
     "zh-TW": "2026年3月5日",
@@ -182,7 +182,7 @@ DAYS = {
 
 
 def days_in(letter: Rendered) -> list[str]:
-    """The dates in html, then those in the text."""
+    """Return the dates in the HTML, then those in the text."""
     shown = re.sub(r"<head>.*?</head>", "", letter.html, flags=re.DOTALL).replace("&nbsp;", "\xa0")
     return [
         *re.findall("March\xa0\\d+,\xa02026", shown),

@@ -29,7 +29,7 @@ CONTEXT: dict[str, Any] = {
 
 
 def context_of(template: str) -> dict[str, Any]:
-    """Newsletters by their titles, or with the link to manage each."""
+    """Return the context, with newsletters as titles or with their manage links."""
     pairs = template == "already_several"
     return {**CONTEXT, "newsletters": [["Bees", f"{SITE}/manage/x/"]] if pairs else ["Bees", "Ants"]}
 
@@ -115,7 +115,7 @@ LONG = "The server answered that it would rather not, and that it has said so be
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_the_lines_of_every_text_are_as_long_as_those_of_posts(template: str, language: str) -> None:
-    """Words and links stay whole, and so does whatever stood on a line of its own."""
+    """Words and links stay whole, and so do separate lines."""
     context = context_of(template) | {"sentences": [LONG, SITE + "/a" * 60], "lines": [LONG, "Short"]}
     text = text_of(render_mail(template, context, language=language))
     too_long = [line for line in text.splitlines() if len(line) > 72]
@@ -128,7 +128,7 @@ def test_the_lines_of_every_text_are_as_long_as_those_of_posts(template: str, la
 
 @pytest.mark.parametrize("template", MAILS_BY_TEMPLATE)
 def test_what_is_hidden_is_not_hidden_by_its_colour(template: str) -> None:
-    """Spam filters count text of the background's colour against a mail (HTML_FONT_LOW_CONTRAST)."""
+    """Spam filters penalize text in the background's colour (HTML_FONT_LOW_CONTRAST)."""
     html = html_of(render_mail(template, context_of(template)))
     (style,) = re.findall(r'<div class="preheader" style="([^"]*)"', html)
     assert "display: none" in style

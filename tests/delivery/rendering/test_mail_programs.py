@@ -1,4 +1,4 @@
-"""Letters and mails against what Outlook's Word engine and Gmail drop.
+"""Letters and mails avoid what Outlook's Word engine and Gmail drop.
 
 From Microsoft's “Word HTML and CSS Rendering Capabilities” and Google's “CSS support in Gmail”.
 """
@@ -15,7 +15,7 @@ from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one
 from tests.delivery.rendering.test_mail import context_of
 
-# Gmail drops a <style> that is longer, and everything that comes after it.
+# Gmail drops a longer <style>, and every one after it.
 LONGEST_STYLE = 8192
 DROPPED = re.compile(
     r"(?:^|[;{\s])(?:position|float|display\s*:\s*(?:inline-)?(?:flex|grid)|background-image|background\s*:"
@@ -76,13 +76,13 @@ def test_the_style_sheets_fit_and_hold_nothing_that_gmail_drops_all_of_them_for(
         assert sheet.count("{") == sheet.count("}")
         assert "@import" not in sheet
         assert "@font-face" not in sheet
-        # Within a rule in braces there is no other rule in braces that begins with @.
+        # No at-rule with braces is nested in another rule with braces.
         assert not re.search(r"@media[^{]*\{[^@]*@", re.sub(r"\}\s*\}", "}}\n", sheet).split("}}")[0])
 
 
 @every
 def test_whatever_is_needed_to_read_stands_in_the_elements(name: str) -> None:
-    """Kept sheets are for phones, for the dark and for Outlook only."""
+    """The remaining style sheets are for phones, dark mode and Outlook only."""
     html = letters()[name]
     for sheet in sheets_of(re.sub(r"<!--\[if mso\]>.*?<!\[endif\]-->", "", html, flags=re.DOTALL)):
         rules = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*\s*\}", "", sheet).strip()
@@ -125,7 +125,7 @@ def test_every_link_leads_to_the_web_or_into_the_letter(name: str) -> None:
 
 @every
 def test_a_button_is_one_without_any_style(name: str) -> None:
-    """Outlook goes by the cell's bgcolor and mso-padding-alt, never by the padding of a link."""
+    """Outlook uses the cell's bgcolor and mso-padding-alt, never the padding of a link."""
     html = letters()[name]
     for cell in re.findall(r'<td class="button"[^>]*>', html):
         assert re.search(r' bgcolor="#[0-9a-f]{6}"', cell)

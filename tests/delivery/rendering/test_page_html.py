@@ -1,4 +1,4 @@
-"""A post's html on a page."""
+"""A post's HTML on a page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Gmail hides what comes after 102 KB: no letter is larger if it can be read elsewhere."""
+"""Gmail clips letters after 102 KB: none is larger if its posts can be read elsewhere."""
 
 from collections.abc import Callable
 

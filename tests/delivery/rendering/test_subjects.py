@@ -31,7 +31,7 @@ def test_an_issue_of_one_post_has_its_title_whatever_the_arrangement() -> None:
         ("fr", "Rain, et 1 autre", "Rain, et 2 autres"),
         ("es-MX", "Rain y 1 más", "Rain y 2 más"),
         ("pt-BR", "Rain e mais 1", "Rain e mais 2"),
-        # Nobody has translated it: better no words than foreign ones.
+        # Not translated: better no words than foreign ones.
         ("sv", "Rain + 1", "Rain + 2"),
         ("he", "Rain + 1", "Rain + 2"),
     ],

@@ -1,4 +1,4 @@
-"""The %Fields% in what an editor types."""
+"""The %Fields% in text that an editor types."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_an_unknown_one_is_refused_with_the_names_there_are_and_a_percent_sign_c
     with pytest.raises(UnknownField, match="%toNickname%"):
         fields.in_markdown("Hello %toNickame%")
     assert fields.in_subject(r"\%x%") == "%x%"
-    # Markdown takes the backslash away.
+    # Markdown removes the backslash.
     assert fields.in_markdown(r"\%x%") == r"\%x%"
 
 

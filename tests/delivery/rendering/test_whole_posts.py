@@ -1,4 +1,4 @@
-"""A letter under its budget holds every word of every post; a post over its share ends at a block's end."""
+"""Letters under the budget keep every word of each post; longer posts end at a block's end."""
 
 import re
 from html import escape
@@ -39,7 +39,7 @@ tree = st.recursive(
 
 
 def told_apart(html: str) -> str:
-    """Each `w` becomes a word of its own; those in comments do not count."""
+    """Number each `w`, except in comments."""
     html, count = re.sub(r"<!--.*?-->", "", html), 0
     while re.search(r"\bw\b", html):
         html = re.sub(r"\bw\b", f"w{count}e", html, count=1)
@@ -76,7 +76,7 @@ def test_so_does_a_digest_whichever_post_is_the_longest(htmls: list[str]) -> Non
 
 
 def plain_of(html: str) -> str:
-    """The words a reader sees, those that stand for pictures included."""
+    """Return the visible words, including the alternative texts of pictures."""
     alts = " ".join(re.findall(r'alt="([^"]*)"', html))
     return " ".join(plain(piece) for piece in re.split(r"(?=<)", html)) + " " + alts
 

@@ -1,4 +1,4 @@
-"""Every visible word of a post is in the text part of its letter, and no hidden one."""
+"""The text part of a letter has every visible word of a post, and no hidden one."""
 
 import re
 from itertools import count
@@ -12,7 +12,7 @@ from delivery.rendering.posts import for_letter
 from tests.examples import examples
 
 PAGE = "https://blog.example/posts/one"
-# In place of these come words, each another one.
+# Placeholders that are replaced by unique words.
 SEEN, HIDDEN = "\ue000", "\ue001"
 _INLINE = (
     "a",
@@ -168,6 +168,6 @@ def test_the_text_part_has_every_visible_word_and_no_hidden_one(html: str) -> No
     html, hidden = _numbered(html, HIDDEN, "h")
     text = to_text(for_letter(clean(html, base=PAGE), page=PAGE))
     words = set(re.findall(r"v\d+v|h\d+h", text))
-    # Words that nothing visible is beside may be all there is, or the name of a link.
+    # Words beside nothing visible may be the only content, or the name of a link.
     assert seen - words == set()
     assert not seen or "<a" in html or hidden & words == set()

@@ -1,4 +1,4 @@
-"""Whom a letter of one's own is for, as it is stored."""
+"""The stored audience of a letter by an editor."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When a refusal that is about us is one domain's matter, the newsletter's, or everybody's."""
+"""Whether a refusal that is our fault concerns one domain, the newsletter, or everybody."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What became of a post, in one sentence."""
+"""A post's fate in one sentence."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""What a worker may claim, and the token bucket that rates go by."""
+"""Which rows a worker may claim, and the token bucket of rates."""
 
 from datetime import UTC, datetime, timedelta
 

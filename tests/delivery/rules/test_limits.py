@@ -1,4 +1,4 @@
-"""What the limits of an account or a domain allow together, and when they allow more."""
+"""How many messages the limits of an account or a domain allow, and when more."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -113,7 +113,7 @@ def test_all_that_is_put_off_comes_back_in_order_and_spread(
     assert all(begin <= due <= max(begin, end) for due in moments)
     before = 0
     for number, due in groups:
-        # No earlier than the pace lets those before them through, unless the end cuts it.
+        # Not before its turn by the pace, unless the end cuts it.
         assert due >= min(begin + seconds(before / speed), end) - seconds(0.001)
         before += number
 

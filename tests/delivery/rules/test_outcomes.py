@@ -1,4 +1,4 @@
-"""What becomes of a delivery after an attempt, and of a lane that cannot send."""
+"""The effect of an attempt on a delivery, and of failures on a lane."""
 
 from datetime import UTC, datetime, timedelta
 

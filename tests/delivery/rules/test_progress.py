@@ -1,4 +1,4 @@
-"""How an issue stands, from its counts alone."""
+"""An issue's state, from its counts alone."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -96,7 +96,7 @@ def test_what_a_newsletter_wants_before_an_issue_goes() -> None:
     assert release_of("none", None, NOW).waits is False
     assert (release_of("click", None, NOW).waits, release_of("click", None, NOW).at) == (True, None)
     assert release_of("delay", 45, NOW).at == NOW + timedelta(minutes=45)
-    # Without its minutes (a row of another hand), it is better to wait than to send.
+    # Without its minutes (a row written by something else), it is better to wait than to send.
     assert release_of("delay", None, NOW).waits
 
 

@@ -1,4 +1,4 @@
-"""Why a subscriber gets nothing: each reason, and which one comes first."""
+"""The reasons why a subscriber gets nothing, and their order."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -279,7 +279,7 @@ def test_every_rule_has_a_case() -> None:
 
 
 def merged(first: ReachFacts, second: ReachFacts, usual: ReachFacts) -> ReachFacts:
-    """What differs from usual in either, of the first where both do."""
+    """Combine the differences from `usual`; the first wins where both differ."""
     parts: dict[str, Any] = {}
     for name in ("person", "subscription", "newsletter"):
         mine, theirs, normal = (getattr(each, name) for each in (first, second, usual))

@@ -1,4 +1,4 @@
-"""Order of a serial lane: by creation; a message whose time has not come is waited for at most an hour."""
+"""A serial lane sends in the order of creation; a message not yet due is waited for at most an hour."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def queued(pk: int, *, state: str = "queued", due: int = 0, age: int = 10) -> Queued:
-    """`due` in so many minutes, `age` minutes old."""
+    """Return a row that is `due` in so many minutes and `age` minutes old."""
     return Queued(pk, state, NOW + due * MINUTE, NOW - age * MINUTE)
 
 
@@ -72,7 +72,7 @@ def test_only_old_ones_whose_time_has_not_come_are_passed(
 
 @given(MESSAGES)
 def test_every_message_goes_in_the_end(rows: list[tuple[str, int, int]]) -> None:
-    """However they stand, sending one after the other empties the lane within the hours that follow."""
+    """In any order, sending one after the other empties the lane within hours."""
     queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
     now, end = NOW, NOW + timedelta(hours=4)
     while queue and now < end:

@@ -1,4 +1,4 @@
-"""Workers share a lane's connections: never too many in sum, and each gets its part."""
+"""Workers share a lane's connections: never too many in total, and each gets its share."""
 
 from hypothesis import given
 from hypothesis import strategies as st

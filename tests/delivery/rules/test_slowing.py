@@ -1,4 +1,4 @@
-"""A lane that was told to slow down is open by halves, and comes back by doubling."""
+"""A lane that must slow down halves its rate, and recovers by doubling it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Sliding windows over counts per minute, and the warm-up that widens the day's."""
+"""Sliding windows over counts per minute, and the warm-up that raises the daily limit."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A server that takes fewer connections than a lane has gets fewer, and everything goes out at once."""
+"""A server that accepts fewer connections than the lane has gets fewer, and all is sent at once."""
 
 from datetime import timedelta
 from typing import Any

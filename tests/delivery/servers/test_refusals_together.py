@@ -1,4 +1,4 @@
-"""Several workers that hear refusals of the same domains at the same time get in nobody's way."""
+"""Workers that get refusals of the same domains at the same time do not block each other."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +48,7 @@ def test_they_record_everything_and_pause_each_domain_once() -> None:
 
 
 def recorded(jobs: Sequence[ClaimedDelivery]) -> None:
-    """In small groups, each of every kind of answer."""
+    """Record in small groups with every kind of outcome."""
     try:
         for first in range(0, len(jobs), 9):
             group = jobs[first : first + 9]

@@ -1,4 +1,4 @@
-"""Every answer of a mail server, at every point of the dialogue, and what becomes of letter and lane."""
+"""Every response of a mail server at every stage, and its effect on letter and lane."""
 
 import pytest
 
@@ -13,13 +13,13 @@ from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
 
-# Where a message of ours is already under way.
+# The stages with a message in progress.
 STAGES = ("mail", "rcpt", "data", "message")
 AFTER_MAIL = STAGES[1:]
 
 
 def arrives_later(smtp: SmtpServer, *rows: Delivery) -> bool:
-    """Whether all of these arrive, each once, when the server is well again."""
+    """Return whether all of these arrive once, when the server works again."""
     smtp.forget_answers()
     sent = send(LATER).sent
     return sent == len(rows) and sorted(smtp.recipients) == sorted(row.destination.core for row in rows)

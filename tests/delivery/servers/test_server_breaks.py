@@ -1,4 +1,4 @@
-"""Servers that break off, fall silent or talk nonsense, at every point of the dialogue."""
+"""Servers that disconnect, fall silent or send nonsense, at every stage."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from tests.servers.raw_smtp import RawServer, Reply
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
-# (What is not marked so goes by this process's loop: the dialogue is the same code in the child process.)
+# Unmarked tests use this process's loop: the child process has the same protocol code.
 in_either_process = pytest.mark.usefixtures("_either_sender")
 __all__ = ["impatient"]
 
@@ -28,7 +28,7 @@ Serve = Callable[..., RawServer]
 
 @pytest.fixture
 def serve(settings: Any) -> Any:
-    """Makes a server that speaks such a script, to which EMAIL_URL leads."""
+    """Yield a function that runs a server with a script, and points EMAIL_URL at it."""
     servers = []
 
     def made(script: dict[str, Reply | Callable[[str], Reply]], **options: Any) -> RawServer:
@@ -48,7 +48,7 @@ def arrives_on_the_next_try(settings: Any, row: Delivery) -> bool:
         return send(LATER).sent == 1 and well.recipients == [row.destination.core]
 
 
-# --- broken off
+# --- disconnected
 
 
 @pytest.mark.parametrize("verb", BEFORE)
@@ -96,7 +96,7 @@ def test_a_connection_lost_after_the_dot_may_be_an_arrival(serve: Serve, setting
     assert put_off(row)
     assert after(row).begun_at == NOW
     assert arrives_on_the_next_try(settings, row)
-    # A duplicate has the same Message-ID, by which mailboxes know it.
+    # A duplicate has the same Message-ID, by which mailboxes detect it.
     assert f".{row.pk}@".encode() in server.data[0]
 
 
@@ -233,7 +233,7 @@ def test_answers_in_one_packet_are_told_apart(serve: Serve) -> None:
 
 
 def test_a_refused_sender_leaves_the_dialogue_in_step(serve: Serve) -> None:
-    """All that was said after it is refused too, as out of order; that fails nobody."""
+    """All later commands are refused as out of order; that fails no letter."""
     a_lane(concurrency=1)
     rows = queued(2)
     is_refused = iter([True, False, False])

@@ -1,4 +1,4 @@
-"""Encryption and login: what is wrong with them stops the lane, says why, and touches no letter."""
+"""Encryption and login errors stop the lane with a reason, and touch no letter."""
 
 import importlib
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from tests.servers.smtp_server import DROP, STALL, SmtpServer
 pytestmark = [
     pytest.mark.every_case,
     pytest.mark.django_db(transaction=True),
-    # What aiosmtpd says of a login without TLS; here it is meant.
+    # aiosmtpd warns about a login without TLS; here it is intended.
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
 ]
 __all__ = ["impatient"]
@@ -35,7 +35,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """This machine trusts it."""
+    """Make this machine trust the certificate."""
     with monkeypatch.context() as environment:
         environment.setenv("SSL_CERT_FILE", str(certificate))
         forget_whom_to_trust()
@@ -44,7 +44,7 @@ def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 def forget_whom_to_trust() -> None:
-    """A process reads its certificates once."""
+    """Clear the caches of certificates, which a process reads once."""
     for name in modules():
         for value in vars(importlib.import_module(name)).values():
             if hasattr(value, "cache_clear"):
@@ -119,7 +119,7 @@ def test_a_server_without_tls_where_it_is_implied(smtp: SmtpServer, settings: An
 
 @pytest.mark.parametrize("verb", ["EHLO", "MAIL"])
 def test_a_connection_lost_within_tls(verb: str, trusted: Path, settings: Any) -> None:
-    """The first EHLO is in the clear, the second is not."""
+    """The first EHLO is in plain text, the second is not."""
     times = {"EHLO": 0, "MAIL": 1}
 
     def reply(line: str) -> bytes | None:

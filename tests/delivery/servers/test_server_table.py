@@ -1,6 +1,6 @@
-"""One table of mail servers' habits: a letter to ten readers, and what the ledger says of each in the end.
+"""Table of mail servers' habits: a letter to ten readers, and the resulting rows.
 
-Whatever the server does, whoever can be written to has got the letter once when it is well again.
+Whatever the server does, every reachable reader has got the letter once when it works again.
 """
 
 from collections.abc import Iterator, Set
@@ -38,7 +38,7 @@ PUT_OFF = {"deferred", "sent"}
 
 @dataclass(frozen=True)
 class Row:
-    """A server, and states afterwards: of all readers, of ODD if it differs, and of ODD in the end."""
+    """Server, and states afterwards: of all readers, of ODD if it differs, and of ODD in the end."""
 
     server: dict[str, Any] = field(default_factory=dict)
     answers: tuple[tuple[Any, ...], ...] = ()
@@ -67,7 +67,7 @@ def gone(reply: str) -> Row:
 
 
 def waits(reply: str) -> Row:
-    """ODD's domain does not take our letters."""
+    """ODD's domain refuses our letters."""
     return Row(answers=to_odd("rcpt", reply), odd="queued")
 
 
@@ -160,7 +160,7 @@ def test_a_server_that_cannot_be_talked_to_costs_no_attempt(
 
 
 def a_letter() -> Issue:
-    """To ten readers in ten domains."""
+    """Create a letter to ten readers in ten domains."""
     issue: Issue = IssueFactory()
     lane = a_lane(concurrency=4)
     words = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -177,7 +177,7 @@ def ledger(issue: Issue) -> dict[str, str]:
 
 
 def afterwards(issue: Issue, settings: Any) -> list[str]:
-    """Who gets the letter when the server is well, and a person has resumed whatever was paused."""
+    """Return who gets the letter when the server works and a person has resumed all pauses."""
     later = NOW + timedelta(days=1)
     with SmtpServer() as well:
         settings.EMAIL_URL = well.url

@@ -1,4 +1,4 @@
-"""A mail server that cannot be used: nothing is lost, nobody is blamed, the lane rests."""
+"""An unusable mail server: nothing is lost, no letter is blamed, the lane rests."""
 
 from datetime import datetime
 from typing import Any

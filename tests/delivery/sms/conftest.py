@@ -11,7 +11,7 @@ from tests.servers.services.twilio import Twilio
 
 @pytest.fixture
 def twilio(monkeypatch: pytest.MonkeyPatch, settings: Any, loopback_allowed: None) -> Iterator[Twilio]:
-    """A fake Twilio that the channel calls; the site has a name on the web."""
+    """Run a fake Twilio that the channel calls; the site has a public name."""
     cache.clear()
     settings.SITE_URL = "https://letters.example"
     with Twilio() as running:

@@ -1,4 +1,4 @@
-"""Text messages in the admin: the account, the newsletter as phones show it, what became of a message."""
+"""SMS in the admin: the account, the preview of a newsletter, and the state of a message."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Mails that are no issue, in the few words of a text message."""
+"""Mails other than issues, shortened for SMS."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How many messages an account sends in a day, and one recipient gets: what is over it waits, and is told."""
+"""Daily limits of an account and a recipient: excess messages wait, and are reported."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ def lane(newsletter: Subscribable) -> Lane:
 
 
 def queued(newsletter: Subscribable, lane: Lane, issues: int = 3, readers: int = 1) -> None:
-    """So many issues to so many readers."""
+    """Queue so many issues to so many readers."""
     people = [a_reader(newsletter, f"+491512345678{number}") for number in range(readers)]
     for _ in range(issues):
         issue = an_issue(subscribable=newsletter, posts=1, published_at=MORNING)

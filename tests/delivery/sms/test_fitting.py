@@ -1,4 +1,4 @@
-"""Text messages are fitted: as many parts as allowed, in cheap letters where that can be, the link whole."""
+"""Text messages have the allowed parts, in GSM characters if possible, and keep the link whole."""
 
 import re
 import unicodedata
@@ -67,7 +67,7 @@ def test_a_link_that_leaves_no_room_gives_way_to_the_issues_own_page() -> None:
     said = text(of_title("On bees and how they live", link=long, web_url=OWN))
     assert said.body.endswith(OWN)
     assert long not in said.body
-    # Where there is none, the title is what is cut.
+    # Without such a page, the title is cut.
     alone = text(of_title("On bees and how they live", link=long))
     assert alone.refusal or alone.body.endswith(long)
 
@@ -101,7 +101,7 @@ def test_a_digest_says_its_title_and_leads_to_its_page() -> None:
     ],
 )  # fmt: skip
 def test_parts_are_counted_as_networks_count_them(said: str, parts: int, units: int, room: int) -> None:
-    """No letter of two units is torn between two parts."""
+    """No character of two units is split between two parts."""
     measured = sms_measure(said)
     assert (measured.units, measured.room) == (units, room)
     assert measured.parts == parts

@@ -1,4 +1,4 @@
-"""What Twilio tells us: answers of readers, and what became of messages."""
+"""Twilio's webhooks: readers' answers, and message states."""
 
 from datetime import timedelta
 from typing import Any
@@ -92,7 +92,7 @@ def test_stop_ends_all_of_the_account_and_nothing_is_sent_there_any_more(
     for _ in range(2):
         answer = says(client, word)
         assert answer.status_code == 200
-        assert "<Response></Response>" in answer.content.decode()  # Twilio answers it
+        assert "<Response></Response>" in answer.content.decode()  # Twilio sends the reply
     for row in (first, second, others):
         row.refresh_from_db()
     assert [first.status, second.status, others.status] == ["unsubscribed", "unsubscribed", "confirmed"]
@@ -173,7 +173,7 @@ def test_help_is_answered_in_a_sentence(client: Client, newsletter: Subscribable
     said = says(client, "help").content.decode()
     assert "<Message>" in said
     assert SITE in said
-    # Where the account has words of its own for it, Twilio says those.
+    # Accounts with their own reply have Twilio send it.
     assert "<Message>" not in says(client, "help", OptOutType="HELP").content.decode()
 
 
@@ -221,7 +221,7 @@ def test_a_number_where_nothing_will_arrive_is_disabled_once(
     to = Destination.objects.get(pk=row.destination_id)
     assert (to.disabled_at is not None) == disables
     assert Receipt.objects.get().code == code
-    # An admin enables it, and Twilio tells the same once more.
+    # An admin enables it, and Twilio reports the same once more.
     Destination.objects.update(disabled_at=None)
     status(client, row, "undelivered", code)
     assert Destination.objects.get(pk=row.destination_id).disabled_at is None

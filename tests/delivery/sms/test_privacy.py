@@ -1,4 +1,4 @@
-"""Numbers are personal data: shown to their owner, erased with all that is held, and in no log."""
+"""Phone numbers are personal data: shown to their owner, erased completely, and in no log."""
 
 import json
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def held(newsletter: Subscribable) -> Destination:
-    """Everything there can be about a number."""
+    """Create every kind of data about a number."""
     reader = a_reader(newsletter)
     lane = LaneFactory(kind="sms", account=ACCOUNT)
     row = DeliveryFactory(

@@ -1,4 +1,4 @@
-"""Signing up with a phone number, from the form to the first page after the code."""
+"""Signing up with a phone number, from the form to the page after the code."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def sign_up(client: Client, newsletter: Subscribable, phone: str = TYPED, **more: str) -> Any:
-    """The page of the code, with its address."""
+    """Return the URL of the page for the code."""
     answer = client.post(f"/s/{newsletter.name}/", {"phone": phone, **more})
     assert answer.status_code == 303, answer.content.decode()
     return answer["Location"]
@@ -43,7 +43,7 @@ def test_a_reader_types_the_code_and_is_subscribed(
     assert Subscription.objects.get().status == "confirmed"
     assert list(Consent.objects.values_list("act", flat=True)) == ["asked", "confirmed"]
     assert not SignUpCode.objects.exists()
-    # It is good once.
+    # It is valid once.
     assert "not the code" in client.post(there, {"code": code_in(said)}, follow=True).content.decode()
 
 
@@ -71,7 +71,7 @@ def test_a_wrong_code_confirms_nothing_and_five_are_enough(
         page = client.get(there).content.decode()
         assert ("Please look at the message again" in page) == bool(left)
     assert "Get a fresh code" in page
-    # Not with the right one either, nor from the first page, which knows of no tries.
+    # Not even with the right code, nor from the first page, which counts no tries.
     for each in (there, first):
         client.post(each, {"code": code})
     assert Subscription.objects.get().status == "unconfirmed"
@@ -177,11 +177,11 @@ def test_numbers_of_one_row_and_of_one_reader_are_limited(
     for number in range(8):
         sign_up(client, newsletter, f"0151 2345678{number}")
     go_out()
-    assert len(bodies(twilio)) == 4  # of one reader in an hour
+    assert len(bodies(twilio)) == 4  # limit of one reader in an hour
     for number in range(20):
         sign_up(Client(REMOTE_ADDR=f"198.51.100.{number}"), newsletter, f"0151 234560{number:02}")
     go_out()
-    assert len(bodies(twilio)) == 10  # of one row of numbers in an hour
+    assert len(bodies(twilio)) == 10  # limit of one range of numbers in an hour
 
 
 def test_a_robot_is_shown_the_page_and_costs_nothing(

@@ -1,4 +1,4 @@
-"""A newsletter that comes as text messages, by an account at the fake Twilio."""
+"""A newsletter sent as text messages, by an account at the fake Twilio."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def a_newsletter(*, account: str = ACCOUNT, **changes: Any) -> Subscribable:
 
 
 def a_reader(newsletter: Subscribable, number: str = NUMBER, **changes: Any) -> Subscription:
-    """One who confirmed."""
+    """Return a confirmed reader."""
     to = changes.pop("destination", None) or DestinationFactory(
         kind="sms", core=number, label=number, config={"number": number, "region": "DE"}
     )
@@ -40,7 +40,7 @@ def a_reader(newsletter: Subscribable, number: str = NUMBER, **changes: Any) -> 
 
 
 def go_out(now: datetime | None = None) -> None:
-    """What waits is sent."""
+    """Send what waits."""
     moment = now or utcnow()
     take_notices(now=moment)
     send_due(clock=lambda: moment)
@@ -57,6 +57,6 @@ def code_in(text: str) -> str:
 
 
 def tell(client: Client, path: str, form: Mapping[str, str], *, signed: str | None = None) -> Any:
-    """What Twilio posts to us."""
+    """Post to us as Twilio does."""
     sign = signature(f"{SITE}{path}", form) if signed is None else signed
     return client.post(path, dict(form), headers={"X-Twilio-Signature": sign})

@@ -8,7 +8,7 @@ from delivery.letters.pages import forget_pages
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> Iterator[None]:
-    """The day's count of mails lives there, and row numbers come again in every test."""
+    """Clear the day's count of mails, because row numbers repeat in every test."""
     cache.clear()
     forget_pages()
     yield

@@ -134,7 +134,7 @@ def test_the_archive_asks_the_database_a_few_times_however_many_posts(
     issue = an_issue(posts=20, subscribable=SubscribableFactory(name="weekly"))
     with django_assert_max_num_queries(4):
         page_of(client, issue)
-    # The issue itself, and whose site it is.
+    # The issue itself, and the site's settings.
     with django_assert_max_num_queries(2):
         page_of(client, issue)
 

@@ -1,4 +1,4 @@
-"""Asking for notifications on a device, over HTTP; and what a browser needs for them."""
+"""Subscribing a device to notifications over HTTP, and the files that a browser needs."""
 
 import json
 from typing import Any

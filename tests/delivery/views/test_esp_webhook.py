@@ -1,4 +1,4 @@
-"""What mail services tell us by their webhooks: only with the secret, only of our letters, once."""
+"""Webhooks of mail services: only with the secret, only about our letters, once."""
 
 import base64
 import hashlib
@@ -37,14 +37,14 @@ def _settings(settings: Any) -> None:
 
 
 def sent(core: str = CORE, **changes: Any) -> Delivery:
-    """A letter that a service took an hour ago."""
+    """Return a letter that a service accepted an hour ago."""
     usual = {"state": "sent", "sent_at": NOW - timedelta(hours=1), "subscription__destination__core": core}
     row: Delivery = DeliveryFactory(**{**usual, **changes})
     return row
 
 
 def tell_mailersend(event: dict[str, Any]) -> int:
-    """Signed as MailerSend does."""
+    """Post an event signed as MailerSend does."""
     signature = hmac.digest(b"s1gn", json.dumps(event).encode(), hashlib.sha256).hex()
     return int(tell("mailersend", event, Signature=signature).status_code)
 
@@ -340,7 +340,7 @@ def test_a_malformed_body_is_refused_whatever_it_is(esp: str) -> None:
 
 
 def test_trouble_of_our_own_is_no_fault_of_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service is to try again."""
+    """The service must retry."""
 
     def away(*_: Any, **__: Any) -> None:
         raise ValueError("away")

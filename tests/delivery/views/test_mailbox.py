@@ -1,4 +1,4 @@
-"""The built-in mailbox: embedded only, staff only, and a letter cannot do anything there."""
+"""The built-in mailbox: embedded mode only, staff only, and letters are harmless there."""
 
 from typing import Any
 

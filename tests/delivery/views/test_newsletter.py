@@ -49,7 +49,7 @@ def test_signing_up_says_check_your_mail_and_writes_the_confirmation() -> None:
     assert answer.status_code == 200
     assert '<html lang="de"' in answer.content.decode()
     assert "<bdi>ada@example.org</bdi>" in answer.content.decode()
-    # A reload, or Back, sends no form again; the page's address tells no proxy whose it is.
+    # Reload and Back submit no form again; the page's URL reveals no address to proxies.
     assert answer.redirect_chain[0][1] == 303
     assert "ada" not in answer.redirect_chain[0][0]
     assert not answer.cookies

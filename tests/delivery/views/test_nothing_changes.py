@@ -1,4 +1,4 @@
-"""Mail scanners fetch every link, by GET and HEAD, more than once: nothing may change."""
+"""Mail scanners fetch every link, by GET and HEAD, repeatedly: nothing may change."""
 
 from typing import Any
 

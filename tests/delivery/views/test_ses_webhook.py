@@ -1,4 +1,4 @@
-"""What Amazon SES tells by SNS: with and without its envelope, and with a subscription to confirm."""
+"""Amazon SES by SNS: with and without its envelope, and with a subscription to confirm."""
 
 import json
 from types import SimpleNamespace

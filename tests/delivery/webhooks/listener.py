@@ -1,4 +1,4 @@
-"""Receivers of webhooks on loopback, and what tests of them have in common."""
+"""Receivers of webhooks on loopback, and their common helpers."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.servers.feed_server import FeedServer, Reply, Request
 
 
 class Receiver:
-    """Verifies what it gets as any receiver would, and answers what the test says."""
+    """Receiver that verifies calls and sends scripted responses."""
 
     def __init__(self, server: FeedServer, path: str = "/hook") -> None:
         self.url = server.answer(path, self._take)
@@ -38,7 +38,7 @@ class Receiver:
         assert request.method == "POST"
         assert request.headers["content-type"] == "application/json"
         event_id = request.headers["webhook-id"]
-        # (Its `verify` looks at the real time as well, which tests are often ahead of.)
+        # Its `verify` also checks the real time, which tests are often ahead of.
         at = datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), UTC)
         expected = Verifier(self.secret).sign(event_id, at, request.body.decode())
         if expected not in request.headers["webhook-signature"].split(" "):
@@ -51,7 +51,7 @@ class Receiver:
 
 
 def a_webhook(receiver: Receiver, *events: str, **more: Any) -> Webhook:
-    """A webhook that calls the receiver; without events, of all of them."""
+    """Return a webhook that calls the receiver; without events, of all of them."""
     facts = {"name": "CRM", "url": receiver.url, "events": events or list(EventKind), "now": NOW, **more}
     webhook, receiver.secret = add_webhook(**facts)
     return webhook

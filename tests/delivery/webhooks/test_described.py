@@ -1,4 +1,4 @@
-"""The later events, and the description of all of them: what is sent is what OpenAPI says."""
+"""The later events, and the description of all: what is sent matches the OpenAPI schema."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A call reaches its receiver at least once, however that behaves, and holds up nobody else's."""
+"""A call reaches its receiver at least once, whatever it does, and delays no other receiver."""
 
 import time
 from collections.abc import Iterator
@@ -189,7 +189,7 @@ def test_a_dead_receiver_is_asked_by_one_call_and_keeps_no_other_waiting(
         call_due()
         assert len(alive.ids) == len(set(alive.ids)) == 20
         assert len(dead.ids) <= 4
-        # Its rest is over: one call asks, and the nineteen others wait for what becomes of it.
+        # After its rest one call is tried, and the nineteen others wait for its outcome.
         dead.got.clear()
         Webhook.objects.update(free_at=None)
         call_due(clock=utcnow)
@@ -228,7 +228,7 @@ def test_for_a_day_both_secrets_sign(receiver: Receiver) -> None:
     rotate_secret(webhook=webhook, now=utcnow() - 25 * HOUR)
     happen()
     call_due()
-    # The receiver, which knows the one before the last, cannot verify it and breaks.
+    # The receiver knows only the key before the last: it cannot verify the call and fails.
     assert states() == ["sent", "sent", "queued"]
 
 

@@ -1,4 +1,4 @@
-"""What happens is noted for the webhooks that want it, in its own transaction, and for nobody else."""
+"""Events are recorded for the webhooks that want them, in their own transaction."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every way in which a subscription can be changed is told to webhooks, once."""
+"""Every way of changing a subscription notifies webhooks, once."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -122,7 +122,7 @@ def test_the_end_of_a_pause_is_told_once(resume: Callable[[Subscription], Any], 
 def test_the_events_of_a_changed_address_and_of_its_undoing_add_up_to_the_subscriptions_there_are(
     row: Subscription,
 ) -> None:
-    # One moves. Of the other there is one at the new address already, which has another tag.
+    # One moves. The other has a duplicate at the new address already, with another tag.
     other = SubscriptionFactory(destination=row.destination)
     there = SubscriptionFactory(subscribable=other.subscribable, destination__core="ada@new.example")
     tag_people(destinations=[there.destination_id], names=["vip"])

@@ -1,4 +1,4 @@
-"""One browser for all these tests, and pages as different readers have them."""
+"""One browser for all these tests, and its pages on several screens."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,9 +28,9 @@ SCREENS = [
 
 @pytest.fixture(params=SCREENS, ids=str)
 def screen(request: pytest.FixtureRequest) -> Screen:
-    """Wide or narrow, by day or by night, with scripts or without: each pair of these is among all of them.
+    """Return a screen. The parameters cover every pair of width, colour scheme and scripts on or off.
 
-    `make test` looks at one of them, which is a phone's at night; the slow tests have the opposite, too.
+    `make test` uses one of them, a phone at night; the slow tests add its opposite.
     """
     chosen: Screen = request.param
     return chosen
@@ -38,7 +38,7 @@ def screen(request: pytest.FixtureRequest) -> Screen:
 
 @pytest.fixture
 def page(browser: Any, screen: Screen) -> Iterator[Any]:
-    """An empty page of that screen. The test fails if the browser complained: of a script, of the policy."""
+    """Open an empty page. The test fails if the browser logs an error of a script or the policy."""
     context = browser.new_context(**screen.options)
     context.set_default_timeout(10_000)
     seen = Seen()
@@ -46,7 +46,7 @@ def page(browser: Any, screen: Screen) -> Iterator[Any]:
     opened.is_plain = not screen.scripts
     yield opened
     context.close()
-    # Such a thread of the server would go on after the test.
+    # Otherwise the server's thread would outlive the test.
     stopping.set()
     until(lambda: not stream._open, "the end of all streams")
     stopping.clear()
@@ -55,12 +55,11 @@ def page(browser: Any, screen: Screen) -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A browser that is driven types faster than people, and would be asked a question each time."""
+    """Disable the typing speed check: a driven browser types faster than people."""
     cache.clear()
     monkeypatch.setattr(antispam, "QUICKEST", antispam.QUICKEST * 0)
 
 
 @pytest.fixture
 def site(live_urls: str) -> str:
-    """The address of the site, to which its own links lead as well."""
     return live_urls

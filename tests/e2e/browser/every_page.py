@@ -1,4 +1,4 @@
-"""Every page that a reader or an admin may open, with something on it."""
+"""Every page that a reader or an admin may open, with data on it."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ from tests.factories import (
 
 LONG = "Donaudampfschifffahrtsgesellschaft und Gesundheitsverträglichkeitsprüfung, wöchentlich"
 ADDRESS = "ada.lovelace.of.the.analytical.engine@mail.example.org"
-# Addresses that are no pages: files, parts of pages, and what takes a form only.
+# URLs that are no pages: files, fragments, and form targets.
 NO_PAGES = {
     "autocomplete",
     "jsi18n",
@@ -64,7 +64,7 @@ NO_PAGES = {
     "subscriptions_listimport_refused",
     "subscriptions_subscription_export_list",
 }
-# Those that belong to no model's pages.
+# Admin pages that belong to no model.
 OUR_PAGES = (
     "discord_set_up",
     "first_steps",
@@ -84,7 +84,7 @@ GIVEN = {
 
 
 def fill() -> None:
-    """A site in use: a row in every list that a person sees, with long names and addresses."""
+    """Create rows for every list that a person sees, with long names and addresses."""
     FeedFactory(failures=2, last_error="The server answered with an error (HTTP 500).", title=LONG)
     for state in ("unassigned", "excluded", "cleared"):
         ItemFactory(state=state, title=f"{LONG} {state}")
@@ -114,7 +114,7 @@ def fill() -> None:
 
 
 def arrive() -> None:
-    """From another program, with what needs a person."""
+    """Create an import from another program that waits for a decision."""
     notes = [f"{LONG}.", "Posts look as they did: the style is compact."]
     row = Arrival.objects.create(
         source="cordfeeder", file_name="feeds-of-the-analytical-engine.db", state="looked", parts=9, done=9,
@@ -133,7 +133,7 @@ def arrive() -> None:
 
 
 def admin_pages() -> Iterator[tuple[str, str]]:
-    """(name, address) of each page whose rows there are, as the table of addresses has them."""
+    """Yield (name, URL) for each admin page that has rows."""
     for name, keys in _patterns(get_resolver().url_patterns, ""):
         if name in NO_PAGES:
             continue
@@ -165,7 +165,7 @@ def _patterns(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator
 
 
 def reader_pages() -> Iterator[tuple[str, str]]:
-    """(name, address) of each page that opens without signing in."""
+    """Yield (name, URL) for each page that opens without signing in."""
     newsletter = Subscribable.objects.get(name="harbour")
     reader = Subscription.objects.get(destination__core=ADDRESS)
     unconfirmed = Subscription.objects.get(status="unconfirmed", subscribable=newsletter)
@@ -193,7 +193,7 @@ def signed_in_pages() -> Iterator[tuple[str, str]]:
 
 
 def sign_in_url() -> str:
-    """A link that signs in the reader."""
+    """Return a link that signs in the reader."""
     reader = Subscription.objects.get(destination__core=ADDRESS).destination
     ask_for_link(email=reader.core, ip="192.0.2.2", now=utcnow())
     mail_links(now=utcnow())

@@ -1,4 +1,4 @@
-"""Screens, and what must hold on each of them."""
+"""Screens, and the checks that hold on each of them."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 
 GRAVE = ("serious", "critical")
-# WCAG 2.2 to AA, and headings in order besides.
+# WCAG 2.2 to AA, and also the order of headings.
 OPTIONS = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
     "rules": {"heading-order": {"enabled": True}, "landmark-one-main": {"enabled": True}},
@@ -24,7 +24,7 @@ LOW = """([chosen, least]) => [...document.querySelectorAll(chosen)]
     .filter(each => each.checkVisibility({visibilityProperty: true}))
     .filter(each => each.getBoundingClientRect().right > 0 && each.getBoundingClientRect().height < least)
     .map(each => each.outerHTML.slice(0, 200))"""
-# What stands beyond the screen, unless it is within something that scrolls or hides what is beyond it.
+# Elements beyond the screen, except within a part that scrolls or clips.
 WIDE_PARTS = """() => {
     const width = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= width) return [];
@@ -35,7 +35,7 @@ WIDE_PARTS = """() => {
     const first = beyond.slice(0, 3).map(each => each.outerHTML.slice(0, 160));
     return [`${document.documentElement.scrollWidth} px`, ...first];
 }"""
-# Words of letters alone that would have had room on a line, and yet stand on two.
+# Words of letters alone that are on two lines although they fit on one.
 BROKEN = r"""() => {
     const found = [];
     const main = document.querySelector('main') || document.body;
@@ -56,13 +56,13 @@ BROKEN = r"""() => {
     }
     return found;
 }"""
-# A folder for pictures of all pages, to be looked at: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
+# Folder for pictures of all pages: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
 PICTURES = os.environ.get("SCREENSHOTS", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """`scripts`: whether the browser runs any."""
+    """Screen size and browser settings. `scripts`: whether JavaScript runs."""
 
     width: int
     height: int
@@ -74,7 +74,7 @@ class Screen:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For a browser's context."""
+        """Return the options of a browser context."""
         return {
             "viewport": {"width": self.width, "height": self.height},
             "java_script_enabled": self.scripts,
@@ -85,7 +85,7 @@ class Screen:
 
 WIDE, NARROW = (1280, 900), (390, 844)
 NIGHT = Screen(*NARROW, scripts=True, scheme="dark")
-# It differs from that one in everything.
+# The opposite of that one in everything.
 DAY = Screen(*WIDE, scripts=False, scheme="light")
 OTHERS = (
     Screen(*WIDE, scripts=True, scheme="light"),
@@ -96,7 +96,7 @@ OTHERS = (
 
 @dataclass(slots=True)
 class Seen:
-    """What a browser complained of."""
+    """Complaints of a browser."""
 
     complaints: list[str] = field(default_factory=list)
 
@@ -106,15 +106,15 @@ class Seen:
         return page
 
     def _said(self, message: Any) -> None:
-        # (An answer with an error's status is no complaint: forms come back with 400, and whoever asks for a
-        # stream of events where all are taken with 503.)
+        # A response with an error status is no complaint: invalid forms get 400, and event streams get 503
+        # when all slots are in use.
         if message.type == "error" and not re.search("status of (4..|503)", message.text):
             self.complaints.append(message.text)
 
 
 def look_at(page: Any, name: str) -> None:
-    """All that must hold of a page that a reader sees: call it once for each. `name` is for its picture."""
-    # A click returns when the next page is on its way; it may have no element yet.
+    """Run all checks of a reader's page. Call once for each page; `name` is for its picture."""
+    # A click returns once the next page is requested; the page may still be empty.
     page.wait_for_load_state()
     if PICTURES:
         screen = f"{page.viewport_size['width']}-{_scheme(page)}"
@@ -125,9 +125,9 @@ def look_at(page: Any, name: str) -> None:
 
 
 def assert_accessible(page: Any, *, has_one_main: bool = False) -> None:
-    """No serious or critical fault of axe-core, headings in order, and one main part where that is asked."""
+    """Assert no serious or critical axe-core fault, headings in order, and optionally one main part."""
     if getattr(page, "is_plain", False) and "<script" not in page.content():
-        return  # It is the page that the screens with scripts look at.
+        return  # The screens with scripts check the same page.
     with _where_axe_runs(page) as double:
         found = Axe().run(double, options=OPTIONS).response["violations"]
     rules = ("heading-order", *(["landmark-one-main"] if has_one_main else ()))
@@ -142,7 +142,7 @@ def _in_words(fault: dict[str, Any]) -> str:
 
 @contextmanager
 def _where_axe_runs(page: Any) -> Iterator[Any]:
-    """The page; or, where no scripts run, its double in a browser that runs axe's and none of the page's."""
+    """Yield the page, or a copy in a browser that runs axe's scripts and none of the page's."""
     if not getattr(page, "is_plain", False):
         yield page
         return
@@ -160,7 +160,7 @@ def _where_axe_runs(page: Any) -> Iterator[Any]:
 
 
 def assert_fits(page: Any) -> None:
-    """Nothing makes the page wider than the screen, not even on the narrowest phones."""
+    """Assert that nothing is wider than the screen, nor than the narrowest phone."""
     screen = page.viewport_size
     for width in (screen["width"], 320):
         page.set_viewport_size({"width": width, "height": screen["height"]})
@@ -169,23 +169,23 @@ def assert_fits(page: Any) -> None:
 
 
 def too_wide(page: Any) -> list[str]:
-    """What makes the page wider than its screen."""
+    """Return the elements that make the page wider than its screen."""
     return list(page.evaluate(WIDE_PARTS))
 
 
 def broken_words(page: Any) -> list[str]:
-    """Short words that are broken in the middle."""
+    """Return short words that are broken in the middle."""
     return list(page.evaluate(BROKEN))
 
 
 def assert_tappable(page: Any) -> None:
-    """What is tapped is as high as a finger is wide."""
+    """Assert that tap targets are as high as a finger is wide."""
     low = page.evaluate(LOW, [TAPPED, FINGER - 0.5])
     assert not low, (page.url, low)
 
 
 def focused(page: Any) -> str:
-    """The name of the field that takes what is typed."""
+    """Return the name of the focused field."""
     return str(page.evaluate("document.activeElement.getAttribute('name') || ''"))
 
 

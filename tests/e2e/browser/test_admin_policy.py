@@ -1,4 +1,4 @@
-"""The admin in a browser under its Content-Security-Policy: every page works, and no inline script runs."""
+"""The admin in a browser under its Content-Security-Policy: pages work, no inline script runs."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ OWN = (
 
 @pytest.fixture(params=[Screen(*WIDE, scripts=True, scheme="light")], ids=str)
 def screen(request: pytest.FixtureRequest) -> Screen:
-    """One is enough: what may run does not depend on it."""
+    """One screen is enough: the policy does not depend on it."""
     chosen: Screen = request.param
     return chosen
 
@@ -74,13 +74,13 @@ def signed_in(page: Any, site: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.usefixtures("rows")
 def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str) -> None:
-    """(The fixture fails the test when the browser complained of anything.)"""
+    """The fixture fails the test if the browser logs an error."""
     signed_in(page, site)
     for path in pages():
         answer = page.goto(site + path)
         if answer.status == 200 and "text/html" in answer.headers["content-type"]:
             assert "script-src 'self' 'unsafe-eval';" in answer.headers["content-security-policy"]
-            # Its menus and dialogs are Alpine's.
+            # Unfold's menus and dialogs need Alpine.
             assert page.evaluate("typeof window.Alpine") == "object", path
     assert page.title() != "run"
 

@@ -1,4 +1,4 @@
-"""A bridge is added, looked at, tried, and the test is taken back, against a real instance's double."""
+"""Add, preview and test a bridge, and delete the test post, against a fake instance."""
 
 import zlib
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def instance() -> Iterator[MastodonInstance]:
 
 @pytest.fixture
 def desk(page: Any, site: str) -> Any:
-    """The page of an admin who has signed in."""
+    """Return a page with a signed-in admin."""
     if page.is_plain:
         pytest.skip("The admin's menus need scripts.")
     client = Client()
@@ -83,7 +83,7 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
         if PICTURES:
             desk.screenshot(path=f"{PICTURES}/bridge-set-up-first-screen.png")
     assert instance.statuses == []
-    # Other words show how they look, and nothing is posted of it.
+    # A changed template changes the preview, and nothing is posted.
     desk.fill("[name=mastodon_template]", "{nothing}")
     desk.get_by_role("button", name="Save, and show how it looks").click()
     desk.get_by_text("There is no {nothing}").wait_for()
@@ -100,7 +100,7 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
     desk.get_by_role("button", name="Delete the test").click()
     desk.get_by_text("The test post of").wait_for()
     assert instance.statuses == []
-    # Back and forward do nothing again.
+    # Back and forward repeat nothing.
     desk.go_back()
     desk.go_forward()
     assert len(instance.asked("/api/v1/statuses")) == 1
@@ -141,7 +141,7 @@ def test_a_yes_at_the_instance_connects_and_a_no_loses_nothing(
     desk.fill("[name=name]", "bees")
     desk.get_by_role("button", name="Connect", exact=True).click()
     desk.get_by_role("heading", name="A Mastodon instance: may Feedletter post?").wait_for()
-    # Back leads to the form, not around in a circle.
+    # Back leads to the form, without a redirect loop.
     desk.go_back()
     desk.wait_for_url("**/admin/add-bridge/**")
     assert desk.input_value("[name=name]") == "bees"
@@ -157,7 +157,7 @@ def test_a_yes_at_the_instance_connects_and_a_no_loses_nothing(
     desk.get_by_role("button", name="Post a test").click()
     desk.get_by_role("link", name="See the test post").wait_for()
     assert len(instance.statuses) == 1
-    # Another account said yes: it is asked about first.
+    # Consent from another account needs a confirmation first.
     Destination.objects.update(disabled_at=NOW, disabled_reason="The token was revoked.")
     instance.account.update(id="777", acct="wasp")
     desk.reload()
@@ -232,6 +232,6 @@ def test_how_its_posts_look_is_shown_for_each_service(desk: Any, site: str, kind
 
 
 def led_to(route: Any, url: str) -> None:
-    """A page of the service's is the fake's."""
+    """Redirect a request for the service to the fake one."""
     path = route.request.url.split("discord.com", 1)[1]
     route.fulfill(status=302, headers={"Location": f"{url}{path}"})

@@ -1,8 +1,8 @@
-"""A reader asks for notifications in a real browser, is told of an issue by its real worker, and leaves.
+"""A reader turns on notifications in a real browser, gets one by its service worker, and leaves.
 
-Chromium's own push goes to Google, which no test may call. So the page's `subscribe` hands out an endpoint
-of the test's push service, with keys of which that holds the private half; what it has verified and decrypted
-is delivered to the real service worker over the browser's own protocol (CDP).
+Chromium's own push service is Google's, which tests must not call. So the page's `subscribe` returns an
+endpoint of the test's push service, which holds the private keys. Messages that it has verified and decrypted
+are delivered to the real service worker over CDP.
 """
 
 import json
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.usefixtures("loopback_allowed"),
 ]
 
-# Stands for the browser's way to its push service; everything else is its own.
+# Replaces the browser's way to its push service; everything else is the browser's own.
 SUBSCRIBE = """
 (all => {
   const kept = { get: () => Number(localStorage.getItem("pushes") || 0),
@@ -61,9 +61,9 @@ def service() -> Iterator[PushService]:
 
 @pytest.fixture
 def reader(browser: Any, screen: Screen, site: str, service: PushService, tmp_path: Path) -> Iterator[Any]:
-    """A page of a reader who says yes when the browser asks.
+    """Open a page of a reader who permits notifications.
 
-    In the whole Chromium: the headless shell, which other tests take, shows no notifications.
+    Uses the whole Chromium: the headless shell shows no notifications.
     """
     path = services.program("chromium")
     if not screen.scripts or path is None:
@@ -83,7 +83,7 @@ def reader(browser: Any, screen: Screen, site: str, service: PushService, tmp_pa
 
 
 def a_newsletter() -> Subscribable:
-    """Of each post of a feed that was just read; it goes to devices."""
+    """Return a per-post newsletter for devices, on a feed that was just read."""
     feed = FeedFactory(fetched_through=utcnow())
     made: Subscribable = SubscribableFactory(
         name="harbour", title="Harbour News", feeds=[feed], offers_devices=True
@@ -92,14 +92,14 @@ def a_newsletter() -> Subscribable:
 
 
 def post_arrives(newsletter: Subscribable) -> None:
-    """A post has settled in its feed, and is collected."""
+    """Add a settled post and assign it to issues."""
     post = an_entry(title="Ice on the ropes", summary="The harbour in winter.", guid="1")
     FinalItemFactory(feed=newsletter.feeds.get(), entry=post.to_json(), title=post.title)
     assign_final()
 
 
 class PushedBrowser:
-    """Has the browser wake its worker with pushes, as its own push service would; says what went wrong."""
+    """Browser that wakes its worker with pushes, and reports errors."""
 
     def __init__(self, page: Any, site: str) -> None:
         self.page, self.site = page, site
@@ -114,8 +114,10 @@ class PushedBrowser:
         self.registrations += [one["registrationId"] for one in said["registrations"]]
 
     def shows(self, message: dict[str, Any]) -> list[dict[str, Any]]:
-        """The notifications that stand there once the message is among them. A push that a busy browser did
-        not hand on comes again, as a push service's would."""
+        """Return the notifications once the message is among them.
+
+        A busy browser may drop a push, so it is repeated, as push services do.
+        """
         for _ in range(MOST_PUSHES):
             if self.registrations:
                 push = {"registrationId": self.registrations[0], "data": json.dumps(message)}
@@ -139,7 +141,7 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_text("This device is told of each new issue").wait_for()
     look_at(reader, "device-told")
     assert Subscription.objects.get().status == "confirmed"
-    # The key that the page gave is the one that signs.
+    # The page's key must be the one that signs.
     service.public_key = reader.evaluate("localStorage.getItem('key')")
 
     post_arrives(newsletter)
@@ -153,11 +155,11 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     assert notification["body"].startswith("Harbour News")
     assert notification["actions"] == ["Stop telling me on this device"]
     assert notification["data"] == {"url": message["url"], "leave": message["leave"]}
-    # A repeated push takes the place of the first, and another issue's stands beside it.
+    # A repeated push replaces the first; another issue's is added to it.
     browser.shows(message)
     assert len(browser.shows({**message, "tag": "another"})) == 2
 
-    # Where a touch leads, the issue stands, and the device can be told no more.
+    # A tap opens the issue, where the device can unsubscribe.
     reader.goto(message["url"])
     reader.get_by_role("heading", name="Ice on the ropes").wait_for()
     reader.get_by_role("button", name="Stop telling me on this device").wait_for()
@@ -165,7 +167,7 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_role("button", name="Stop telling me on this device").click()
     reader.get_by_text("This device is told of it no more").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
-    # And once more, by the notification's own button.
+    # Once more, by the notification's own button.
     reader.get_by_role("button", name="Tell me on this device").click()
     reader.get_by_text("This device is told of each new issue").wait_for()
     reader.goto(message["leave"])

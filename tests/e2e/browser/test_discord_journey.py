@@ -1,4 +1,4 @@
-"""The Discord bot's whole way, on the demo's Discord: from the invitation to the end of a feed."""
+"""The Discord bot from invitation to the removal of a feed, on the demo's Discord."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture
 def discord(tmp_path: Path, site: str, settings: Any) -> Iterator[str]:
-    """The address of the demo's Discord, which knows nothing of us yet."""
+    """Return the URL of the demo's Discord, before we are registered there."""
     elsewhere = Elsewhere(bot=f"{site}/admin/discord/", blog="http://blog.example/")
     server = ServicesServer(tmp_path, utcnow, application=OURS, port=0, elsewhere=elsewhere)
     settings.DISCORD_URL = f"http://127.0.0.1:{server.server_port}"
@@ -43,7 +43,7 @@ def discord(tmp_path: Path, site: str, settings: Any) -> Iterator[str]:
 
 
 class Desk:
-    """A person in a channel."""
+    """One person in a channel."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -53,7 +53,7 @@ class Desk:
         self._clicks(self.page.get_by_role("button", name="Send"))
 
     def sees(self, words: str, *, name: str = "") -> None:
-        """Sooner or later; without script after a look."""
+        """Wait until the words are shown; without scripts, reload first."""
         if self.page.is_plain:
             self.page.goto(self.page.url)
         self.page.get_by_text(words).first.wait_for()
@@ -61,18 +61,18 @@ class Desk:
             look_at(self.page, name)
 
     def presses(self, button: str) -> None:
-        """Of the newest message that has it."""
+        """Press that button of the newest message that has it."""
         self._clicks(self.page.locator(".log").get_by_role("button", name=button).first)
 
     def _clicks(self, button: Any) -> None:
-        """Until the bot has answered."""
+        """Click and wait for the bot's response."""
         with self.page.expect_response(lambda response: response.request.method == "POST"):
             button.click()
         self.page.wait_for_load_state()
 
 
 def invited(page: Any, site: str, discord: str) -> None:
-    """By the admin's page, which leads to Discord and, with a yes, into a channel."""
+    """Invite the bot on the admin's page, which leads to Discord and, after consent, into a channel."""
     client = Client()
     client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
     cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}
@@ -167,7 +167,7 @@ def test_choices_while_somebody_types(page: Any, site: str, discord: str) -> Non
         answer_due()
         page.get_by_text("from now on").wait_for()
     line.fill("/feed why feed:")
-    # What the bot itself says.
+    # Autocompletion comes from the bot.
     line.press_sequentially("tow")
     choices.filter(has_text="1 · Bees of the town").click()
     assert line.input_value() == "/feed why feed:1 "

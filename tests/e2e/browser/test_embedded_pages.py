@@ -1,4 +1,4 @@
-"""The form for other sites, and the pages of upstream's addresses."""
+"""The form for other sites, and the pages at upstream's URLs."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every page: for everyone, on every screen, in a long language and from right to left."""
+"""Every page for every role, on every screen, in a verbose language and from right to left."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("he", "Hebrew")]
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """One page for a whole walk."""
+    """Open one page for a whole walk."""
     context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
     context.set_default_timeout(20_000)
     yield context.new_page()
@@ -48,11 +48,11 @@ def sign_in(tab: Any, site: str) -> None:
 
 
 def walk(tab: Any, site: str, pages: Any) -> Iterator[str]:
-    """Opens each; whoever sees it looks, and the next one comes."""
+    """Open each page; yield its name for the checks."""
     for name, address in pages:
         answer = tab.goto(address if address.startswith("http") else site + address)
         if answer.status == 403:
-            # Nobody may add or delete it.
+            # No permission to add or delete it.
             assert name.endswith(("_add", "_delete")), name
             continue
         assert answer.status in (200, 400, 404), (name, answer.status)
@@ -65,7 +65,7 @@ def set_screen(tab: Any, size: tuple[int, int], scheme: str) -> None:
 
 
 def faults(tab: Any) -> list[str]:
-    """Of a page, by day on a desk and by night on a phone."""
+    """Return a page's faults, by day on a desktop and by night on a phone."""
     found = []
     for size, scheme in ((WIDE, "light"), (NARROW, "dark")):
         set_screen(tab, size, scheme)

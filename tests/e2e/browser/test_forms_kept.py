@@ -1,4 +1,4 @@
-"""What was asked and typed in the admin is there again after Back and a reload; what is to be copied is."""
+"""Admin forms keep their input after Back and a reload, and copy buttons copy."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def test_the_mail_check_is_copied_from_and_stays(tab: Any, site: str, settings: 
     tab.get_by_role("button", name="Check now").click()
     result = tab.locator("#fl-result")
     result.wait_for()
-    # Nothing is wrong with letters that nobody sends, and nothing is well.
+    # Without a mail server the result reports neither an error nor success.
     assert result.inner_text().startswith("Letters are kept in the mailbox here, and none is sent.")
     assert tab.get_by_role("link", name="Set up mail").count()
     button = tab.locator("[data-copy]").first
@@ -74,7 +74,7 @@ def test_what_was_typed_is_there_again(tab: Any, site: str) -> None:
     assert title.input_value() == "Typed, and not sent"
     tab.reload()
     assert title.input_value() == "Typed, and not sent"
-    # What was saved is shown as it was saved.
+    # The saved value is shown as saved.
     title.fill("Typed, and sent")
     tab.locator("[name=_continue]").click()
     tab.get_by_text("was changed successfully").wait_for()

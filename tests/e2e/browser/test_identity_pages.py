@@ -1,4 +1,4 @@
-"""A site with a name, a logo and a colour, from the admin's forms to what readers see."""
+"""A site with a name, logo and colour, from the admin's forms to readers' pages."""
 
 import io
 import re
@@ -73,7 +73,7 @@ def by_forms(page: Any, site: str, subscribable: int) -> None:
     page.locator("input[name=logo]").set_input_files(
         {"name": "logo.png", "mimeType": "image/png", "buffer": a_mark()}
     )
-    # As the browser's own way to choose a colour does it.
+    # As the browser's own colour picker does.
     page.get_by_label("Choose a colour").fill("#0b6e4f")
     expect(page.locator("input[name=accent]")).to_have_value("#0b6e4f")
     page.get_by_label("Imprint").fill("https://harbour.example/imprint")
@@ -93,7 +93,7 @@ def by_forms(page: Any, site: str, subscribable: int) -> None:
 
 
 def by_services(subscribable: Any) -> None:
-    """The admin's pages need scripts."""
+    """Set the identity by services, because the admin's pages need scripts."""
     alter_site(
         name="Harbour News",
         about="What the water brings, in letters.",

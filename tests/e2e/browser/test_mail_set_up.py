@@ -1,4 +1,4 @@
-"""Mail is set up by keyboard, against a real SMTP server: a wrong password, the right one, the default."""
+"""Mail setup by keyboard against a real SMTP server: wrong password, right one, default."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def _nothing_given(settings: Any) -> None:
 
 
 def go_to(page: Any, selector: str) -> None:
-    """Tab by Tab, as somebody without a mouse."""
+    """Press Tab until the element has the focus."""
     for _ in range(MOST_TABS):
         if page.evaluate("chosen => document.activeElement.matches(chosen)", selector):
             return
@@ -69,14 +69,14 @@ def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
         go_to(page, "[name=_save]")
         page.keyboard.press("Enter")
         page.wait_for_url("**/admin/mail/?account=*")
-        # What was typed is there when one goes back, but for the password.
+        # Back keeps the input, except the password.
         page.go_back()
         page.wait_for_url("**/account/add/?provider=other")
         assert page.input_value("[name=host]") == "127.0.0.1"
         assert page.input_value("[name=password]") == ""
         page.go_forward()
         page.wait_for_url("**/admin/mail/?account=*")
-        # What is next has the focus.
+        # The next step has the focus.
         go_to(page, "[value=try]")
         page.keyboard.press("Enter")
         page.get_by_text("does not work yet").wait_for()
@@ -106,14 +106,14 @@ def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
         queued(1, lane=mail_lane())
         assert send_due().sent == 1
         assert len(server.messages) == 2
-        # Back and forward do nothing again.
+        # Back and forward repeat nothing.
         page.go_back()
         page.go_forward()
         assert len(server.messages) == 2
 
 
 def look(page: Any, name: str) -> None:
-    """(The menu, which Unfold makes, is looked at with the other pages of the admin.)"""
+    """Check the page without Unfold's menu, which other tests check."""
     page.wait_for_load_state()
     if PICTURES:
         scheme = "dark" if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else "light"

@@ -1,4 +1,4 @@
-"""A letter's own links: another pace, a pause, another name, leaving, and coming back."""
+"""A letter's own links: another frequency, a pause, another name, unsubscribing, and returning."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 
 @pytest.fixture
 def reader(site: str) -> Subscription:
-    """Of a daily letter over the feed of a weekly one."""
+    """Return a subscriber of a daily newsletter; a weekly one has the same feeds."""
     feeds = [FeedFactory()]
     daily = SubscribableFactory(name="daily", title="The Daily", arrangement="daily", feeds=feeds)
     SubscribableFactory(name="weekly", title="The Weekly", arrangement="weekly", feeds=feeds)

@@ -1,4 +1,4 @@
-"""Somebody signs in by a mailed link, sees all of their address, takes their data along, and is erased."""
+"""A reader signs in by a mailed link, sees all data of their address, exports it, and is erased."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ ADA = "ada.lovelace@example.org"
 
 @pytest.fixture
 def ada() -> Destination:
-    """She gets a weekly letter, has yet to confirm another, and has left a third."""
+    """Return Ada: subscribed to a weekly letter, unconfirmed for another, and gone from a third."""
     reader: Destination = DestinationFactory(core=ADA)
     weekly = SubscriptionFactory(
         destination=reader,

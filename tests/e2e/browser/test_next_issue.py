@@ -1,4 +1,4 @@
-"""The next issue in an editor's hands: by keyboard alone, at a desk, on a phone, with scripts or without."""
+"""Edit the next issue by keyboard alone, on desktop and phone, with and without scripts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 
 @pytest.fixture
 def editor(page: Any, site: str, admin_client: Client) -> Any:
-    """A page on which an admin is signed in."""
+    """Return a page with a signed-in admin."""
     page.context.add_cookies(
         [{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}]
     )
@@ -25,7 +25,7 @@ def editor(page: Any, site: str, admin_client: Client) -> Any:
 
 
 def press(page: Any, label: str) -> None:
-    """By the keyboard, as whoever has no mouse: the button has the focus, and Enter is pressed."""
+    """Focus the button and press Enter."""
     page.get_by_role("button", name=label, exact=True).first.focus()
     with page.expect_event("load"):
         page.keyboard.press("Enter")
@@ -47,7 +47,7 @@ def test_it_is_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
     assert titles(editor) == [first, second, third]
     press(editor, f"Move “{third}” up")
     assert titles(editor) == [first, third, second]
-    # The same button has the focus again: Enter goes on.
+    # The same button keeps the focus, so Enter repeats the move.
     editor.locator("button[value=up]:focus").wait_for()
     with editor.expect_event("load"):
         editor.keyboard.press("Enter")
@@ -101,7 +101,7 @@ def test_a_newsletter_shows_its_next_issue(editor: Any, site: str) -> None:
 
 
 def look_at_admin(page: Any, name: str) -> None:
-    """Nothing wider than the screen, and a picture where pictures are asked for."""
+    """Assert that nothing is wider than the screen; take a picture if asked for."""
     from tests.e2e.browser import screens
 
     if screens.PICTURES:

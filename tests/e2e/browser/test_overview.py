@@ -1,4 +1,4 @@
-"""The overview with something in each of its parts, and the first steps: on each screen, without faults."""
+"""The overview with data in each part, and the first steps, on each screen."""
 
 from datetime import timedelta
 from typing import Any
@@ -40,7 +40,7 @@ LOOKS = [
 
 @pytest.fixture(params=LOOKS, ids=str)
 def screen(request: pytest.FixtureRequest) -> Screen:
-    """The admin needs scripts."""
+    """Skip screens without scripts, which the admin needs."""
     chosen: Screen = request.param
     return chosen
 

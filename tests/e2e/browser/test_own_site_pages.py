@@ -1,4 +1,4 @@
-"""Somebody connects their own site, and writes for it: by buttons beneath posts, and by the form."""
+"""A reader connects their own site, and posts to it by buttons beneath posts and by the form."""
 
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path) -> None:
-    """Pictures are kept there, and none of an earlier test's."""
+    """Keep pictures in a folder of this test."""
     settings.DATA_DIR = tmp_path
 
 

@@ -1,4 +1,4 @@
-"""Somebody comes by an invitation, sees what to do, changes the account, takes it along, and leaves."""
+"""A reader accepts an invitation, changes the account, exports it, and deletes it."""
 
 import re
 import zipfile
@@ -79,11 +79,11 @@ def test_whoever_comes_by_themselves_and_whoever_forgot(page: Any, site: str, se
     page.get_by_label("Password confirmation").fill(PASSWORD)
     question = page.get_by_label("How much is")
     if question.count():
-        # Without scripts it is asked at once, so that nobody types the password again.
+        # Without scripts the question is shown at once, so that nobody types the password twice.
         words = question.locator("xpath=preceding-sibling::label").inner_text()
         first, second = (NUMBERS[word] for word in re.findall(r"\w+", words) if word in NUMBERS)
         question.fill(str(first + second))
-    page.wait_for_timeout(2_100)  # nobody reads and types faster
+    page.wait_for_timeout(2_100)  # to pass the check of typing speed
     page.get_by_role("button", name="Begin").click()
     page.wait_for_url("**/reader/")
     page.context.clear_cookies()

@@ -1,4 +1,4 @@
-"""Somebody reads in a browser: by buttons without script, and by keys with it."""
+"""Reading in a browser: by buttons without scripts, and by keys with them."""
 
 import re
 from datetime import timedelta
@@ -42,7 +42,7 @@ def a_post(number: int, feed: Any, **jf2: Any) -> Any:
 
 @pytest.fixture
 def ada(server: FeedServer) -> Reader:
-    """She follows three feeds in two channels and has read some posts."""
+    """Return Ada, who follows three feeds in two channels and has read some posts."""
     reader = add_reader(name="ada", now=utcnow())
     reader.user.set_password(PASSWORD)
     reader.user.save()
@@ -100,7 +100,7 @@ def unread() -> int:
 
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path) -> None:
-    """Pictures are kept there, and none of an earlier test's."""
+    """Keep pictures in a folder of this test."""
     settings.DATA_DIR = tmp_path
 
 
@@ -164,7 +164,7 @@ def test_a_page_says_what_came_since(page: Any, site: str, ada: Reader, settings
     page.goto(f"{site}/reader/c/home/")
     news = page.locator(".news .button")
     expect(news).to_be_hidden()
-    # It listens after two seconds; and where it may not, it looks every minute.
+    # It opens the stream after two seconds; if refused, it polls every minute.
     page.clock.fast_forward(3_000)
     page.wait_for_timeout(500)
     for number in range(2):

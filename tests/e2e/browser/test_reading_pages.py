@@ -38,7 +38,7 @@ def an_issue(letter: Any, number: int, posts: int = 3) -> Any:
 
 @pytest.fixture
 def valley(db: None) -> Any:
-    """A weekly newsletter with six issues, in a look of its own, and two more."""
+    """Create a weekly newsletter with six issues and a custom look, and two more newsletters."""
     feed = FeedFactory(title="Valley notes")
     letter = SubscribableFactory(
         name="valley",

@@ -1,4 +1,4 @@
-"""The checks of all pages find what they are for."""
+"""The checks of all pages find the faults that they look for."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(page: Any, fault: str) -> None:
     check, html = FAULTS[fault]
-    # (With a script: axe leaves pages without one to the screens where scripts run.)
+    # With a script, because axe skips pages without one on screens without scripts.
     start = '<!doctype html><html lang="en"><title>Page</title>'
     page.route(
         "**/*",

@@ -1,4 +1,4 @@
-"""In a browser: connecting one's own site, signing in with it, letting an app in and out again."""
+"""Connect one's own site, sign in with it, authorize an app, and revoke it, in a browser."""
 
 import json
 import re

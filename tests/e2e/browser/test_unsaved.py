@@ -1,4 +1,4 @@
-"""Nothing that was typed on a page of the admin is lost without a word, whatever is pressed."""
+"""No button on an admin page loses typed text without a warning."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def editor(page: Any, site: str, admin_client: Client) -> Any:
-    """A page on which an admin is signed in. It never answers a question: those are in `asked`."""
+    """Return a page with a signed-in admin. It leaves dialogs unanswered and records them in `asked`."""
     cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}
     page.context.add_cookies([cookie])
     page.asked = []
@@ -32,7 +32,7 @@ def editor(page: Any, site: str, admin_client: Client) -> Any:
 
 
 def buttons_of(page: Any) -> list[tuple[str, str]]:
-    """Name and words of each button that sends the form of the issue's words, but for what ends the page."""
+    """Return name and label of each submit button of the issue's form."""
     names = "each => [each.value, each.ariaLabel || each.textContent.trim()]"
     every = page.evaluate(
         f"[...document.querySelector('#fl-edit').elements].filter(each => each.type == 'submit').map({names})"
@@ -54,7 +54,7 @@ def test_no_button_of_an_issues_page_loses_a_typed_note(editor: Any, site: str, 
     pressed: set[str] = set()
     for number in range(40):
         fresh = [each for each in buttons_of(editor) if each[0] not in pressed]
-        # What ends the draft comes last.
+        # Buttons that end the draft are last.
         ordinary = [each for each in fresh if each[0] not in ("discard", "approve")]
         if not fresh:
             break
@@ -86,7 +86,7 @@ def test_closing_the_tab_asks_first_and_saving_does_not(editor: Any, site: str) 
     assert editor.asked == ["beforeunload"]
     editor.goto(site + object_url(row))
     note.press_sequentially("Hi")
-    # Typed, and taken back: nothing is lost.
+    # Typed and removed again: nothing is lost.
     note.press("Backspace")
     note.press("Backspace")
     editor.goto(f"{site}/admin/")

@@ -1,4 +1,4 @@
-"""What of the posts that are there already is sent, and what an address and its change mean."""
+"""Adding a feed: which existing posts are sent, and the effect of a URL and its change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bad documents end in a clear message on the feed, hurt no other feed, and lose nothing."""
+"""Bad documents end in a clear message on the feed, affect no other feed, and lose nothing."""
 
 from functools import partial
 from typing import Any

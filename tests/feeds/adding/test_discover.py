@@ -1,4 +1,4 @@
-"""From any address to its feeds, on real servers: what is asked for, what is found, what is said."""
+"""Feed discovery from any URL, on real servers: requests, results and messages."""
 
 import json
 import time
@@ -190,7 +190,7 @@ def test_activity_pub_json_without_a_feed_is_explained(server: FeedServer) -> No
 
 
 def local(server: FeedServer) -> SafeClient:
-    """A client for which every name leads to the server."""
+    """Return a client that resolves every name to the server."""
     return SafeClient(allow=[ip_network("127.0.0.0/8")], resolve=lambda host, port: ["127.0.0.1"])
 
 

@@ -1,4 +1,4 @@
-"""Changing a feed: what stays, what begins anew, and what is asked of the new address."""
+"""Changing a feed: what is kept, what starts anew, and what the new URL must serve."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from tests.servers.feed_server import FeedServer
 
 
 def moved(blog: Blog, path: str, *posts: Any) -> Blog:
-    """The blog at another path of the same server, showing these posts."""
+    """Move the blog to another path of the same server, with these posts."""
     new = Blog(blog.server, path)
     new.show(*posts)
     new.feed = alter_feed(feed=blog.feed, url=blog.server.url(path))
@@ -199,7 +199,7 @@ def test_pausing_a_feed_leaves_tags_and_address() -> None:
 
 
 def test_over_tls_the_same_posts_are_recognised(blog: Blog) -> None:
-    """Another server, the same guids: what moves from http to https, or to another machine."""
+    """Another server with the same guids, as after a move from http to https or to another machine."""
     blog.show("b", "a")
     blog.watch(start="all")
     blog.read(0)

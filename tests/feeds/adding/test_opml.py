@@ -1,4 +1,4 @@
-"""Taking over lists of feeds: each once, with its tags, spread over time; and giving ours away."""
+"""OPML import (each feed once, with its tags, spread over time) and export."""
 
 from datetime import timedelta
 from threading import Thread

@@ -1,4 +1,4 @@
-"""A preview and a dry run say what really happens afterwards, and write nothing."""
+"""A preview and a dry run predict the result, and write nothing."""
 
 from datetime import timedelta
 from typing import Any
@@ -181,7 +181,7 @@ def test_a_preview_stores_nothing(blog: Blog) -> None:
     assert not Item.objects.exists()
 
 
-# The dry run.
+# --- the dry run
 
 
 def run(blog: Blog, minutes: float) -> DryRun:
@@ -197,7 +197,7 @@ def events(done: DryRun) -> dict[str, str]:
 
 
 def everything() -> str:
-    """All that a poll writes."""
+    """Return all rows that a poll writes."""
     items = Item.objects.order_by("pk").values_list()
     return repr([*Feed.objects.values_list(), *items, *FeedDocument.objects.values_list()])
 

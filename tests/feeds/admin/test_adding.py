@@ -1,4 +1,4 @@
-"""The admin's way from an address to a feed, and the page that forecasts a reading."""
+"""The admin's way from a URL to a feed, and the page that forecasts a reading."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -269,7 +269,7 @@ def test_a_feed_added_in_a_pop_up_is_handed_back(admin_client: Client, server: F
     assert "popup_response" in text(answer)
 
 
-# The forecast.
+# --- the forecast
 
 
 def forecast(client: Client, feed: Feed) -> Any:

@@ -1,4 +1,4 @@
-"""Actions on many feeds, with counts, and a way back from pausing; the pages of tags."""
+"""Bulk actions on feeds, with counts and an undo for pausing; the pages of tags."""
 
 import re
 from datetime import timedelta

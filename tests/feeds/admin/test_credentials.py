@@ -1,4 +1,4 @@
-"""Credentials in the admin: typed in, kept, and never shown again; and what is said about newsletters."""
+"""Credentials in the admin: entered, kept, and never shown again; and the note about newsletters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a feed's page says of its hub."""
+"""A feed's hub on its page."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ def public(settings: Any) -> None:
 
 @pytest.fixture
 def feed() -> Any:
-    """It names a hub, which was not asked yet."""
+    """Return a feed that names a hub without a subscription yet."""
     feed = FeedFactory()
     FeedDocumentFactory(feed=feed, channel={"hubs": [HUB], "topic": feed.url})
     return feed

@@ -1,4 +1,4 @@
-"""Importing feeds in the admin: a look first, then part by part; and exporting them."""
+"""OPML import in the admin: a preview, then part by part; and export."""
 
 from typing import Any
 

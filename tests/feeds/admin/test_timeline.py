@@ -1,4 +1,4 @@
-"""A feed's page: how it publishes, how its server answers, and reading after reading."""
+"""A feed's page: its rhythm, its server's responses, and its readings."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ def feed() -> Feed:
 
 
 def words(html: str) -> str:
-    """The text of a page, white space collapsed."""
+    """Return the text of a page, with white space collapsed."""
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 

@@ -1,4 +1,4 @@
-"""The door judges as the parser does: add_feed takes a document exactly where it can be read."""
+"""add_feed accepts a document if and only if the parser can read it."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,13 +21,13 @@ Served = tuple[bytes, str]
 
 
 def every() -> dict[str, Served]:
-    """All documents that the repository keeps, with the content type that each is served with."""
+    """Return all documents of the repository, with their content types."""
     odd = {document.name: (document.body, document.content_type) for document in documents()}
     plain = {
         path.name: (path.read_bytes(), CONTENT_TYPES.get(path.suffix, "application/xml"))
         for path in sorted(FEEDS.glob("*.*"))
     }
-    # Whatever a feed is, some server calls it html.
+    # Any feed may be served as HTML.
     as_html = {f"{name} as html": (body, "text/html") for name, (body, _) in (odd | plain).items()}
     return odd | plain | as_html
 

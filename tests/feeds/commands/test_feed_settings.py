@@ -1,4 +1,4 @@
-"""Tags, pace, switches and credentials on the command line; none of them shows a secret."""
+"""Tags, intervals, switches and credentials on the command line; none of them shows a secret."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What a document gave, held against what it should give."""
+"""Comparison of a parsed document with its expected values."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ SUFFIXES = ("_has", "_lacks", "_count", "_at_most")
 
 
 def differences(feed: ParsedFeed, expected: Mapping[str, Any]) -> list[str]:
-    """One line for each thing that is not as expected."""
+    """Return one line for each difference."""
     found: list[str] = []
     for key in ("title", "link", "language"):
         found += _compared(f"feed {key}", getattr(feed, key), expected.get(key, getattr(feed, key)))
@@ -65,7 +65,7 @@ def _channel(channel: Channel) -> dict[str, Any]:
 
 
 def _second(moment: datetime | None) -> datetime | None:
-    """Fractions of a second matter to nobody."""
+    """Fractions of a second do not matter."""
     return moment and moment.astimezone(UTC).replace(microsecond=0)
 
 

@@ -1,4 +1,4 @@
-"""The odd documents of tests/fixtures/feeds/odd, each with what is odd about it and what must come out."""
+"""The odd documents of tests/fixtures/feeds/odd, with their oddity and the expected result."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ CONTENT_TYPES = {".json": "application/feed+json", ".html": "text/html"}
 
 @dataclass(frozen=True)
 class Document:
-    """`name` is "group/file"; `expected` is its part of the group's index.yaml."""
+    """Odd document. `name` is "group/file"; `expected` is its part of the group's index.yaml."""
 
     name: str
     expected: dict[str, Any]
@@ -35,7 +35,7 @@ class Document:
 
 @cache
 def documents() -> tuple[Document, ...]:
-    """All that an index describes, in the order of the indexes."""
+    """Return all documents that an index describes, in its order."""
     return tuple(
         Document(f"{index.parent.name}/{name}", expected)
         for index in sorted(FOLDER.glob("*/index.yaml"))
@@ -44,6 +44,6 @@ def documents() -> tuple[Document, ...]:
 
 
 def files() -> list[str]:
-    """The names of all documents that lie in the folder, described or not."""
+    """Return the names of all documents in the folder, described or not."""
     paths = (path for path in FOLDER.glob("*/*") if path.name != "index.yaml")
     return sorted(str(path.relative_to(FOLDER)) for path in paths)

@@ -1,4 +1,4 @@
-"""Documents of the corpus, cut, joined and spoilt: what a network, a disk or an enemy makes of a feed."""
+"""Corpus documents that are cut, joined or corrupted, as by a network, a disk or an attacker."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from common.text import words
 from tests.feeds.corpus.documents import documents
 
-# In every text encoding that Python has and feeds do not, and in codecs that are none.
+# Python's text encodings, also ones that feeds never use, and codecs that are no text encodings.
 ENCODINGS = sorted(
     words(
         "utf-8 utf-16 utf-16-le utf-16-be utf-32 utf-7 utf-8-sig ascii latin-1 cp1252 cp037 koi8-r"
@@ -94,7 +94,7 @@ def bodies() -> tuple[bytes, ...]:
 
 @st.composite
 def mutations(draw: st.DrawFn) -> bytes:
-    """A document after one to six changes, at most 60,000 bytes."""
+    """Draw a document after one to six changes, at most 60,000 bytes."""
     body = draw(st.sampled_from(bodies()))
     for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=6)):
         start, end = sorted(draw(st.tuples(*[st.integers(0, max(len(body), 1))] * 2)))

@@ -1,4 +1,4 @@
-"""Every odd document comes out as its index says (see tests/fixtures/feeds/odd/README.md)."""
+"""Every odd document is parsed as its index says (see tests/fixtures/feeds/odd/README.md)."""
 
 import pytest
 from _pytest.mark import ParameterSet

@@ -1,4 +1,4 @@
-"""Documents too large to lie in the folder."""
+"""Generated documents that are too large to store."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Documents made to cost a careless parser minutes. None may cost more than a second and a half."""
+"""Documents that cost a careless parser minutes. None may cost more than 1.5 seconds."""
 
 import contextlib
 import time
@@ -29,7 +29,7 @@ def numbered(form: bytes, count: int) -> bytes:
 
 
 PROLOG = b'<?xml version="1.0"?>'
-# Not well-formed, so that the patient parser reads it.
+# Not well-formed, so that the lenient parser reads it.
 CROSSED = b"<title>x</b></title>"
 BASE = b' xml:base="http://a.example/'
 PUNYCODE = b'<?xml version="1.0" encoding="punycode"?>'
@@ -37,7 +37,7 @@ PAGE = b"<html><body class='h-entry'>"
 
 
 def slow(name: str, write: Callable[[], bytes], reason: str = "") -> ParameterSet:
-    """With a reason it is known to take too long: a minute for all of them."""
+    """Mark a document that is known to be slow for that reason; all of them take a minute."""
     marks = [pytest.mark.xfail(reason=reason, strict=True), pytest.mark.slow] if reason else []
     return pytest.param(write, id=name, marks=marks)
 

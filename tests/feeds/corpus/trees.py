@@ -1,4 +1,4 @@
-"""Feeds of every format out of thin air: the right names in any order, with anything in them."""
+"""Random feeds of every format: valid names in any order, with any content."""
 
 import json
 from typing import Any
@@ -92,7 +92,7 @@ _nodes = st.recursive(_leaves | texts.map(escape), _parents, max_leaves=25)
 
 @st.composite
 def xml_feeds(draw: st.DrawFn) -> bytes:
-    """Elements of all formats in any order and nesting; as often as not within an item of a channel."""
+    """Draw elements of all formats in any order and nesting, half of them in an item of a channel."""
     root = draw(st.sampled_from(ROOTS))
     inside = "".join(draw(st.lists(_nodes, max_size=6)))
     post = "item" if "feed" not in root else "entry"
@@ -115,7 +115,7 @@ _items = st.lists(st.dictionaries(st.sampled_from(KEYS), _json, max_size=8) | _j
 
 @st.composite
 def json_feeds(draw: st.DrawFn) -> bytes:
-    """JSON Feed's names with values of any type, NaN and infinity among them."""
+    """Draw JSON Feed's names with values of any type, including NaN and infinity."""
     document: dict[str, Any] = draw(st.dictionaries(st.sampled_from(KEYS), _json, max_size=8))
     document |= {"version": "https://jsonfeed.org/version/1.1"} if draw(st.booleans()) else {}
     document["items"] = draw(_items)
@@ -146,7 +146,7 @@ _page_nodes = st.recursive(
 
 @st.composite
 def pages(draw: st.DrawFn) -> bytes:
-    """A page of microformats, in any nesting."""
+    """Draw a page of microformats in any nesting."""
     base = draw(st.sampled_from(["", "<base href='http://['>", "<base href='/b/'>"]))
     inside = "".join(draw(st.lists(_page_nodes, max_size=5)))
     return f"<!DOCTYPE html><html>{base}<body>{inside}</body></html>".encode("utf-8", "surrogatepass")

@@ -1,14 +1,14 @@
-"""A feed's history as a table: what its server answers from which minute on, and what has to come of it.
+"""A feed's history as a table: its server's responses by minute, and the expected result.
 
-    History(
-        "a post that is withdrawn at once is not sent",
-        [at(0, show("old")), at(20, show("new", "old")), at(30, show("old"))],
-        withdrawn="new",
-    )
+History(
+"a post that is withdrawn at once is not sent",
+[at(0, show("old")), at(20, show("new", "old")), at(30, show("old"))],
+withdrawn="new",
+)
 
-It is played by the real services (poll, assign, complete) on a virtual clock that leaps to whatever comes
-next: the feed's next reading or the next scene. Nothing sleeps. A post is called by the first word of its
-title, or of its text where it has no title; the posts of a document stand newest first.
+The real services (poll, assign, complete) play it on a virtual clock that jumps to the feed's next reading or
+the next scene. Nothing sleeps. A post is named by the first word of its title, or of its text if it has no
+title; a document's posts are newest first.
 """
 
 from collections import Counter
@@ -39,13 +39,13 @@ Post = dict[str, Any]
 
 
 def minute(count: float) -> datetime:
-    """So many minutes after the feed was added."""
+    """Return the time so many minutes after the feed was added."""
     return ADDED + timedelta(minutes=count)
 
 
 @dataclass
 class Stage:
-    """What a scene may change: the server, and the feed as an admin may."""
+    """Objects that a scene may change: the server, and the feed as an admin may."""
 
     server: FeedServer
     feed: Feed
@@ -62,12 +62,12 @@ class Scene:
 
 
 def at(minute: float, change: Change) -> Scene:
-    """From this minute after the adding on."""
+    """Return a scene from this minute on, counted from the adding."""
     return Scene(minute, change)
 
 
 def post(name: str, published: object = None, **changes: Any) -> Post:
-    """A post of that name. `published`: a minute (of the feed's time), a text as it stands, or nothing."""
+    """Return a post of that name. `published`: a minute (of the feed's time), a literal text, or None."""
     link = f"https://blog.example/{name}"
     found = {"guid": link, "link": link, "title": name, "content": f"<p>{name} says it.</p>", **changes}
     if isinstance(published, int | float):
@@ -78,42 +78,42 @@ def post(name: str, published: object = None, **changes: Any) -> Post:
 
 
 def posts(first: int, last: int, made: Callable[[str], Post] = post) -> list[Post]:
-    """Posts p{last} to p{first}: newest first."""
+    """Return posts p{last} to p{first}: newest first."""
     return [made(f"p{number}") for number in range(last, first - 1, -1)]
 
 
 def document(*shown: Post | str, form: Callable[..., bytes] = rss, **channel: Any) -> bytes:
-    """The posts, newest first; a name alone is a post of that name."""
+    """Return a document of the posts, newest first; a string is the name of a post."""
     return form([post(one) if isinstance(one, str) else one for one in shown], **channel)
 
 
 def show(
     *shown: Post | str, path: str = PATH, headers: Mapping[str, str] | None = None, **channel: Any
 ) -> Change:
-    """The feed has these posts."""
+    """Publish these posts in the feed."""
     return send(document(*shown, **channel), path=path, headers=headers)
 
 
 def send(
     body: bytes | str, *, status: int = 200, path: str = PATH, headers: Mapping[str, str] | None = None
 ) -> Change:
-    """The server answers this."""
+    """Serve this response."""
     return lambda stage: stage.server.serve(path, body, status=status, headers=headers)
 
 
 def fail(status: int, **headers: str) -> Change:
-    """The server answers an error; headers with underscores for hyphens."""
+    """Serve an error; headers have underscores for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return send(b"", status=status, headers=named)
 
 
 def answer(reply: Callable[[Request], Reply], path: str = PATH) -> Change:
-    """The server answers by a function of the request."""
+    """Serve responses by a function of the request."""
     return lambda stage: stage.server.answer(path, reply)
 
 
 def in_turn(*bodies: bytes) -> Change:
-    """One of these at each request: two caches, or ids that are made up anew."""
+    """Serve one of these at each request, as with two caches or ids that change each time."""
     asked = iter(range(MOST_READINGS * 2))
     return answer(lambda request: Reply(bodies[next(asked) % len(bodies)]))
 
@@ -128,11 +128,10 @@ def named(names: Names) -> Counter[str]:
 
 @dataclass(frozen=True)
 class History:
-    """What is expected at the end. `mailed`: each time a post went out, by name.
+    """Scenes, and the expected result. `mailed`: each sent post, by name.
 
-    `held`, `withdrawn`, `excluded` and `waiting` are names, too; those that are None are not looked at.
-    `says` must stand in what the feed says of itself, `never_says` must not; `text`: name → what must stand
-    in the post that went out.
+    `held`, `withdrawn`, `excluded` and `waiting` are names, too; None skips the check. `says` must occur in
+    the feed's messages, `never_says` must not; `text`: name → text that the sent post must contain.
     """
 
     tells: str
@@ -148,7 +147,7 @@ class History:
     says: str = ""
     never_says: str = ""
     text: Mapping[str, str] = field(default_factory=dict)
-    # What the newsletter is like, besides its feed; usually each post is an issue.
+    # Options of the newsletter; by default each post is an issue.
     newsletter: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -156,7 +155,7 @@ class History:
 
 
 def play(history: History, server: FeedServer) -> Stage:
-    """Plays it and holds what came of it against what was expected."""
+    """Play the history and check the result."""
     feed = add_feed(url=server.url(PATH), now=ADDED, **history.settings)
     define_subscribable(name="each", feeds=[feed], **history.newsletter)
     stage = Stage(server, feed)

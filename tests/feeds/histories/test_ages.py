@@ -1,4 +1,4 @@
-"""A new post is never lost as older than the feed's adding; what truly is old stays out, and is told."""
+"""No new post is skipped as older than the feed; truly old posts are excluded, with a message."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,12 +31,12 @@ from tests.servers.feed_server import Reply, Request
 
 
 def aged(name: str) -> Post:
-    """p1 came out twenty days before the adding, p2 nineteen, …"""
+    """Return a post: p1 was published twenty days before the adding, p2 nineteen, …"""
     return post(name, (int(name[1:]) - 21) * DAY)
 
 
 def on_the_day(days: int) -> str:
-    """A date as many generators write it: no time of the day."""
+    """Return a date without time, as many generators write it."""
     return f"{ADDED + timedelta(days=days):%Y-%m-%d}"
 
 
@@ -45,7 +45,7 @@ def midnight(days: int) -> str:
 
 
 def with_clock(behind: float, shown: Callable[[float], list[Post]]) -> Change:
-    """A server whose clock is so many minutes behind ours; `shown` is asked with the minute of ours."""
+    """Serve from a clock that is so many minutes behind ours; `shown` is called with our minute."""
     minutes = count(0, 10)
 
     def reply(request: Request) -> Reply:

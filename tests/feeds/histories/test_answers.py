@@ -1,4 +1,4 @@
-"""Answers of servers that should be believed only when they hold, hosts that are away, odd documents."""
+"""Responses that are believed only if they persist, unreachable hosts, and odd documents."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ PROLOG = b'<!DOCTYPE rss [<!ENTITY nbsp "&#160;"><!ENTITY mark "<item>]>">]>'
 
 
 def cached(body: bytes, tag: str = '"1"') -> Change:
-    """A cache that says "not modified" to everyone who asks with a condition."""
+    """Serve from a cache that answers 304 to every conditional request."""
 
     def reply(request: Request) -> Reply:
         return Reply(b"", 304) if "if-none-match" in request.headers else Reply(body, headers={"ETag": tag})
@@ -40,7 +40,7 @@ def cached(body: bytes, tag: str = '"1"') -> Change:
 
 
 def wall(body: bytes) -> Change:
-    """A server that first wants its cookie back."""
+    """Serve from a server that first requires its cookie."""
 
     def reply(request: Request) -> Reply:
         if "seen=yes" in request.headers.get("cookie", ""):
@@ -60,7 +60,7 @@ def json_feed(*names: str) -> bytes:
 
 
 def only_ids(*names: str) -> bytes:
-    """Atom whose entries have no links, and addresses for ids."""
+    """Return Atom whose entries have no links, and URLs as ids."""
     return atom([{"guid": f"https://blog.example/{name}", "title": name} for name in names])
 
 

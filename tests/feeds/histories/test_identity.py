@@ -1,4 +1,4 @@
-"""What a post is told by when its feed gives it nothing to be told by, or something else than before."""
+"""A post's identity if its feed gives no id or link, or changes them."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def by(name: str, **changes: object) -> Post:
 
 
 def sent_long_ago(stage: Stage) -> None:
-    """As an older release left them: sent, without content."""
+    """Mark all items as sent, without content, as an older release left them."""
     Item.objects.filter(feed=stage.feed).update(state="cleared", reason="", entry=None, content_hash="")
 
 
@@ -30,17 +30,17 @@ PAGE = "https://blog.example/"
 
 
 def nameless(name: str, **changes: object) -> Post:
-    """Without guid, at the one link that all have."""
+    """Return a post without guid, at the one link that all have."""
     return post(name, guid=None, link=PAGE, **changes)
 
 
 def alike(name: str, **changes: object) -> Post:
-    """With the one guid that all have."""
+    """Return a post with the one guid that all have."""
     return post(name, guid="the feed", **changes)
 
 
 def as_an_older_release_left_it(stage: Stage) -> None:
-    """Of several posts with one guid or link the first one counted, and it alone has an item."""
+    """Keep an item only for the first of several posts with one guid or link."""
     holders = FeedDocument.objects.get(feed=stage.feed).channel["holders"]
     assert holders
     Item.objects.filter(feed=stage.feed, guid__startswith="feedletter-synthetic:sha256:").delete()

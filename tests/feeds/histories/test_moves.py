@@ -1,4 +1,4 @@
-"""A site that moves mails nothing again, and loses nothing new: the posts are what they were."""
+"""A site that moves: no post is mailed again, and no new one is lost."""
 
 from collections.abc import Callable
 
@@ -26,12 +26,12 @@ OLD = "https://blog.example/"
 
 
 def dated(name: str) -> Post:
-    """One a day until the adding: p1 came out a hundred and one days before."""
+    """Return one post a day until the adding: p1 was published 101 days before."""
     return post(name, (int(name[1:]) - 102) * DAY)
 
 
 def moved(shown: list[Post], way: Moving) -> list[Post]:
-    """Every id and link changed by one rule."""
+    """Change every id and link by one rule."""
     return [{**one, "guid": way(one["guid"]), "link": way(one["link"])} for one in shown]
 
 
@@ -52,7 +52,7 @@ WAYS: dict[str, Moving] = {
 
 
 def move(way: Moving, made: Callable[[str], Post], count: int, *, tells: str, **expected: object) -> History:
-    """A feed of so many posts moves when two of them have been sent, and has one more after that."""
+    """Return a history: a feed moves after two of its posts were sent, and adds one more later."""
     before = posts(1, count, made)
     fresh = [post("fresh1", 5), post("fresh2", 8)]
     later = post("later", 130)
@@ -188,7 +188,7 @@ HISTORIES += [
 
 
 def made_up(made: Callable[[str], Post], count: int, new_at: int | None = None) -> Change:
-    """Ids and links of each answer have a session of their own; from a request on a new post leads."""
+    """Serve ids and links with a session per response; from a given request on, a new post is first."""
     asked = iter(range(10_000))
 
     def reply(request: Request) -> Reply:

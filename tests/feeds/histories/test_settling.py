@@ -1,4 +1,4 @@
-"""What a careful reader expects of an ordinary feed: each post once, when it has settled."""
+"""An ordinary feed: each post is sent once, when it has settled."""
 
 from collections.abc import Callable
 

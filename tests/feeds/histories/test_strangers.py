@@ -1,4 +1,4 @@
-"""Another site's document, copies that answer in turn, documents that break off."""
+"""Another site's document, caches that alternate, truncated documents."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ NEW = post("new", 10)
 
 
 def latest_day(day: int) -> list[Post]:
-    """Twenty posts of a day with two dates between them; one of the titles is the same every day."""
+    """Return twenty posts of a day with two dates; one of the titles is the same every day."""
     times = (day * DAY - 30, day * DAY - 10 * HOUR)
     names = [f"chapter{day * 20 + n}" for n in range(19, 0, -1)]
     found = [post(name, times[n // 10]) for n, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Subscriptions at hubs, from the offer to the end; the hub is real, the callback is called by hand."""
+"""Hub subscriptions from start to end; the hub is real, the test calls the callback."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @pytest.fixture
 def hub(loopback_allowed: None) -> Iterator[Hub]:
-    """One that takes requests and never calls back: the tests do that."""
+    """Run a hub that accepts requests and never calls back: the tests do that."""
     with Hub() as running:
         running.silent = True
         yield running
@@ -246,7 +246,7 @@ class TestVerifying:
     def test_a_verification_that_comes_before_the_answer_counts(
         self, hub: Hub, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Some hubs verify while we still wait for their answer, which is recorded after it."""
+        """Some hubs verify while we still wait for their response, which is recorded later."""
         feed = feed_of(hub)
         HubSubscription.objects.create(feed=feed, hub=hub.url, topic=TOPIC, token="t" * 43, next_at=NOW)
 
@@ -276,7 +276,7 @@ class TestLeaving:
         }
         row.refresh_from_db()
         assert row.state == "leaving"
-        assert not verify(row)  # a hub that says subscribe now says what we do not want
+        assert not verify(row)  # the hub now confirms an unwanted subscription
         assert verify(row, mode="unsubscribe")
         assert not HubSubscription.objects.exists()
 

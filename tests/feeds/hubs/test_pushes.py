@@ -1,4 +1,4 @@
-"""Storing what a hub pushed: the same plan, but what a push does not hold is not missing."""
+"""Storing pushes: planned like a reading, but posts absent from a push are not missing."""
 
 import hashlib
 
@@ -53,7 +53,7 @@ def test_a_pushed_post_is_new_and_the_others_are_left_alone(watched: Blog) -> No
 
 
 def test_a_push_settles_nothing_that_was_known(watched: Blog) -> None:
-    """Its copy may be old; only a reading tells what stands in the feed now."""
+    """A push may be an old copy; only a reading shows the feed's current state."""
     push(watched, 10, "d")
     assert push(watched, 41, "d").final == 0
     watched.show("d")
@@ -68,7 +68,7 @@ def test_a_late_push_does_not_bring_back_what_was_withdrawn(watched: Blog) -> No
 
 
 def test_a_pushed_post_that_was_withdrawn_at_once_is_not_sent(watched: Blog) -> None:
-    """The document is the same as before the push: the server says 304, or the same bytes come again."""
+    """The document is the same as before the push: 304, or the same bytes."""
     push(watched, 10, "d")
     assert watched.read(20).vanished == 1
     watched.read(100)

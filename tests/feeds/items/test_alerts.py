@@ -1,4 +1,4 @@
-"""Which feeds the admins are to be told of."""
+"""Feeds that admins must be notified about."""
 
 from datetime import timedelta
 from typing import Any

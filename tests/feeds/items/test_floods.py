@@ -1,4 +1,4 @@
-"""Floods: held, decided on, undone."""
+"""Floods: held, decided, undone."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ FLOODED = [f"new {n}" for n in range(12)]
 
 @pytest.fixture
 def watched(blog: Blog) -> Blog:
-    """Read once, at the adding, when it held the post `old`."""
+    """Read the feed once, at the adding, with the post `old`."""
     blog.show("old")
     blog.watch()
     blog.read(0)
@@ -29,7 +29,7 @@ def watched(blog: Blog) -> Blog:
 
 @pytest.fixture
 def flooded(watched: Blog) -> Blog:
-    """Twelve posts came at once, after ten minutes."""
+    """Publish twelve posts at once, after ten minutes."""
     watched.show(*FLOODED, "old")
     assert watched.read(10).held == 12
     return watched
@@ -121,7 +121,7 @@ def test_what_rolled_off_while_it_was_held_is_sent_when_it_is_let_go(flooded: Bl
 
 
 def again(blog: Blog, minutes: int) -> int:
-    """Twelve more posts at once. Returns how many are held."""
+    """Publish twelve more posts at once; return how many are held."""
     blog.show(*(f"more {minutes} {n}" for n in range(12)), "old")
     return blog.read(minutes).held
 

@@ -1,4 +1,4 @@
-"""The readings of a feed: folded, counted, pruned; in a number of questions that never grows."""
+"""The readings of a feed: merged, counted and pruned, in a constant number of queries."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 def polled(feed: Feed, *each: dict[str, Any]) -> list[PollStretch]:
-    """Readings given oldest first, ten minutes apart, folded."""
+    """Record readings ten minutes apart, oldest first, and merge them."""
     for number, facts in enumerate(each):
         PollFactory(feed=feed, at=NOW + number * 10 * MINUTE, **facts)
     return folded(readings(feed))
@@ -93,7 +93,7 @@ def test_posts_of_the_future_and_of_long_ago_do_not_count() -> None:
 def test_weeks_begin_on_the_admins_monday(settings: Any) -> None:
     settings.TIME_ZONE = "Pacific/Auckland"
     feed = FeedFactory()
-    ItemFactory(feed=feed, published_at=datetime(2026, 3, 1, 20, 0, tzinfo=UTC))  # Monday there
+    ItemFactory(feed=feed, published_at=datetime(2026, 3, 1, 20, 0, tzinfo=UTC))  # Monday in that time zone
     assert posts_per_week(feed, now=NOW)[-1] == (date(2026, 3, 2), 1)
 
 

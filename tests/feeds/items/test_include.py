@@ -1,4 +1,4 @@
-"""Taking back what was excluded."""
+"""Including excluded posts again."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.feeds.watched import Blog, at, post
 
 @pytest.fixture
 def watched(blog: Blog) -> Blog:
-    """Read once; `a` is excluded, as it was there before."""
+    """Read the feed once; `a` is excluded, as it was there before."""
     blog.show("b", post("a", content='<a href="/x">x</a><script>1</script>'))
     blog.watch()
     blog.read(0)

@@ -1,4 +1,4 @@
-"""After a restore: what waits is held, and so is what the next whole reading shows as new."""
+"""After a restore, unsent posts are held, and so are the new posts of the next full reading."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.servers.documents import rss
 
 @pytest.fixture
 def restored(blog: Blog) -> Blog:
-    """Read at the adding, with `old`; a backup of that was restored after a day."""
+    """Read the feed with `old` at the adding; restore a backup of that a day later."""
     blog.show("old")
     blog.watch()
     blog.read(0)

@@ -1,4 +1,4 @@
-"""Posts that are tracked after they went out: who asks for it, what feeds know of it, and the news once."""
+"""Posts tracked after sending: who requests it, what feeds know, and each change reported once."""
 
 from datetime import timedelta
 from typing import Any
@@ -101,7 +101,7 @@ def test_two_take_the_news_once() -> None:
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one lock for all.")
 def test_who_publishes_does_not_wait_for_a_feed_that_is_being_read() -> None:
-    """The poll holds the feed's row, and wants its items'; publishing holds items' rows."""
+    """The poll locks the feed's row, then its items'; publishing locks items' rows."""
     item = FinalItemFactory()
 
     def publish() -> None:

@@ -1,4 +1,4 @@
-"""Which addresses lead to the same post."""
+"""URLs that lead to the same post."""
 
 import pytest
 from hypothesis import given

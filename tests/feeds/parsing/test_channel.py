@@ -1,4 +1,4 @@
-"""What a document says of itself: how often to read it, its hubs, its picture."""
+"""A document's own metadata: update interval, hubs, picture."""
 
 import pytest
 

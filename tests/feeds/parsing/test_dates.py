@@ -1,4 +1,4 @@
-"""Dates, however they are written. (Those that feeds really have are in tests/fixtures/feeds/odd/dates.)"""
+"""Dates in any format. (Dates of real feeds are in tests/fixtures/feeds/odd/dates.)"""
 
 from datetime import UTC, datetime, timedelta
 

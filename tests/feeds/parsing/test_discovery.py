@@ -1,4 +1,4 @@
-"""What a web page says of feeds, however it says it."""
+"""Feeds that a web page links to, in any form."""
 
 import pytest
 
@@ -334,5 +334,5 @@ def test_an_address_without_the_look_of_a_feed(href: str) -> None:
     ],
 )
 def test_a_hostile_page_costs_no_more_than_its_length(piece: str) -> None:
-    # A quadratic reader would take minutes; pytest's own time-out is the judge of that.
+    # A quadratic reader would take minutes and exceed pytest's time-out.
     read_page(piece * (MAX_PAGE // len(piece)), HOME)

@@ -1,4 +1,4 @@
-"""What a document says, whatever is wrong with it."""
+"""Documents with any kind of error."""
 
 import contextlib
 import io

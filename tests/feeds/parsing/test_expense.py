@@ -1,4 +1,4 @@
-"""A document may take so much of the processor, and no more."""
+"""The limit of processor time for a document."""
 
 import json
 import time
@@ -23,7 +23,7 @@ DOCUMENTS = {
 
 @pytest.fixture
 def seconds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A clock that goes on by a second whenever somebody looks at it; each look is noted."""
+    """Install a clock that advances by a second at each look; return the looks."""
     looks: list[int] = []
 
     def clock() -> float:

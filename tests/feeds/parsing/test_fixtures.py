@@ -1,4 +1,4 @@
-"""Real shapes of feeds, each with what is odd about it (tests/fixtures/feeds)."""
+"""Real feeds, each with its oddity (tests/fixtures/feeds)."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which parser reads a document, and which documents none of them sees."""
+"""The choice of a parser, and documents that no parser reads."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Any bytes are a feed or ParseError, and what comes out of them is bounded, harmless and the same each time.
+"""Any bytes parse to a bounded, harmless and deterministic feed, or raise ParseError.
 
 `pytest -m slow` goes on for a while with fresh seeds (FUZZ_SECONDS changes that). A failure names its seed;
 FUZZ_SEED=<seed> runs that one again.
@@ -30,7 +30,7 @@ from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
 # Processor time for any document here; they have at most 60,000 bytes.
 SECONDS_EACH = 2.0
 EXAMPLES_EACH_SEED = 100
-# Escaping makes five characters of one at most, and a break or a paragraph of an empty line.
+# Escaping turns one character into at most five, and an empty line into a break or a paragraph.
 LONGEST_CONTENT = 8 * MAX_CONTENT
 
 bodies = st.one_of(st.binary(max_size=500), mutations(), xml_feeds(), json_feeds(), pages())
@@ -54,7 +54,7 @@ few = settings(
 
 
 def read(body: bytes, content_type: str, url: str) -> ParsedFeed | str:
-    """The feed, or the sentence of ParseError. Anything else that is raised is a fault."""
+    """Return the feed, or the message of ParseError. Any other exception fails the test."""
     try:
         return parse(body, content_type=content_type, url=url, limit=20)
     except ParseError as error:
@@ -122,7 +122,7 @@ def examine_entry(entry: Entry) -> None:
 
 
 def examine_use(entry: Entry) -> None:
-    """Everything that is done with an entry later on."""
+    """Use an entry in all ways in which the program does later."""
     written = json.dumps(entry.to_json())
     assert Entry.from_json(json.loads(written)) == entry
     assert is_storable([written, json.dumps(entry.to_json(), ensure_ascii=False)])
@@ -132,7 +132,7 @@ def examine_use(entry: Entry) -> None:
 
 
 def is_address(text: str) -> bool:
-    """An address of the web, of bounded length, or none at all."""
+    """Return whether the text is a web URL of bounded length, or empty."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -143,7 +143,7 @@ def is_address(text: str) -> bool:
 
 
 def is_storable(texts: list[str]) -> bool:
-    """PostgreSQL takes neither NUL nor halves of surrogate pairs."""
+    """Return whether PostgreSQL stores them: no NUL, no halves of surrogate pairs."""
     return all("\0" not in text and text.encode() is not None for text in texts)
 
 
@@ -192,7 +192,7 @@ def test_for_a_while() -> None:
 
 
 def sown(number: int) -> Callable[[], None]:
-    """A hundred documents, the same ones for the same seed."""
+    """Return a test of a hundred documents, the same for the same seed."""
 
     @seed(number)
     @settings(few, max_examples=EXAMPLES_EACH_SEED, database=None)

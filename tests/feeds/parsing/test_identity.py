@@ -1,4 +1,4 @@
-"""A post is the same until what it says changes."""
+"""A post is unchanged until its content changes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

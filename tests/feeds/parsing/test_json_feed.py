@@ -1,4 +1,4 @@
-"""JSON Feed, and JSON that is none. (Odd ones that feeds really have: tests/fixtures/feeds/odd/versions.)"""
+"""JSON Feed, and other JSON. (Odd ones of real feeds: tests/fixtures/feeds/odd/versions.)"""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Lists of feeds from other programs: what they hold, however they are written, and ours, which come back."""
+"""OPML of other programs in any form, and ours, which round-trips."""
 
 import time
 import xml.etree.ElementTree as ET

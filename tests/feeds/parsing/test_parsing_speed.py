@@ -1,4 +1,4 @@
-"""Parsing and planning beside bare feedparser, as `make bench` measures it."""
+"""Parsing and planning compared to bare feedparser, as `make bench` measures it."""
 
 import pytest
 
@@ -9,7 +9,7 @@ TRIES = 5
 
 @pytest.mark.nightly
 def test_reading_a_large_feed_costs_at_most_three_tenths_more_than_bare_feedparser() -> None:
-    """Beside other work one measurement may be worse: one that is as good tells that it can be."""
+    """Other load may spoil a measurement: one good one is proof enough."""
     for _ in range(TRIES):
         ratio = parsing()["ratio"]
         assert isinstance(ratio, float)

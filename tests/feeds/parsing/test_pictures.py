@@ -1,4 +1,4 @@
-"""A post has each picture and each file once, and the one of its sizes that suits."""
+"""A post has each picture and file once, in the most suitable size."""
 
 import json
 

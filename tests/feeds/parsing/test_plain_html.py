@@ -1,4 +1,4 @@
-"""Plain text keeps its paragraphs and lines; html that hides its tags is html."""
+"""Plain text keeps its paragraphs and lines; HTML with escaped tags is HTML."""
 
 import json
 from html import escape, unescape

@@ -1,4 +1,4 @@
-"""What a fediverse server marks as sensitive in its feed of a profile."""
+"""Sensitive posts in the profile feeds of fediverse servers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people who read posts here see of them, and letters never do."""
+"""Post data that readers on this site see, and letters never show."""
 
 import json
 

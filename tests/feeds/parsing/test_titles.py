@@ -1,4 +1,4 @@
-"""Titles and names of every format arrive with all of their words."""
+"""Titles and names of every format keep all of their words."""
 
 import json
 from html import escape
@@ -13,7 +13,7 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import ParsedFeed
 
 URL = "https://blog.example/feed"
-# feedparser mends text that was encoded twice, which letters of Latin-1 can look like.
+# feedparser repairs text that was encoded twice, which Latin-1 characters can look like.
 TITLES = st.text(
     alphabet=st.characters(
         exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"], exclude_characters="\ufffe\uffff"
@@ -55,7 +55,7 @@ def test_a_title_escaped_once_is_that_text(text: str) -> None:
 
 @pytest.mark.parametrize("broken", ["", "<item><title>R&D</title>"])
 def test_a_title_of_rss_keeps_what_is_no_markup(broken: str) -> None:
-    """Also where the document is not well-formed, and another parser reads it."""
+    """Also if the document is not well-formed, and another parser reads it."""
     titles = {
         "The &lt;dialog&gt; element": "The <dialog> element",
         "<![CDATA[Using List<String> in <i>Java</i>]]>": "Using List<String> in Java",

@@ -1,4 +1,4 @@
-"""People who read here hear of what a poll brought, and letters never notice."""
+"""Readers on this site are notified of a poll's posts, without effect on letters."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Listener:
-    """Remembers what it is told; may write a row, and may fail after it."""
+    """Listener that records its calls; it may write a row, and then fail."""
 
     def __init__(self) -> None:
         self.told: list[Told] = []
@@ -32,7 +32,7 @@ class Listener:
 
     @property
     def new(self) -> list[set[str]]:
-        """The guids that were new, each time."""
+        """Return the guids of new posts, per call."""
         return [{told.reading.guids[id_] for id_ in told.inserted} for told in self.told]
 
 

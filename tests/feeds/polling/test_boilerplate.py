@@ -1,4 +1,4 @@
-"""What all summaries of a feed say is found at a reading, and kept with the feed and with each post."""
+"""Text common to all summaries of a feed is found at a reading, and stored with feed and posts."""
 
 from typing import Any
 

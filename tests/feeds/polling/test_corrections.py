@@ -1,4 +1,4 @@
-"""Polls of feeds with tracked posts, and what they cost without."""
+"""Polls of feeds with tracked posts, and the cost without any."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ A, CORRECTED = (post("a", published=at(5), title=title) for title in ("Bees", "B
 
 @pytest.fixture
 def blog() -> Iterator[Blog]:
-    """Post a was sent and is cleared."""
+    """Serve a blog whose post a was sent and cleared."""
     with FeedServer() as server:
         made = Blog(server)
         made.show(*OLD)
@@ -43,7 +43,7 @@ def sent(blog: Blog, *, is_tracked: bool = True) -> None:
 
 
 def title_kept() -> Any:
-    """Of the text that was seen last."""
+    """Return the title of the text that was seen last."""
     [entry] = TrackedItem.objects.values_list("entry", flat=True)
     return entry["title"] if entry else None
 
@@ -72,7 +72,7 @@ def test_a_correction_is_kept_with_its_text(blog: Blog) -> None:
     assert (row.news, row.seen_since) == ("", at(60))
     assert title_kept() == "Bees, corrected"
     assert blog.item("a").entry is None
-    # The same again, by the server's own word and by its octets.
+    # Unchanged, by a 304 and by the same bytes.
     blog.read(76)
     row.refresh_from_db()
     assert (row.news, title_kept()) == ("corrected", "Bees, corrected")

@@ -1,4 +1,4 @@
-"""Posts that share guids or a link: each is new once, whatever comes, leaves and returns beside it."""
+"""Posts with the same guid or link: each is new once, whatever appears or disappears beside it."""
 
 import hashlib
 import random
@@ -60,7 +60,7 @@ def alike(name: str) -> Post:
 
 
 class Story:
-    """A blog of which a few posts have one of two guids, or none and the same link."""
+    """Blog in which a few posts have one of two guids, or none and the same link."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -77,7 +77,7 @@ class Story:
         guid = self.chance.choice(("x", "y", "" if self.link else "x", name))
         beside = guid in self.shared or any(one.get("guid", "") == guid for one in self.shown)
         if guid in self.seen and not beside:
-            # One post after another with one guid, and never two at once: nothing tells that from an edit.
+            # Successive posts with one guid, never two at once, are indistinguishable from an edit.
             guid = name
         self.seen.add(guid)
         self.shown.insert(place, post(name, guid=guid or None, **({"link": self.link} if self.link else {})))

@@ -1,4 +1,4 @@
-"""Threads that fetch: all of them have work while there is some."""
+"""Fetching threads: all of them are busy while there is work."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +22,7 @@ def test_more_requests_begin_than_there_are_threads_so_that_none_waits_for_the_p
 
 
 def begin(fetchers: Fetchers, *, most: int) -> Iterator[None]:
-    """(They fail, as there is no client; that is an answer like any other.)"""
+    """They fail, as there is no client; that is a result like any other."""
     nothing: Any = SimpleNamespace(url="")
     while not fetchers.is_full and most:
         fetchers.start(nothing, "x.example")

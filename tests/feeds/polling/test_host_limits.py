@@ -1,4 +1,4 @@
-"""How many requests a host gets at a time, and how close together: over all feeds, threads and workers."""
+"""Simultaneous requests to a host and their spacing, over all feeds, threads and workers."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ BODY = rss([])
 
 
 class Busy:
-    """Counts how many requests are being answered at a time, and notes when each came."""
+    """Server that counts simultaneous requests, and records their times."""
 
     def __init__(self, server: FeedServer, seconds: float = 0.0) -> None:
         self.server, self.seconds = server, seconds
@@ -68,7 +68,7 @@ def test_two_requests_to_a_host_keep_the_gap(busy: Busy, settings: Any, db: None
     settings.POLL_HOST_GAP = 0.05
     busy.feeds(8)
     assert len(poll()) == 8
-    # They are counted where they arrive, a little later than they were sent.
+    # They are counted on arrival, a little after they were sent.
     assert median(busy.gaps) > 0.04
 
 
@@ -197,7 +197,7 @@ def test_one_bad_answer_among_quiet_ones_stops_none_of_them(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_feed_that_is_changed_while_it_is_read_stores_nothing(server: FeedServer) -> None:
-    """(The change takes the lease away.)"""
+    """The change removes the lease."""
     feeds = [FeedFactory(url=server.serve(f"/{n}.xml", BODY), next_poll_at=at(0)) for n in range(3)]
 
     def change(request: Request) -> Reply:

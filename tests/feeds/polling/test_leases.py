@@ -53,7 +53,7 @@ def test_a_leased_feed_is_left_to_its_worker_until_the_lease_is_over(blog: Blog)
 
 
 def late(blog: Blog, meanwhile: Any) -> PollResult:
-    """A poll during whose fetch something else happens."""
+    """Poll while `meanwhile` runs during the fetch."""
 
     def reply(request: Request) -> Reply:
         done = threading.Thread(target=closing, args=(meanwhile,))

@@ -1,4 +1,4 @@
-"""Answers that are believed only when they hold, and hosts that were away and are back."""
+"""Responses that are believed only if they persist, and hosts that recover."""
 
 from datetime import timedelta
 
@@ -66,7 +66,7 @@ def test_a_retry_after_of_months_is_believed_for_a_day_and_longer_while_it_is_re
 
 
 def test_a_document_is_asked_for_in_full_every_eight_days(blog: Blog) -> None:
-    """A cache that says for ever that nothing has changed is not believed for ever."""
+    """A cache that always answers 304 is not believed for ever."""
     asked: list[bool] = []
 
     def cache(request: Request) -> Reply:
@@ -83,7 +83,7 @@ def test_a_document_is_asked_for_in_full_every_eight_days(blog: Blog) -> None:
 
 @pytest.mark.one_database
 class TestAwayHost:
-    """A host that does not answer is tried every hour by one of its feeds, and the others follow."""
+    """An unreachable host is tried hourly by one of its feeds, and the others follow."""
 
     @pytest.fixture
     def blogs(self, server: FeedServer, db: None) -> list[Blog]:
@@ -94,7 +94,7 @@ class TestAwayHost:
         return every
 
     def away(self, blogs: list[Blog], hours: int, status: int = 503) -> int:
-        """For so many hours; returns how often the host was asked within the last day of them."""
+        """Be unreachable for so many hours; return the number of requests in the last day of them."""
         for blog in blogs:
             blog.serve(b"", status=status)
         before = 0

@@ -1,4 +1,4 @@
-"""The pace of real feeds: what servers wish, redirects that hold, and the line that each poll leaves."""
+"""Polling intervals: servers' wishes, permanent redirects, and each poll's record."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from tests.servers.feed_server import FeedServer
 
 
 def next_of(blog: Blog) -> tuple[float, str]:
-    """Minutes after the adding, and why."""
+    """Return the minutes after the adding, and the reason."""
     return (blog.feed.next_poll_at - at(0)) / timedelta(minutes=1), blog.feed.next_poll_why
 
 

@@ -1,4 +1,4 @@
-"""When a feed is due, who reads it, and what a failure does."""
+"""When a feed is due, who reads it, and the effect of a failure."""
 
 from datetime import timedelta
 from typing import Any

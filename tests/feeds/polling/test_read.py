@@ -1,4 +1,4 @@
-"""What an admin is told of an answer that holds no feed."""
+"""The message to admins about a response without a feed."""
 
 import pytest
 

@@ -21,14 +21,14 @@ def watched(blog: Blog) -> Blog:
 
 @pytest.fixture
 def waiting(watched: Blog) -> Blog:
-    """The post `a` came after ten minutes."""
+    """Publish post `a` after ten minutes."""
     watched.show("a", "old")
     watched.read(10)
     return watched
 
 
 def under(guid: str, name: str = "a", **changes: str) -> dict[str, str]:
-    """The post of that name under another id."""
+    """Return the post of that name with another id."""
     return {**post(name), "guid": guid, **changes}
 
 
@@ -198,7 +198,7 @@ TEXT = "<p>We moved the whole archive, page by page, and what we found on the wa
 
 @pytest.fixture
 def sent(watched: Blog) -> Blog:
-    """The post `a` has been sent; it stands between two others."""
+    """Mark post `a`, between two others, as sent."""
     watched.show("top", dated("a"), "old")
     watched.read(10)
     Item.objects.update(state="cleared", entry=None, content_hash="")
@@ -206,7 +206,7 @@ def sent(watched: Blog) -> Blog:
 
 
 def dated(guid: str, days: float = 0, **changes: str) -> dict[str, object]:
-    """A post of that id, published that many days before the adding."""
+    """Return a post of that id, published that many days before the adding."""
     published = at(-days * 24 * 60)
     return {
         **post(guid),

@@ -1,4 +1,4 @@
-"""A feed with a clock in every post: recognised, told, and sent once, after the longest delay."""
+"""A feed with a clock in every post is detected, reported, and sent once, after the longest delay."""
 
 from datetime import datetime
 
@@ -28,7 +28,7 @@ def ticking(name: str, minutes: float) -> dict[str, str]:
 
 
 def read(blog: Blog, minutes: float, *names: str, steady: tuple[str, ...] = ()) -> None:
-    """A reading at which the clock has gone on in each of these posts."""
+    """Read the feed after the clock has advanced in each of these posts."""
     blog.show(*[ticking(name, minutes) for name in names], *steady, "old")
     blog.read(minutes)
 

@@ -1,4 +1,4 @@
-"""What the transaction of a poll does, and what is done before it so that it is short."""
+"""The transaction of a poll, and the work that is done before it to keep it short."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.servers.documents import rss
 
 
 class Cleaning:
-    """Notes what is cleaned, and whether a transaction was open; cleans nothing."""
+    """Cleaner that changes nothing, and records its input and whether a transaction was open."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -121,7 +121,7 @@ def test_a_poll_asks_no_more_when_the_feed_has_a_long_past(blog: Blog) -> None:
 
 
 def statements(blog: Blog, *posts: dict[str, Any] | str, minutes: float) -> list[str]:
-    """What storing a document asks of the database."""
+    """Return the statements for storing a document."""
     body = rss([post(one) if isinstance(one, str) else one for one in posts])
     parsed = parse(body, content_type="", url=blog.feed.url)
     brought = read.Reading(body, str(minutes), {}, blog.feed.url, parsed, kept_holders={})

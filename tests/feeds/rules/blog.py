@@ -1,4 +1,4 @@
-"""A blog whose feed does anything, and the rows of its items in memory: for properties of the plan."""
+"""Blog with a feed that does anything, and its item rows in memory, for properties of the plan."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ LONG_AGO = START - timedelta(days=300)
 
 @dataclass
 class Post:
-    """`ids` are those it has had, the present one last."""
+    """Post. `ids` are all its ids, the present one last."""
 
     ids: list[str]
     link: str
@@ -30,7 +30,7 @@ class Post:
 
 @dataclass
 class Blog:
-    """`posts` are newest first; the feed shows the first `window` of them, `full` of those in full."""
+    """Blog. `posts` are newest first; the feed shows the first `window`, and `full` of these in full."""
 
     window: int
     full: int
@@ -51,7 +51,7 @@ class Blog:
         return self._document(self.posts[: self.window])
 
     def pushed(self, places: set[int]) -> Document:
-        """What a hub sends of it."""
+        """Return the document that a hub pushes."""
         shown = [post for place, post in enumerate(self.posts[: self.window]) if place in places]
         return self._document(shown)
 
@@ -65,7 +65,7 @@ class Blog:
 
 @dataclass
 class Rows:
-    """What the database would hold. Applying a plan does here what the service does there."""
+    """Rows as in the database. Applies a plan as the service does."""
 
     timing: Timing
     known: dict[int, KnownItem] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Rows:
     published: dict[int, datetime | None] = field(default_factory=dict)
     likes: dict[int, Likeness] = field(default_factory=dict)
     polled: bool = False
-    # Somebody had a flood of it sent.
+    # A flood of it was released.
     floods_sent: bool = False
     read_at: datetime | None = None
     made: int = 0

@@ -22,7 +22,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def a_feed(**changes: Any) -> Trouble:
-    """Failing for exactly a day, untold, its next reading an hour off."""
+    """Return trouble: failing for exactly a day, not reported, its next reading an hour off."""
     usual: dict[str, Any] = {
         "status": "active",
         "failures": 9,

@@ -27,7 +27,7 @@ def seen(title: str, date: datetime | None, link: str) -> Seen:
 
 
 def inserts(before: Sequence[Post], after: Sequence[Post], *, floods_sent: bool = False) -> list[Insert]:
-    """The new posts of a document that has none of the ids of the one before. Posts: id, title, date."""
+    """Return the new posts of a document that shares no id with the one before. Posts: id, title, date."""
     formers = [
         Former(pk, id_, link_hash(f"https://a.example/{id_}"), False, date, likeness(title, ""))
         for pk, (id_, title, date) in enumerate(before)
@@ -141,7 +141,7 @@ def test_after_a_flood_was_sent_only_an_older_document_of_which_nothing_is_known
 
 @st.composite
 def days(draw: st.DrawFn) -> list[list[Post]]:
-    """For each day some posts: new ids, dates after those of the day before, titles that may come again."""
+    """Draw posts for each day: new ids, later dates than the day before, titles that may repeat."""
     count = draw(st.integers(2, 25))
     titles = draw(st.sampled_from(("Chapter {}", "Part of the day", "mixed")))
     found, number = list[list[Post]](), 0

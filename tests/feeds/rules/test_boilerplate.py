@@ -1,4 +1,4 @@
-"""What all summaries of a feed say goes; the post's own words stay, whole."""
+"""Text common to all summaries of a feed is removed; the post's own words are kept whole."""
 
 import grapheme
 import pytest
@@ -124,7 +124,7 @@ COMMON = st.lists(PIECES, max_size=6).map("".join)
 
 @given(st.lists(TEXTS, max_size=22), COMMON, COMMON, st.lists(st.sampled_from(["", "Bees", "Title of one"])))
 def test_whatever_the_texts_are(texts: list[str], start: str, end: str, titles: list[str]) -> None:
-    """A part of what was there is left, at its place; no letter is cut, and nobody's words all go."""
+    """Part of each text remains, in place; no character is cut, and no post loses all its words."""
     titles += [""] * len(texts)
     posts = [
         Summary(title, f"{start}{text}{end.replace('word', title)}".strip())
@@ -139,7 +139,7 @@ def test_whatever_the_texts_are(texts: list[str], start: str, end: str, titles: 
         assert any(map(str.isalnum, kept)) or kept == post.text
         assert OWN_TITLE not in kept
         if kept != post.text:
-            # The letters of what is left are letters of what there was.
+            # The remaining characters are among the original ones.
             before = list(grapheme.graphemes(post.text))
             after = list(grapheme.graphemes(kept))
             assert any(before[at : at + len(after)] == after for at in range(len(before)))
@@ -147,7 +147,7 @@ def test_whatever_the_texts_are(texts: list[str], start: str, end: str, titles: 
 
 @given(st.lists(st.text("abc .", min_size=1, max_size=30), min_size=3, max_size=20), st.integers(0, 10**6))
 def test_whoever_is_the_outlier(texts: list[str], seed: int) -> None:
-    """The shortest, the longest, any one of five: what the others share goes all the same."""
+    """The outlier is shortest, longest, or any of five: the text shared by the others is removed."""
     shared = " And that was the news of the bees."
     posts = [Summary("", f"t{number} {text}.{shared}") for number, text in enumerate(texts)]
     outlier = Summary("", "q" * (seed % 90 + 1))

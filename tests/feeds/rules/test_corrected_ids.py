@@ -1,4 +1,4 @@
-"""A post whose address is corrected together with its date, its title or its text is the post that it was."""
+"""A post whose URL is corrected together with its date, title or text is the same post."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def reposts(
     *,
     slack: timedelta = HOUR * 0,
 ) -> list[str]:
-    """New ids that are known posts. Posts: id, title, date; all texts are so similar, or not known."""
+    """Return the new ids of known posts. Posts: id, title, date; `similar` is for all texts, or unknown."""
     formers = [
         Former(pk, id_, link_hash(f"https://a.example/{id_}"), False, date, likeness(title, ""))
         for pk, (id_, title, date) in enumerate(before)
@@ -70,7 +70,7 @@ POST: Post = ("p", TITLE, at(3))
 
 
 def replaced(old: Post, new: Post, similar: float | None = None, **options: timedelta) -> bool:
-    """Whether the new post is the old one, in a feed in which all others stay."""
+    """Return whether the new post is the old one, in a feed in which all others stay."""
     return reposts([old, *OTHERS], [new, *OTHERS], similar, **options) == ["q"]
 
 
@@ -195,7 +195,7 @@ def test_a_post_that_is_still_there_never_comes_again_and_none_comes_twice(
 @settings(max_examples=examples(300))
 @given(st.integers(2, 8), st.data())
 def test_a_window_that_slides_never_takes_new_posts_for_old_ones(window: int, data: st.DataObject) -> None:
-    """Whatever the titles and the texts are: the dates of new posts are new."""
+    """For any titles and texts: the dates of new posts are new."""
     titles = st.sampled_from((TITLE, "Weekly links", "Thoughts"))
     step = data.draw(st.sampled_from((DAY, 7 * DAY, HOUR, DAY / 2)))
     posts = [(f"n{n}", data.draw(titles), NOW - n * step) for n in range(2 * window)]

@@ -1,4 +1,4 @@
-"""Of posts that went out: what stood is a correction, what was taken away for certain is withdrawn."""
+"""Sent posts: a stable change is a correction, and a certain removal is a withdrawal."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ def at(minutes: float) -> datetime:
 
 
 def document(*ids: str, **texts: str) -> Document:
-    """The posts, newest first: p9 came out after p1. Each says "1", unless `texts` says otherwise."""
+    """Return the posts, newest first: p9 is newer than p1. Each has the text "1", or that of `texts`."""
     entries = {id_: Seen(texts.get(id_, "1"), at(60 * int(id_[1:])), f"link of {id_}") for id_ in ids}
     return Document(ids, entries)
 
@@ -47,7 +47,7 @@ class Readings:
     previous: tuple[str, ...] = ("p6", "p5", "p4", "p3", "p2", "p1")
 
     def read(self, minutes: float, *ids: str, partial: bool = False, **texts: str) -> str:
-        """What is told then."""
+        """Read the feed; return the reported change."""
         shown = document(*ids, **texts)
         changed = after_document(
             [self.post],
@@ -68,7 +68,7 @@ class Readings:
         return self.post.news
 
     def taken(self) -> None:
-        """As whoever sent it does."""
+        """Record that the correction was sent."""
         post = self.post
         self.post = replace(
             post,
@@ -226,7 +226,7 @@ class TestWithdrawals:
 
 @dataclass(frozen=True)
 class Step:
-    """Minutes pass, the author does something, and the feed is read, perhaps from a cache."""
+    """Minutes pass, the author acts, and the feed is read, perhaps from a cache."""
 
     minutes: int
     act: str
@@ -257,7 +257,7 @@ def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window:
     now, states = at(8 * 60), [(at(8 * 60), tuple(live), dict(texts))]
     posts = {id_: tracked(id_, until=now + timedelta(days=1)) for id_ in live}
     previous = tuple(live[:window])
-    # Of each post: at which readings in a row it was missing, and since when it has said what it says.
+    # Per post: the consecutive readings without it, and the time since its current text.
     missing: dict[str, list[datetime]] = {id_: [] for id_ in posts}
     since: dict[str, tuple[int, datetime]] = dict.fromkeys(posts, (1, now))
     last = document(*previous)
@@ -320,7 +320,7 @@ def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window:
                 gone = missing[post.id]
                 assert len(gone) >= 2
                 assert now - gone[0] >= CACHED_FOR
-                # Its author had taken it away, at least within the time that a cache may be behind.
+                # Its author had removed it, at least within the time that a cache may be behind.
                 assert any(post.id not in ids for when, ids, _ in states if when > now - 2 * CACHED_FOR)
                 del posts[post.id]
 

@@ -1,4 +1,4 @@
-"""When new posts are a flood, and what holding them means."""
+"""When new posts are a flood, and the effect of holding them."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A plan in words: each kind of change, and where the item would stand then."""
+"""A plan in words: each kind of change, and the item's state after it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""How long an answer stays fresh, as a cache would have it."""
+"""How long a response stays fresh, by the rules of HTTP caches."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""When a feed is read next: within the admin's bounds, and never slower while posts are settling."""
+"""The next reading: within the admin's bounds, and never slower while posts are settling."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -66,7 +66,7 @@ def test_an_hour_that_the_feed_skips_is_waited_out() -> None:
 
 
 def test_a_skipped_day_is_waited_out_as_far_as_the_ceiling_allows() -> None:
-    evening = NOW.replace(hour=23, minute=55)  # its tuesday is skipped
+    evening = NOW.replace(hour=23, minute=55)  # its Tuesday is skipped
     assert after(FIXED, Signs(skip_days=frozenset({1})), evening) == (HOUR, "skip")
     patient = Pacing(10 * MINUTE, 2 * DAY)
     assert after(patient, Signs(skip_days=frozenset({1})), evening) == (DAY + 5 * MINUTE, "skip")

@@ -56,10 +56,10 @@ def document(posts: list[Post], *, appends: bool) -> Document:
 
 @st.composite
 def stories(draw: st.DrawFn) -> tuple[list[Post], list[Post], list[Post], bool, bool]:
-    """What is there at the adding, what came before the move, what comes with and after it; newest first."""
+    """Draw the posts at the adding, before the move, and from the move on; newest first."""
     count = draw(st.integers(1, 100))
     is_dated = draw(st.booleans())
-    # Without dates nothing shows that the newest stands last.
+    # Without dates nothing shows that the newest is last.
     appends = is_dated and draw(st.booleans())
 
     def made(numbers: range, since: datetime, step: timedelta) -> list[Post]:

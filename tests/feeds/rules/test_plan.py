@@ -242,7 +242,7 @@ def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_s
 
 
 def elsewhere(doc: Document, *, done: tuple[str, ...] = ()) -> PollPlan:
-    """The first reading of a feed that another program had read until an hour ago."""
+    """Plan the first reading of a feed that another program had read until an hour ago."""
     return plan_document(
         doc,
         (),

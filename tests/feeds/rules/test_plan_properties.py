@@ -1,4 +1,4 @@
-"""Whatever a feed does: a post is assigned at most once, never too early, never once it was withdrawn."""
+"""For any feed, a post is assigned at most once, never too early, never once withdrawn."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ LONG = timedelta(minutes=181)
 
 
 class FeedStory(RuleBasedStateMachine):
-    """Notes by itself what each poll showed of each post, and holds the plans against that."""
+    """Model that records what each poll showed of each post, and checks the plans against it."""
 
     @initialize(
         timing=st.sampled_from(TIMINGS),
@@ -33,20 +33,20 @@ class FeedStory(RuleBasedStateMachine):
     def begin(self, timing: Timing, adding: Adding, window: int, full: int, appends: bool) -> None:
         self.blog, self.rows = Blog(window, full, appends), Rows(timing)
         self.adding, self.now, self.empty, self.was_pushed = adding, START, False, False
-        # By ids: the first and the last change that was seen, and the text.
+        # By id: the first and the last change that was seen, and the text.
         self.first: dict[str, datetime] = {}
         self.changed: dict[str, datetime] = {}
-        # When it came last, and how often it had been withdrawn and came back.
+        # When it last appeared, and how often it was withdrawn and returned.
         self.came: dict[str, datetime] = {}
         self.returns: Counter[str] = Counter()
         self.texts: dict[str, str] = {}
         self.withdrawn: set[str] = set()
         self.released: set[int] = set()
-        # What came out long before the adding, as the first document shows it.
+        # Posts that were published long before the adding, as the first document shows them.
         self.long_out: set[str] = set()
         self.assigned: Counter[int] = Counter()
         self.posts: Counter[str] = Counter()
-        # Links that no rule can tell apart: they stood at two posts, or left and came back with another id.
+        # Ambiguous links: two posts had them, or they left and returned with another id.
         self.doubtful: set[str] = set()
 
     @rule(dated=st.sampled_from(("now", "never", "old", "future")))
@@ -193,7 +193,7 @@ class FeedStory(RuleBasedStateMachine):
         again = self.rows.plan(document, self.adding, self.now, partial=partial)
         assert again == PollPlan(confirm=again.confirm, calm=again.calm), "replaying a poll changes nothing"
 
-    # After a push the next reading is a whole one.
+    # After a push the next reading is a full one.
     @precondition(lambda self: self.rows.polled and not self.was_pushed)
     @rule()
     def poll_unchanged(self) -> None:
@@ -206,7 +206,7 @@ class FeedStory(RuleBasedStateMachine):
     @precondition(lambda self: not self.empty)
     @rule()
     def come_to_rest(self) -> None:
-        """What stays published, unchanged and not held, is final in the end."""
+        """A post that stays published, unchanged and not held, becomes final."""
         self.poll()
         self.poll_later(181)
         rows = {row.id: row for row in self.rows.known.values()}
@@ -219,12 +219,12 @@ class FeedStory(RuleBasedStateMachine):
                 assert any(other.state != "unassigned" for other in others), "its post was not lost"
 
     def at(self, link: str) -> list[int]:
-        """The rows at a link that are there for themselves."""
+        """Return the rows at a link that are no reposts."""
         reposts = self.rows.reposts()
         return [pk for pk, its in self.rows.links.items() if its == link and pk not in reposts]
 
     def renamed(self, document: Document) -> dict[str, str]:
-        """New id → old id, by the rule as it is written."""
+        """Return new id → old id, by the documented rule."""
         link_of = {row.id: self.rows.links[pk] for pk, row in self.rows.known.items()}
         reposts = {self.rows.known[pk].id for pk in self.rows.reposts()}
         links = [entry.link for entry in document.entries.values()]
@@ -247,7 +247,7 @@ class FeedStory(RuleBasedStateMachine):
                 self.doubtful.add(entry.link)
 
     def check_joined(self, plan: PollPlan, document: Document, before: dict[int, KnownItem]) -> None:
-        """Who takes over an id: what waits, at that link, and was there under another one."""
+        """Check that an id is joined only to a waiting post at that link with another id."""
         renamed = {new: old for new, old in self.renamed(document).items() if new not in plan.deferred}
         reposts = {self.rows.known[pk].id for pk in self.rows.reposts()}
         for new, old in renamed.items():
@@ -284,7 +284,7 @@ class FeedStory(RuleBasedStateMachine):
 
     def note(self, document: Document, deferred: tuple[str, ...], *, partial: bool) -> None:
         for id_, seen in document.entries.items():
-            # A push may be late: what was withdrawn is not back because of it.
+            # A push may be late: it does not bring back a withdrawn post.
             if id_ in deferred or (partial and id_ in self.withdrawn):
                 continue
             if id_ not in self.first or id_ in self.withdrawn:
@@ -310,7 +310,10 @@ class FeedStory(RuleBasedStateMachine):
         self.withdrawn |= gone
 
     def was_anothers(self, row: KnownItem, document: Document, there: set[str]) -> bool:
-        """Other ids are back, and it stood in the document between only, or that has nothing in common."""
+        """Return whether earlier ids are back, so that the previous document was another site's.
+
+        Then either only that document had the row, or it shares nothing with this one.
+        """
         read_at, previous = self.rows.read_at, set(self.rows.previous)
         if read_at is None or row.id not in previous:
             return False
@@ -321,12 +324,12 @@ class FeedStory(RuleBasedStateMachine):
         return bool(back) and (row.first_seen >= read_at or not previous & there)
 
     def out_long_before(self, document: Document) -> set[str]:
-        """What a feed brings at its adding and came out before the longest delay."""
+        """Return posts of the adding that were published before the longest delay."""
         longest = timedelta(minutes=self.rows.timing.max_delay)
         return {id_ for id_, date in document.published.items() if date and date < self.now - longest}
 
     def check_final(self, before: set[int], *, pushed: bool = False) -> None:
-        """The formula of feedletter 0.2.5, from what this test saw. Known posts settle at readings only."""
+        """Check settled posts by feedletter 0.2.5's formula. Known posts settle at readings only."""
         timing = self.rows.timing
         ping = timing.min_delay == timing.await_stabilization == 0
         for row in self.rows.unassigned():

@@ -1,4 +1,4 @@
-"""The same post under a new id: what tells it, and what becomes of both ids."""
+"""The same post under a new id: how it is recognised, and the fate of both ids."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ LONG_AGO = NOW - timedelta(days=300)
 
 
 def document(**links: str) -> Document:
-    """Ids, newest first, each with its link."""
+    """Return a document of ids, newest first, each with its link."""
     return Document(tuple(links), {id_: Seen("h", link=link) for id_, link in links.items()})
 
 
@@ -122,7 +122,7 @@ def test_at_the_adding_nothing_is_a_repost() -> None:
 
 
 def test_a_post_that_changed_its_id_shows_that_it_is_still_there_to_those_before_it() -> None:
-    """Withdrawn is what stood before something older that is still there, under whatever id."""
+    """A post is withdrawn if an older one, under whatever id, is still in the document."""
     result = plan(NEW_ID, known("gone", pk=2), previous=("gone", "old"), done=("old", "other"))
     assert result.vanish == [2]
 

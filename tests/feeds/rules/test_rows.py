@@ -1,4 +1,4 @@
-"""The rows that the plan's properties are tested with in memory are those that the services write."""
+"""The in-memory rows of the plan's properties equal the rows that the services write."""
 
 import hashlib
 import random
@@ -24,7 +24,7 @@ TIMINGS = (Timing(30, 15, 180), Timing(0, 0, 0), Timing(5, 0, 5))
 
 
 class Story:
-    """A blog that does this and that, its feed in the database, and the same rows in memory."""
+    """Random blog, with its feed in the database and the same rows in memory."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -43,7 +43,7 @@ class Story:
         return self.chance.choice(self.blog.posts[:4])
 
     def happen(self) -> None:
-        """Something new, or something that befalls one of the newest posts or all."""
+        """Publish something new, or change one of the newest posts or all."""
         acts = [self.publish, self.publish, self.publish_many, self.bring_back, self.assign, self.clear]
         acts += [self.release, self.give_all_new_ids]
         if self.blog.posts:
@@ -102,7 +102,7 @@ class Story:
                 self.rows.change(row.pk, state="cleared", content_hash="")
 
     def read(self) -> None:
-        """A poll, or a push of some of the posts."""
+        """Poll, or push some of the posts."""
         self.now += timedelta(minutes=self.chance.choice((0, 1, 10, 31, 181)))
         partial = self.rows.polled and self.chance.random() < 0.3
         shown = self.blog.posts[: self.blog.window]

@@ -1,4 +1,4 @@
-"""Hubs: what is offered, what is next, whom to believe."""
+"""Hubs: offers, next steps, and trust."""
 
 import hashlib
 import hmac

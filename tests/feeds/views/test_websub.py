@@ -1,4 +1,4 @@
-"""The callback as hubs see it: what is echoed, what is taken, what is turned away."""
+"""The callback for hubs: verified, accepted and refused requests."""
 
 import io
 import logging
@@ -40,7 +40,7 @@ def row() -> HubSubscription:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What a worker hands to the polling service, which answers that all is well."""
+    """Capture the calls of the polling service, each of which succeeds."""
     every: list[dict[str, Any]] = []
 
     def push_feed(**given: Any) -> PollResult:
@@ -116,7 +116,7 @@ class TestVerification:
     def test_an_active_one_is_verified_again_only_right_after_it_was(
         self, client: Client, row: HubSubscription
     ) -> None:
-        """Its answer may have been lost; later on nobody has asked."""
+        """The first response may have been lost; a later verification was not requested."""
         for lease, status in (("864000", 200), ("864000", 200), ("900000", 404)):
             assert verify(client, lease_seconds=lease).status_code == status
         HubSubscription.objects.update(expires_at=F("expires_at") - timedelta(hours=1))
@@ -247,7 +247,7 @@ class TestPush:
 
 
 class TestDebts:
-    """What cannot be stored now is read from the feed."""
+    """A push that cannot be stored is read from the feed."""
 
     def due(self) -> bool:
         return Feed.objects.due(utcnow()).exists()
@@ -292,7 +292,7 @@ class TestDebts:
 
 
 class TestWaiting:
-    """What was pushed waits for a worker, however long, and takes no more than one document's room."""
+    """A push waits for a worker, however long; only one document per feed is stored."""
 
     def test_of_several_the_newest_is_kept_and_the_others_are_owed(
         self, client: Client, row: HubSubscription, taken: list[dict[str, Any]]
@@ -359,7 +359,7 @@ class TestWaiting:
 
 
 class TestBody:
-    """Some hubs send in chunks, without a length; servers that end such a body say so."""
+    """Some hubs send chunks without a length; servers mark such a body as terminated."""
 
     def test_a_chunked_body_is_read_from_the_server(self) -> None:
         request = RequestFactory().post("/", b"", content_type="text/xml")
@@ -379,5 +379,5 @@ class TestBody:
         assert request.read() == BODY
 
     def test_django_itself_would_refuse_what_we_take(self) -> None:
-        """Why the stream is read and not `request.body`."""
+        """The reason why the stream is read and not `request.body`."""
         assert django_settings.DATA_UPLOAD_MAX_MEMORY_SIZE < 5_000_000

@@ -1,4 +1,4 @@
-"""The admin's pages of readers and invitations: how many, since when, and never what somebody reads."""
+"""The admin's pages of readers and invitations show numbers and dates, never what somebody reads."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ READERS, INVITATIONS = "/admin/reader/reader/", "/admin/reader/invitation/"
 
 @pytest.fixture
 def reading(ada: Reader, home: Channel) -> Channel:
-    """Where Ada follows, has read, starred and muted what has that word in it."""
+    """Let Ada follow, read, star and mute things that contain that word."""
     Channel.objects.filter(pk=home.pk).update(name=SECRET)
     feed = FeedFactory(title=SECRET, url=f"https://{SECRET}.example/feed")
     follow_feed(channel=home, feed=feed)

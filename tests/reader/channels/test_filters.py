@@ -1,4 +1,4 @@
-"""Filters hide what comes in and what stands there, say what they cannot judge, and take nothing away."""
+"""Filters hide new and existing posts, report posts they cannot judge, and delete nothing."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def a_post(name: str, **fields: Any) -> Entry:
 
 
 def coming(feed: Feed, name: str, **fields: Any) -> Entry:
-    """A post that its feed has just brought."""
+    """Return a post that its feed has just published."""
     entry = a_post(name, feed=feed, placed_at=None, **fields)
     Entry.objects.filter(pk=entry.pk).update(due_at=NOW)
     return entry

@@ -1,4 +1,4 @@
-"""Finding feeds, following them, and what strangers' addresses may not do."""
+"""Finding and following feeds, and limits on foreign URLs."""
 
 from datetime import datetime
 from typing import Any
@@ -115,7 +115,7 @@ class TestLooking:
 
 @pytest.fixture
 def known(blog: Blog, bob: Reader) -> Blog:
-    """A blog that Bob has followed already, so that its last document is kept."""
+    """Return a blog that Bob follows already, so that its last document is stored."""
     blog.show("b", "a", link=SITE)
     blog.watch()
     follow_feed(channel=bob.channels.get(uid="home"), feed=blog.feed, clock=lambda: at(-1))
@@ -173,7 +173,7 @@ class TestWhatAFeedHoldsAlready:
     def test_a_reading_that_comes_between_is_no_hindrance(
         self, known: Blog, home: Channel, times: int
     ) -> None:
-        """The clock is asked between our look at the document and our lock."""
+        """The clock is read between our look at the document and our lock."""
         asked = 0
 
         def clock() -> datetime:

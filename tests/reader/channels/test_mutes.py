@@ -1,4 +1,4 @@
-"""Whoever is muted is nowhere to be seen, and comes back exactly; whoever is blocked does not."""
+"""A muted author disappears everywhere, and unmuting restores each post; blocking is permanent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ PAGES = (
 
 @pytest.fixture
 def noise(ada: Reader, home: Channel, channel: Callable[[str], Channel]) -> list[str]:
-    """What the author wrote, read and unread, in each channel; and one post of somebody else's."""
+    """Create an author's posts, read and unread, in each channel, and one post by somebody else."""
     feed = FeedFactory(title="Blog")
     Follow.objects.create(channel=home, feed=feed)
     written = []
@@ -43,7 +43,7 @@ def noise(ada: Reader, home: Channel, channel: Callable[[str], Channel]) -> list
 
 
 def everywhere(ada: Reader, browser: Client) -> dict[str, Any]:
-    """Each place where posts are shown or counted, with what stands there."""
+    """Return the posts at each place where posts are shown or counted."""
     api = MicrosubClient(ada, scopes=["read"])
     seen: dict[str, Any] = {address: posts_of(browser, address) for address in PAGES}
     for channel in ("home", "other", "notifications", "global"):

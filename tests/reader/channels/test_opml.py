@@ -1,4 +1,4 @@
-"""Lists of feeds come in line by line, and what goes out comes back as it was."""
+"""OPML is imported line by line, and an export round-trips."""
 
 from datetime import timedelta
 from typing import Any

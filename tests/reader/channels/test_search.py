@@ -1,4 +1,4 @@
-"""Searching one's posts: by the newest and by the index, on both databases as a list of words says."""
+"""Search by recent posts and by index equals a list of words, on both databases."""
 
 import pytest
 from django.db import connection, transaction
@@ -42,7 +42,7 @@ def found(reader: Reader, query: str) -> list[str]:
 
 
 def matches(fields: list[str], query: str) -> bool:
-    """The rule, said in lists."""
+    """Return whether the fields match, by a simple implementation with lists."""
     words = [word for field in fields for word in (*words_of(field), BORDER)]
 
     def has(phrase: tuple[str, ...], *, is_open: bool) -> bool:

@@ -1,4 +1,4 @@
-"""What the commands of those who read here print, and with which sentences they refuse."""
+"""Readers' commands: output and error messages."""
 
 from pathlib import Path
 

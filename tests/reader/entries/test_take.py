@@ -1,4 +1,4 @@
-"""What polls bring becomes posts in channels: once, as they are now, and for ever known."""
+"""Polled posts are added to channels: once, in their current version, and remembered for ever."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def followed(blog: Blog, channel: Channel, **options: Any) -> Blog:
-    """A feed that is followed before it is read, and that no newsletter has."""
+    """Follow a feed before it is read, without a newsletter."""
     blog.watch(**{"for_letters": False, **options})
     follow_feed(channel=channel, feed=blog.feed, clock=lambda: at(-1))
     return blog

@@ -1,4 +1,4 @@
-"""Apps that people read with, as far as they talk to a server: each sends what the real one sends."""
+"""Clients of the Google Reader API that send the requests of real apps."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ LONG = "tag:google.com,2005:reader/item/"
 
 
 class App:
-    """A connection of its own to the address that its user typed. `calls` counts requests."""
+    """App with a connection to the URL that its user typed. `calls` counts requests."""
 
     def __init__(self, address: str, name: str, password: str) -> None:
         self.address, self.calls = address, 0
@@ -39,7 +39,7 @@ class App:
 
 
 class NetNewsWire(App):
-    """A thousand ids a page, 150 posts by long names, one thousand marks; a token for whatever changes."""
+    """A thousand ids a page, 150 posts by long ids, one thousand marks; a token for each change."""
 
     def sign_in(self, name: str, password: str) -> None:
         super().sign_in(name, password)
@@ -107,7 +107,7 @@ class Capy(App):
 
 
 class FluentReader(App):
-    """Pages of a thousand for as long as they are full; new posts by when the newest came; no tokens."""
+    """Pages of a thousand while they are full; new posts by the newest's time; no tokens."""
 
     def sign_in(self, name: str, password: str) -> None:
         super().sign_in(name, password)
@@ -125,7 +125,7 @@ class FluentReader(App):
                 return set(found)
 
     def fetch(self, limit: int) -> list[dict[str, Any]]:
-        """New posts, down to the newest that it knows."""
+        """Return new posts, down to the newest known one."""
         found: list[dict[str, Any]] = []
         more = ""
         while True:
@@ -146,7 +146,7 @@ class FluentReader(App):
 
 
 class Newsboat(App):
-    """Feed by feed, by the feed's name within the address."""
+    """Feed by feed, by the feed's name within the URL."""
 
     def feeds(self) -> dict[str, list[dict[str, Any]]]:
         listed = self.get("subscription/list?output=json")["subscriptions"]

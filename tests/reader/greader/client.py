@@ -1,4 +1,4 @@
-"""An app that speaks Google Reader's API, for questions about single calls."""
+"""Google Reader API client for tests of single calls."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class GoogleApp:
-    """`get` and `post` give the status and the text; `ask` the JSON, and `do` what must be OK."""
+    """Client: `get` and `post` return status and text; `ask` JSON; `do` asserts OK."""
 
     def __init__(self, reader: Reader, *, base: str = "/api/greader.php") -> None:
         self.password, self.typed = make_app_password(reader=reader, app="test", now=NOW)
@@ -34,7 +34,7 @@ class GoogleApp:
         return _read(self.http.post(f"{self.base}/{call}", body, content_type=FORM, headers=self.headers))
 
     def send(self, call: str, octets: bytes) -> tuple[int, str]:
-        """A file as it is; apps call it a form, as HTTP clients do by themselves."""
+        """Send a file unchanged; apps label it a form, as HTTP clients do by default."""
         return _read(self.http.post(f"{self.base}/{call}", octets, content_type=FORM, headers=self.headers))
 
     def ask(self, call: str, **given: Any) -> Any:
@@ -46,7 +46,7 @@ class GoogleApp:
         assert self.post(call, **given) == (200, "OK"), call
 
     def ids(self, stream: str = READING_LIST, **given: Any) -> list[int]:
-        """The keys of a stream's posts, page by page to its end."""
+        """Return the ids of a stream's posts, from all pages."""
         found: list[int] = []
         while True:
             page = self.ask("stream/items/ids", s=stream, **given)
@@ -62,7 +62,7 @@ class GoogleApp:
         return items
 
     def labels(self) -> dict[str, list[str]]:
-        """The folders of each feed, by its address."""
+        """Return the folders of each feed, by its URL."""
         return {
             one["url"]: [label["label"] for label in one["categories"]]
             for one in self.ask("subscription/list")["subscriptions"]

@@ -19,7 +19,7 @@ def app(ada: Reader) -> GoogleApp:
 
 @pytest.fixture
 def feed(home: Channel) -> Feed:
-    """One that Ada follows in Home."""
+    """Return a feed that Ada follows in Home."""
     made: Feed = FeedFactory(title="Blog")
     home.follows.create(feed=made)
     return made
@@ -27,7 +27,7 @@ def feed(home: Channel) -> Feed:
 
 @pytest.fixture
 def post(home: Channel, feed: Feed) -> Callable[..., TimelineEntry]:
-    """Puts a post of the feed into Home, or another channel."""
+    """Return a function that puts a post of the feed into Home, or another channel."""
 
     def one(channel: Channel | None = None, **given: Any) -> TimelineEntry:
         fields = {name: given.pop(name) for name in ("jf2", "published") if name in given}

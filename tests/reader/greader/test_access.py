@@ -1,4 +1,4 @@
-"""Person B with every name of A's on every call: nothing is seen, and nothing changes."""
+"""Person B uses every id of A's in every call: B sees nothing of A's, and changes nothing."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Days of people whose apps talk to a real server: everything comes, and marks go both ways."""
+"""Days of users whose apps talk to a real server: all posts arrive, and marks sync both ways."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -47,7 +47,7 @@ def feed(home: Channel) -> Feed:
 
 @pytest.fixture
 def an_app(live_server: Any, ada: Reader) -> Iterator[Any]:
-    """Signs an app in, at one of our addresses."""
+    """Yield a function that signs an app in at one of our URLs."""
     apps: list[App] = []
 
     def one(kind: type[App], path: str = PHP) -> App:
@@ -61,7 +61,7 @@ def an_app(live_server: Any, ada: Reader) -> Iterator[Any]:
 
 
 def unread_posts(home: Channel, feed: Feed, many: int) -> None:
-    """Posts of the last days that nobody has read."""
+    """Create unread posts of the last days."""
     first, now = utcnow() - timedelta(days=3), utcnow()
     jf2 = {"type": "entry", "name": "Tide", "url": "https://e.example/", "content": {"html": "<p>High</p>"}}
     entries = Entry.objects.bulk_create(
@@ -120,7 +120,7 @@ def test_unread_posts_come_by_ids_and_contents_and_marks_go_back(
     assert desk.unread() == unread
     assert len(desk.fetch(1_100)) == 1_100
 
-    # What is read on the pages is read in the apps.
+    # Posts read on the pages are read in the apps.
     Unread.objects.filter(place__entry__in=list(map(int, ids[-100:]))).delete()
     assert set(mac.ids(READING_LIST, xt=READ)) == unread - set(ids[-100:])
 

@@ -258,7 +258,7 @@ class TestFolders:
 def test_posts_of_a_feed_that_is_read_for_the_first_time_are_found_by_what_came_since(
     blog: Blog, app: GoogleApp
 ) -> None:
-    """They are older than the app's last question, all of them."""
+    """All of them are older than the app's last request."""
     blog.show("b", "a")
     blog.watch()
     edit(app, "subscribe", blog.feed.url)

@@ -1,4 +1,4 @@
-"""A post as apps get it: what they insist on is always there, and of the sort that they insist on."""
+"""Posts for apps: required fields are always present, in the required type."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ Post = Callable[..., TimelineEntry]
 
 @pytest.fixture
 def shown(app: GoogleApp, post: Post) -> Callable[..., dict[str, Any]]:
-    """A post as it is shown, by its jf2."""
+    """Return a function from jf2 to the post in the API."""
 
     def one(**jf2: Any) -> dict[str, Any]:
         (item,) = app.contents(post(jf2=jf2).entry_id)

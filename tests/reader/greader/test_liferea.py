@@ -1,4 +1,4 @@
-"""Liferea as Debian packages it shows the posts of somebody who reads here."""
+"""Debian's Liferea shows the posts of a reader."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ TITLES = [f"Post {number} of the harbour" for number in range(30)]
 
 @contextmanager
 def liferea(folder: Path, server: str, password: str) -> Iterator[Path]:
-    """The program on a virtual screen, signed in as ada; its database of posts."""
+    """Run Liferea on a virtual screen, signed in as ada; yield its database."""
     config = folder / ".config" / "liferea"
     config.mkdir(parents=True)
     outline = (

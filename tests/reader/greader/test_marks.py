@@ -1,4 +1,4 @@
-"""Read, unread and starred, by the names of posts and by whole streams."""
+"""Read, unread and starred, by post ids and by whole streams."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Who is let in, and with which words others are refused."""
+"""Sign-in: who is accepted, and the error messages."""
 
 import json
 from datetime import timedelta
@@ -199,7 +199,7 @@ def test_an_answer_that_an_app_has_is_not_sent_again(app: GoogleApp, ada: Reader
 
 
 def test_a_form_that_shows_the_token_needs_no_header(app: GoogleApp) -> None:
-    """As Liferea asks for the contents of posts."""
+    """Liferea requests the contents of posts so."""
     token = app.get("token")[1]
     address = "/greader/reader/api/0/stream/items/contents"
 

@@ -1,4 +1,4 @@
-"""What lists of posts hold, in which order, page by page."""
+"""Streams: their posts, order and pages."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -231,7 +231,7 @@ def test_few_statements_answer_however_many_posts_there_are(
             ask()
         return len(told)
 
-    # The password is the first of each.
+    # The first of each is for the password.
     assert statements(lambda: app.ids(n=1_000)) == 2
     assert statements(lambda: app.ids(n=1_000, xt=READ)) == 2
     assert statements(lambda: app.ids(STARRED, n=1_000)) == 2

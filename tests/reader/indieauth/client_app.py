@@ -1,4 +1,4 @@
-"""A program that a reader signs in to, as its author would write it: by the profile page, step by step."""
+"""IndieAuth client that a reader signs in to, step by step from the profile page."""
 
 import re
 import secrets
@@ -14,7 +14,7 @@ from tests.reader.client import MicrosubClient
 
 
 class ClientApp:
-    """It knows nothing but the person's address. `browser` is where the reader is signed in."""
+    """Client that knows only the person's URL. `browser` is where the reader is signed in."""
 
     def __init__(self, reader: Reader, client_id: str, redirect_uri: str = "") -> None:
         self.reader, self.client_id = reader, client_id
@@ -27,7 +27,7 @@ class ClientApp:
         self.metadata: dict[str, Any] = self.http.get(_path(self.rels["indieauth-metadata"])).json()
 
     def asks(self, scope: str = "read follow channels", **instead: str) -> str:
-        """The path that it opens in the browser; a parameter of "" is left out."""
+        """Return the path that it opens in the browser; a parameter of "" is omitted."""
         asked = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -43,7 +43,7 @@ class ClientApp:
         return f"{_path(self.metadata['authorization_endpoint'])}?{query}"
 
     def answered(self, act: str = "allow", *, ticks: list[str] | None = None, **asked: str) -> dict[str, str]:
-        """With which query the browser comes back when the reader has pressed a button."""
+        """Return the query of the redirect after the reader has pressed a button."""
         page = self.browser.get(self.asks(**asked))
         assert page.status_code == 200, page.headers.get("Location")
         html = page.content.decode()

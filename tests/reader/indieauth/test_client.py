@@ -1,4 +1,4 @@
-"""Asking somebody's own site who they are, and for a token to act for them there."""
+"""Requesting identity, and a token for posting, from a person's own site."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def begun(site: OwnSite, *scopes: str) -> Begun:
 
 
 def kept_of(one: Begun) -> dict[str, Any]:
-    """As a session gives it back."""
+    """Return the state after a round trip through a session."""
     kept: dict[str, Any] = json.loads(json.dumps(one.kept))
     return kept
 
@@ -111,7 +111,7 @@ class TestDiscovery:
         settings.SITE_URL = "https://letters.example.org"
         page = b'<link rel="authorization_endpoint" href="https://ada.example/auth">'
         answer = Fetched(200, hop, {}, page, ((301, hop),))
-        # (No server of a test has a name with a certificate and the usual port.)
+        # No test server has a name with a certificate and the usual port.
         monkeypatch.setattr(discovery, "fetched", lambda url, **_: answer)
         with pytest.raises(NotConfirmed):
             discover("https://www.ada.example/")
@@ -232,7 +232,7 @@ class TestSigningIn:
 
 
 class TestPrivateNetworks:
-    """What a page or a server names may be anything: it is called only if it is public."""
+    """A page or server may name any URL: it is called only if it is public."""
 
     INSIDE = (
         "http://169.254.169.254/latest/",

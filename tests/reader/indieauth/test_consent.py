@@ -1,4 +1,4 @@
-"""What a reader sees of a client before they let it in, and where an answer is never sent."""
+"""The consent page's view of a client, and redirects that are never followed."""
 
 import json
 import re
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def served(server: FeedServer, **about: Any) -> str:
-    """A client with a document of that content at its address."""
+    """Serve a client with a metadata document at its URL."""
     url = f"http://localhost:{server.port}/app"
     said = {"client_id": url, "client_name": "Reading lamp", **about}
     server.serve("/app", json.dumps(said), headers=JSON)

@@ -1,4 +1,4 @@
-"""Tokens of a reader's own site open what is theirs here, if the server says so that this site named."""
+"""Tokens of a reader's own site are valid here if the server named by that site confirms them."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 @pytest.fixture
 def site(ada: Reader, own_site: OwnSite) -> OwnSite:
-    """Connected, with a token that it gave."""
+    """Connect the site, with a token that it issued."""
     connect_site(reader=ada, me=own_site.me, endpoints=asdict(discover(own_site.me)), now=utcnow())
     own_site.tokens["theirs"] = {
         "active": True,
@@ -35,7 +35,7 @@ def site(ada: Reader, own_site: OwnSite) -> OwnSite:
 
 @pytest.fixture(params=["introspection", "legacy"])
 def either(request: pytest.FixtureRequest, site: OwnSite, ada: Reader) -> OwnSite:
-    """By introspection, and as before 2022."""
+    """By introspection, and by the token endpoint as before 2022."""
     if request.param == "legacy":
         ada.endpoints["introspection"] = ""
         ada.save()
@@ -63,7 +63,7 @@ def test_it_is_asked_once_in_a_while(ada: Reader, either: OwnSite) -> None:
     for _ in range(3):
         assert asked(ada) == 200
         assert asked(ada, "made-up") == 401
-    # An unknown token is not good enough for introspection, so the token endpoint is asked, too.
+    # Introspection does not know the token, so the token endpoint is called, too.
     assert len(either.server.requests) <= 3
 
 
@@ -122,7 +122,7 @@ def test_a_server_that_is_down_is_no_refusal(ada: Reader, either: OwnSite) -> No
     either.is_down = True
     status, answer = MicrosubClient(ada, key="theirs").get("channels")
     assert (status, answer["error"]) == (503, "temporarily_unavailable")
-    # And it is left alone for a while.
+    # The server is not called again for a while.
     before = len(either.server.requests)
     assert error(ada, "another") == (503, "temporarily_unavailable")
     assert len(either.server.requests) == before
@@ -207,7 +207,7 @@ def test_whose_token_was_good_reads_on_meanwhile(
     found = foreign.foreign_token(reader=ada, key="theirs", now=now)
     assert found is not None
     monkeypatch.setattr(foreign, "ASKS_A_MINUTE", 0)
-    # The five minutes are over for which it was believed.
+    # The five minutes of caching are over.
     cache.delete(f"foreign-token-{found.digest}")
     site.server.requests.clear()
     assert foreign.foreign_token(reader=ada, key="theirs", now=now)

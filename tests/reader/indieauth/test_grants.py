@@ -1,4 +1,4 @@
-"""A reader lets a client in: what it gets, what it may do with it, and what is of no use to a thief."""
+"""A reader authorizes a client: its token and scopes, and why stolen parts are useless."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ ME = "http://127.0.0.1:8000/@ada/"
 
 @pytest.fixture
 def app(ada: Reader) -> ClientApp:
-    """On the reader's own machine, so that nothing has to be fetched."""
+    """Return a client on the reader's own machine, which needs no fetching."""
     return ClientApp(ada, "http://127.0.0.1:3000/")
 
 

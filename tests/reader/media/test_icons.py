@@ -1,4 +1,4 @@
-"""Pictures of feeds: found once by a worker, shown by our own addresses."""
+"""Pictures of feeds: found once by a worker, served from our own URLs."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def folder(settings: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def feed(server: FeedServer, home: Channel) -> Feed:
-    """A feed that Ada follows, of a site with an icon."""
+    """Return a feed that Ada follows, of a site with an icon."""
     server.serve("/icon.png", PNG)
     page = server.serve("/", '<link rel="icon" href="/icon.png" sizes="64x64">')
     made: Feed = FeedFactory(url=server.serve("/feed.xml", ""), site_url=page)

@@ -1,4 +1,4 @@
-"""Pictures from elsewhere by our own address: which are shown, and what anybody learns of it."""
+"""Foreign pictures served from our own URL: which ones, and what their servers can learn."""
 
 import os
 from collections import Counter
@@ -139,7 +139,7 @@ def test_a_host_is_not_asked_without_end(server: FeedServer, monkeypatch: pytest
     monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 3)
     paths = [media_path(server.serve(f"/{number}.png", PNG)) for number in range(4)]
     assert [Client().get(path).status_code for path in paths] == [200, 200, 200, 503]
-    # That it was too much is not remembered of the picture.
+    # A rate limit is not remembered as an error of the picture.
     monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 9)
     assert Client().get(paths[3]).status_code == 200
 

@@ -1,4 +1,4 @@
-"""Every picture of a post comes by our own address, on pages and for clients."""
+"""Every picture of a post is served from our own URL, on pages and for clients."""
 
 import json
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def test_clients_get_our_addresses_too(home: Channel, api: MicrosubClient) -> No
 def test_no_answer_of_any_protocol_names_a_foreign_picture(
     ada: Reader, home: Channel, web: Callable[[Reader], Client]
 ) -> None:
-    """A browser or an app that loads one tells its server who reads what."""
+    """A browser or an app that loads one reveals to its server who reads what."""
     place = put(home, an_entry(jf2=POST))
     app, browser, api = GoogleApp(ada), web(ada), MicrosubClient(ada)
     pages = ["/reader/", "/reader/c/home/", "/reader/deck/", "/reader/starred/", "/reader/search/?q=post"]

@@ -22,13 +22,13 @@ def no_limits_reached() -> None:
 
 @pytest.fixture
 def page(ada: Reader) -> str:
-    """Ada's own page, of which others speak."""
+    """Return Ada's own page, which others link to."""
     return own_pages(ada)[0]
 
 
 @pytest.fixture
 def send(ada: Reader) -> Callable[..., Any]:
-    """A webmention to Ada, as another site's server sends it."""
+    """Return a function that sends Ada a webmention as another site's server does."""
 
     def post(source: str, target: str, *, ip: str = "203.0.113.1") -> Any:
         body = urlencode({"source": source, "target": target})
@@ -38,7 +38,7 @@ def send(ada: Reader) -> Callable[..., Any]:
 
 
 def reply_to(target: str, *, words: str = "Well said.", author: str = "https://bob.example/") -> str:
-    """A page with a reply."""
+    """Return a page with a reply."""
     return f"""<!doctype html><title>A reply</title><article class="h-entry">
       <a class="u-in-reply-to" href="{target}">Ada</a> <a class="u-url" href="">here</a>
       <time class="dt-published" datetime="2026-03-01T10:00:00Z">then</time>

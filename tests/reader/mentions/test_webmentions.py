@@ -28,14 +28,14 @@ NEVER_MORE = timedelta(days=3650)
 
 
 def looked(later: timedelta = timedelta(0)) -> int:
-    """All that is due at that time is looked at, and shown."""
+    """Check and show all webmentions that are due at that time."""
     done = check_due(clock=lambda: utcnow() + later)
     place_due(clock=lambda: utcnow() + later)
     return done
 
 
 def said(reader: Reader) -> list[str]:
-    """What the notifications show."""
+    """Return the texts of the notifications."""
     places = TimelineEntry.objects.seen().filter(reader=reader, channel__is_notifications=True).order_by("pk")
     return [place.entry.jf2["content"]["text"] for place in places.select_related("entry") if place.entry.jf2]
 
@@ -337,10 +337,10 @@ def test_a_network_a_host_and_a_reader_have_their_limits(send: Send, page: str) 
 
     assert answers(31, ip=lambda _: "203.0.113.9") == [202] * 30 + [429]
     assert answers(21, source=lambda n: f"https://one.example/{n}") == [202] * 20 + [429]
-    # One connection has a /64 for itself.
+    # One connection has a whole /64.
     same = {"source": lambda n: f"https://f{n}.example/", "ip": lambda n: f"2001:db8::{n:x}"}
     assert answers(31, **same) == [202] * 30 + [429]
-    # Eighty went to the same reader already; each has a target of its own.
+    # Eighty were sent to the same reader already; each has a target of its own.
     assert answers(125, source=lambda n: f"https://g{n}.example/", target=lambda n: f"{page}?x={n}") == (
         [202] * 120 + [429] * 5
     )

@@ -1,4 +1,4 @@
-"""Ada and her own site, which takes what she writes."""
+"""Ada and her own site, which accepts her posts."""
 
 from dataclasses import asdict
 from typing import Any
@@ -21,13 +21,13 @@ def nothing_remembered() -> None:
 
 @pytest.fixture
 def ours(own_site: OwnSite) -> MicropubSite:
-    """Where Ada posts."""
+    """Return the Micropub server of Ada's site."""
     return MicropubSite(own_site)
 
 
 @pytest.fixture
 def connected(ada: Reader, ours: MicropubSite) -> Reader:
-    """Ada, who gave a token for her site."""
+    """Return Ada, who authorized posting to her site."""
     ada.me, ada.verified_at = ours.site.me, NOW
     ada.endpoints = asdict(discover(ours.site.me))
     ada.micropub = {"token": ours.token, "refresh_token": "", "scope": "create media", "ends_at": ""}
@@ -39,5 +39,5 @@ def connected(ada: Reader, ours: MicropubSite) -> Reader:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """No answer is waited for longer than a moment."""
+    """Shorten the time-out of responses."""
     monkeypatch.setattr(site, "POST_SECONDS", 0.4)

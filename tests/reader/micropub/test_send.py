@@ -1,4 +1,4 @@
-"""What is written goes to one's own site once, whatever happens on the way."""
+"""A post is sent to the reader's own site once, after any failures on the way."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What each action answers, and with which words it refuses."""
+"""Microsub actions: responses and error messages."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -372,7 +372,7 @@ class TestTransport:
 
 
 def the_whole_of(reader: Reader) -> Any:
-    """All that is a reader's."""
+    """Return all of a reader's rows."""
     return (
         list(reader.channels.order_by("pk").values()),
         list(reader.places.order_by("pk").values()),

@@ -1,4 +1,4 @@
-"""Every way in which clients send parameters leads through the same day, each POST answered 200 in JSON."""
+"""All encodings of parameters that clients use work, and each POST gets 200 with JSON."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""From an address to a post that is read, by Microsub alone."""
+"""From a URL to a post that is read, by Microsub alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who sees which page. Person B with every key of A sees nothing of A's and changes nothing."""
+"""Access to pages. Person B with every key of A's sees nothing of A's and changes nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ def test_with_every_key_of_another_reader_nothing_is_seen_and_nothing_changed(
     ]
     for address, given in forms:
         assert browser.post(address, given).status_code == 404, (address, given)
-    # By the keys of posts alone: what is not one's own is passed over, as what does not exist.
+    # By keys of posts alone: other readers' keys are ignored like unknown ones.
     for act in ("read", "unread"):
         browser.post("/reader/mark/", {"act": act, "place": [place.pk, top.pk]})
     for address in ("/reader/", "/reader/feeds/", "/reader/starred/", "/reader/search/?q=post"):

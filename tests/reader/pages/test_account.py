@@ -1,4 +1,4 @@
-"""The account: address, password, all data to take along, and erasing oneself."""
+"""The account: address, password, export of all data, and deletion."""
 
 import io
 import json
@@ -134,7 +134,7 @@ def test_the_file_is_never_whole_in_memory(ada: Reader, home: Channel) -> None:
     finally:
         tracemalloc.stop()
     assert size > 300_000
-    # A thousand rows at once, and a piece.
+    # A thousand rows at once, and a chunk of the file.
     assert peak < 3_000_000
 
 
@@ -160,7 +160,7 @@ def test_erased_is_what_is_theirs_and_nothing_of_others(
     api, browser = MicrosubClient(ada), web(ada)
     said = browser.post("/reader/account/erase/", {"sure": "on", "password": OLD})
     assert "Your account is closed" in said.content.decode()
-    # At once nothing opens any more, whatever is still to be erased.
+    # Access ends at once, although rows are still being deleted.
     assert browser.get("/reader/").status_code == 302
     assert api.get("channels")[0] == 401
     assert not Client().login(username="ada", password=OLD)

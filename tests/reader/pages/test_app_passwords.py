@@ -1,4 +1,4 @@
-"""Passwords for apps as a page: made once, shown once, revoked."""
+"""The page of app passwords: each is created, shown once, and revoked."""
 
 import re
 from collections.abc import Callable

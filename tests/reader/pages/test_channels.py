@@ -1,4 +1,4 @@
-"""Channels as pages: adding, naming, ordering, keeping and deleting them; muting and blocking."""
+"""The pages of channels: add, rename, order, set, delete; mute and block."""
 
 from collections.abc import Callable
 

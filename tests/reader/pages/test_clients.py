@@ -1,4 +1,4 @@
-"""The list of apps that act for a reader, and the page that they know the reader by."""
+"""The list of a reader's authorized apps, and the reader's profile page."""
 
 import re
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def test_with_every_key_of_another_reader_nothing_is_seen_and_nothing_changed(
     assert browser.post(f"/reader/clients/{10**30}/revoke/").status_code == 404
     assert names(browser) == []
     bobs = ClientApp(bob, "http://127.0.0.1:3001/")
-    # Bob's client has got hold of Ada's code.
+    # Bob's client has stolen Ada's code.
     for instead in ({}, {"client_id": app.client_id, "redirect_uri": app.redirect_uri}):
         assert bobs.exchange(code, **instead)[0] == 400
     mine = bobs.signed_in()["access_token"]

@@ -1,4 +1,4 @@
-"""Writing for one's own site: connecting it, the form, the buttons, and what became of it."""
+"""Posting to one's own site: connecting it, the form, the buttons, and the result."""
 
 import io
 import re
@@ -38,7 +38,7 @@ def ada_web(connected: Reader, web: Web) -> Client:
 
 @pytest.fixture
 def entry(connected: Reader) -> Entry:
-    """A post that Ada reads."""
+    """Return a post that Ada reads."""
     jf2 = {"type": "entry", "url": POST, "name": "A post of Bob's", "published": "2026-03-01T10:00:00+00:00"}
     return put(connected.channels.get(uid="home"), an_entry(jf2=jf2)).entry
 
@@ -62,7 +62,7 @@ def a_picture(kind: str = "PNG") -> SimpleUploadedFile:
 
 
 def said_yes(client: Client, site: OwnSite, **instead: str) -> Any:
-    """The page to which the site leads back, where the person said yes."""
+    """Return the page after consent at the site."""
     begun = client.post(f"{COMPOSE}connect/", {"me": site.me})
     assert begun.status_code == 302, begun.content
     return client.get(f"{COMPOSE}connected/", site.says_yes(begun.headers["Location"], **instead))
@@ -422,7 +422,7 @@ def test_nobody_reaches_what_another_person_wrote_or_reads(
     assert client.get(f"{COMPOSE}?kind=reply&entry={entry.pk}").status_code == 404
     for act in ("like", "repost", "bookmark"):
         assert client.post(f"/reader/post/{entry.pk}/react/", {"act": act}).status_code == 404
-    # A form of one's own with another person's key, post and pictures.
+    # A form with another person's key, post and pictures.
     client.post(COMPOSE, a_form(key="k", act="keep", entry=entry.pk, content="Bob's", remove=["1", "2"]))
     assert list(Composition.objects.filter(reader=connected).order_by("pk").values()) == before
     mine = Composition.objects.get(reader=bob)

@@ -1,4 +1,4 @@
-"""Channels side by side: which, in which order, and what is marked there."""
+"""Channels side by side: which ones, their order, and their marks."""
 
 from collections.abc import Callable
 

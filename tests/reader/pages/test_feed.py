@@ -1,4 +1,4 @@
-"""The page of one feed: its posts, marks of these alone, reading it, moving it, another address."""
+"""The page of one feed: its posts, its marks, reading it, moving it, another URL."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Following by pages: find, look, choose, leave, take back; and how feeds do."""
+"""Following by pages: find, preview, choose, unfollow, undo; and the state of feeds."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Filters by pages: looking first, saving, and what is said of those that fail."""
+"""The pages of filters: preview, save, and messages about failing ones."""
 
 import re
 from collections.abc import Callable

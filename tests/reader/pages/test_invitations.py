@@ -1,4 +1,4 @@
-"""An invitation lets one person in, once: a stranger with a password, a user of the site with a name."""
+"""An invitation is for one person, once: a stranger with a password, or a user with a name."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ GOOD = {"name": "eve", "email": "eve@example.org", "password1": PASSWORD, "passw
 
 
 def invited(**given: Any) -> tuple[Invitation, str]:
-    """An invitation of today's, and the path of its link."""
+    """Return an invitation of today, and the path of its link."""
     invitation, link = invite(**{"name": "Eve Smith", "now": utcnow(), **given})
     return invitation, link.removeprefix("http://127.0.0.1:8000")
 

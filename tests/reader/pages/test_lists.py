@@ -1,4 +1,4 @@
-"""Lists of feeds by pages: a file comes in, what became of it is told, and one goes out."""
+"""The pages of OPML: a file is imported with a report, and one is exported."""
 
 from collections.abc import Callable
 from io import BytesIO

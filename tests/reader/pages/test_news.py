@@ -1,4 +1,4 @@
-"""What a page's script is told when it asks what is new."""
+"""The response to a page's script that asks for new posts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
 
 
 def since(browser: Client, address: str) -> str:
-    """What the page says that it shows."""
+    """Return the page's `data-since`."""
     page = browser.get(address).content.decode()
     return page.partition('data-since="')[2].partition('"')[0]
 

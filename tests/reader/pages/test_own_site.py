@@ -18,7 +18,7 @@ SITE, SIGN_IN = "/reader/site/", "/reader/sign-in/site/"
 
 
 def comes_back(browser: Client, site: OwnSite, begun: Any, **instead: str) -> Any:
-    """The browser was sent to the site, where somebody said yes."""
+    """Return the page after consent at the site that the browser was sent to."""
     assert begun.status_code == 302, begun.content
     url = begun.headers["Location"]
     back = urlsplit(dict(parse_qsl(urlsplit(url).query))["redirect_uri"]).path
@@ -100,7 +100,7 @@ class TestConnecting:
     ) -> None:
         browser = web(ada)
         assert connected(browser, own_site, **instead).status_code == 400
-        # What was begun is over with the first answer.
+        # The first response ends the attempt.
         assert browser.get("/reader/site/back/?code=code-1&state=").status_code == 400
         assert Reader.objects.get(pk=ada.pk).me == ""
 
@@ -130,7 +130,7 @@ class TestSigningIn:
         browser = Client()
         assert signed_in(browser, hers, to="/reader/starred/").headers["Location"] == "/reader/starred/"
         assert browser.get("/reader/").context["reader"] == ada
-        # What the site names now is what counts from now on.
+        # The site's present endpoints replace the former ones.
         ada.refresh_from_db()
         assert ada.endpoints["token"] == hers.url("token")
 

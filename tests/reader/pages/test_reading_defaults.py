@@ -1,4 +1,4 @@
-"""How a reader's pages begin, and the service where they keep posts for later."""
+"""A reader's default view, and the read-later service."""
 
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit

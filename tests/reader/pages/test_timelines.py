@@ -1,4 +1,4 @@
-"""Timelines as pages, and what the forms on them do."""
+"""The pages of timelines, and their forms."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def text(client: Client, address: str) -> str:
 
 
 def act(client: Client, address: str, **given: object) -> str:
-    """Where a form leads."""
+    """Submit a form; return its redirect."""
     answer = client.post(address, given)
     assert answer.status_code == 302, answer.content
     return answer.headers["Location"]
@@ -297,7 +297,7 @@ def test_the_oldest_come_first_where_one_asks_for_them(browser: Client, home: Ch
     assert found == places
     first = text(browser, "/reader/c/home/?oldest")
     assert 'href="?oldest&amp;unread"' in first
-    # (New posts are on the first page only where the newest come first.)
+    # New posts are on the first page only if the order is newest first.
     assert '<a href="?" class="button" hidden>' in first
     assert 'href="?">Newest first</a>' in first
     act(browser, "/reader/mark/", act="here", channel="home", top=places[0], place=places[2])

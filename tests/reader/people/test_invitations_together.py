@@ -1,4 +1,4 @@
-"""An invitation that two use at the same moment lets in one of them."""
+"""Two people use an invitation at the same moment: it accepts one of them."""
 
 from threading import Barrier, Thread
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def come_together(*pairs: tuple[str, str]) -> list[str]:
-    """Each pair of a key and a name by somebody of their own. Returns the refusals."""
+    """Accept each pair of a key and a name in a thread of its own; return the refusals."""
     start, refused = Barrier(len(pairs), timeout=10), list[str]()
 
     def come(key: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What a reader takes along is all that is kept about them."""
+"""A reader's export contains all that is stored about them."""
 
 from django.apps import apps
 from django.db.models import ForeignKey
@@ -22,10 +22,10 @@ from reader.models import (
 )
 from reader.people.personal_data import SOURCES
 
-# Under which key each is told, or why it is not.
+# The export's key for each model, or the reason for omitting it.
 TOLD = {
     Channel: "channels",
-    FollowList: "",  # what became of the last file: what is followed by it is told
+    FollowList: "",  # progress of the last file; the resulting follows are exported
     Follow: "follows",
     Mute: "muted",
     Star: "starred",
@@ -35,9 +35,9 @@ TOLD = {
     AppPassword: "app_passwords",
     Composition: "written",
     Mention: "mentions",
-    Code: "",  # for minutes; the client that it was given to is told
-    Marking: "",  # what *Undo* needs: keys of rows that are told
-    Invitation: "",  # by whom they were let in is told by `account`'s dates; its key is unknown
+    Code: "",  # valid for minutes; the client that got it is exported
+    Marking: "",  # data for *Undo*: keys of rows that are exported
+    Invitation: "",  # its use is in the dates of `account`; its key is unknown
 }
 
 

@@ -1,4 +1,4 @@
-"""What filters hide, and that one that cannot judge a post hides nothing of it."""
+"""Posts that filters hide; a filter that cannot judge a post does not hide it."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""The names that apps give to posts and streams."""
+"""The ids of posts and streams in the Google Reader API."""
 
 import pytest
 from hypothesis import given

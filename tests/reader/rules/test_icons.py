@@ -1,4 +1,4 @@
-"""Which icon of a page stands for its feed."""
+"""The choice of a feed's icon among a page's icons."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Which addresses may stand for people and programs, and what a verifier proves."""
+"""Valid URLs of people and programs, and PKCE verifiers."""
 
 from hashlib import sha256
 

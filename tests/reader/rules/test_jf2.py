@@ -1,4 +1,4 @@
-"""Posts as clients can take them: no empty values, lists where these are promised, addresses of the web."""
+"""Valid jf2: no empty values, lists where required, and only web URLs."""
 
 from datetime import timedelta
 from typing import Any

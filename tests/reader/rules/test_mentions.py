@@ -1,4 +1,4 @@
-"""Whether a page links to an address, and what it does with it."""
+"""Whether a page links to a URL, and the kind of mention."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is sent to one's own site, and what its answers say."""
+"""Micropub requests to one's own site, and the meaning of its responses."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

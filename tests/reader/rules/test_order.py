@@ -61,7 +61,7 @@ class TestCursorsOfAPage:
     def test_a_page_that_was_come_to_leads_not_back_to_itself(self) -> None:
         two, one = keys(2, 1)
         assert paging_of(Stretch(from_=two), [two, one]) == Paging()
-        # The row that it begins with is gone: what is shown first now has a page before it.
+        # The row at its start is gone: the page now has a page before it.
         assert paging_of(Stretch(from_=two), [one]) == Paging(str(one))
 
     def test_at_the_end_of_a_window_there_is_neither(self) -> None:

@@ -1,4 +1,4 @@
-"""What a query of words, phrases and exclusions means."""
+"""Queries of words, phrases and exclusions."""
 
 import pytest
 from hypothesis import given

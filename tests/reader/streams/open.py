@@ -1,4 +1,4 @@
-"""Streams as clients read them, without a server between."""
+"""Event streams as clients read them, without a server in between."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 
 @contextmanager
 def streamed(response: Any) -> Iterator[Callable[[], list[tuple[str, str, dict[str, Any]]]]]:
-    """Gives what reads on to the next events: the name, the id and the data of each. [] at the end."""
+    """Yield a function that reads the next events as (name, id, data); [] at the end."""
     assert isinstance(response, StreamingHttpResponse), response.content
     assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert response.headers["X-Accel-Buffering"] == "no"
@@ -32,7 +32,7 @@ def streamed(response: Any) -> Iterator[Callable[[], list[tuple[str, str, dict[s
 
 
 def close(response: Any) -> None:
-    """As a server does, but the test's connection to the database stays."""
+    """Close the stream as a server does, but keep the test's database connection."""
     # Django's client has wrapped it: once it was begun, its end closes the response.
     response._iterator.close()
     if response.closed:
@@ -45,7 +45,7 @@ def close(response: Any) -> None:
 
 
 def events_of(text: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Whatever is no line of an event is passed over."""
+    """Parse events; ignore other lines."""
     found = []
     for block in text.split("\n\n"):
         lines = dict(re.findall(r"^(event|id|data): (.*)$", block, re.MULTILINE))

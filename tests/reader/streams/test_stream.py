@@ -1,4 +1,4 @@
-"""Who gets a stream, how many there are, and when one ends; by Microsub and on pages."""
+"""Streams by Microsub and on pages: access, limits, and their end."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -121,7 +121,7 @@ def test_only_get_opens_one(ada: Reader, web: Callable[[Reader], Client], settin
 
 @pytest.fixture
 def in_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """From now on that much time has passed at every look."""
+    """Return a function that makes a period seem over at every look."""
 
     def one(name: str) -> None:
         monkeypatch.setattr(stream, name, 0.0)

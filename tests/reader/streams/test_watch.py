@@ -1,4 +1,4 @@
-"""What a stream tells of: posts in the order in which they came, counts and channels as they are."""
+"""A stream's events: posts in order of arrival, and the current counts and channels."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def begun(reader: Reader) -> Watch:
 
 
 def told(events: list[Event]) -> list[tuple[str, int]]:
-    """Each event's name and what it is about: a place, or a number of posts."""
+    """Return each event's name and its place or number of posts."""
     return [(one.name, one.place.pk if one.place else one.channels[0][1]) for one in events]
 
 
@@ -94,7 +94,7 @@ def test_a_reset_that_did_not_arrive_is_sent_again(ada: Reader, home: Channel, l
 
 
 def followed(channel: Channel, *ages: int, is_unread: bool = False) -> Follow:
-    """A feed with posts of so many days ago, as `follow_feed` puts them there."""
+    """Follow a feed with posts of so many days ago, placed as `follow_feed` does."""
     follow = Follow.objects.create(channel=channel, feed=FeedFactory())
     for age in ages:
         put(channel, at=minutes(-1440 * age), is_unread=is_unread, came_at=minutes(5))
@@ -295,7 +295,7 @@ def test_a_client_that_follows_the_events_knows_the_timeline_and_its_count(
                 hide = [f"Post {number % 10}"] if number % 2 else []
                 change_filters(channel=world.channel, hide=hide, at_once=None)
             case "withdraw":
-                # Gone from its feed, or back in it.
+                # Withdrawn from its feed, or restored.
                 if place := TimelineEntry.objects.order_by("pk")[number % 5 :].first():
                     gone = None if place.hidden == TimelineEntry.Hidden.WITHDRAWN else NOW
                     Entry.objects.filter(pk=place.entry_id).update(withdrawn_at=gone, due_at=NOW)
@@ -312,7 +312,7 @@ def test_a_client_that_follows_the_events_knows_the_timeline_and_its_count(
 
 
 class StreamClient:
-    """Adds up what a stream says, and asks for the timeline when it says so."""
+    """Client that applies a stream's events, and requests the timeline when a stream says so."""
 
     def __init__(self, world: World) -> None:
         self.world, self.last_id = world, ""
@@ -321,7 +321,7 @@ class StreamClient:
         self.come_back()
 
     def come_back(self, after: int = 1_000) -> None:
-        """Begins a stream of which the first `after` events arrive, and then another one."""
+        """Begin a stream of which only the first `after` events arrive, and then another one."""
         is_first = not self.last_id
         self.watch = Watch.after(self.world.reader, self.last_id)
         self.hear(self.watch.start()[: None if is_first else after])

@@ -1,4 +1,4 @@
-"""Each post that is seen comes exactly once, whatever happens between two pages."""
+"""Each visible post is on exactly one page, whatever happens between two pages."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 AUTHORS = ("https://a.example/", "https://b.example/")
 _names = (f"walker-{number}" for number in count())
 
-# What may happen between two pages: to the post of that number, counted from the newest.
+# An event between two pages, for the post of that number, counted from the newest.
 EVENT = st.tuples(
     st.sampled_from(["arrive", "remove", "read", "unread", "mute", "unmute"]), st.integers(0, 40)
 )
@@ -32,7 +32,7 @@ quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], de
 
 
 class World:
-    """A channel of a reader's own, with posts of few moments, so that many share one."""
+    """Channel of one reader, with posts at few moments, so that many share one."""
 
     def __init__(self, moments: list[int]) -> None:
         self.reader: Reader = add_reader(name=next(_names), now=NOW)

@@ -1,4 +1,4 @@
-"""A starred post is kept for its reader, whatever becomes of it in timelines."""
+"""A starred post is kept for its reader, whatever happens to it in timelines."""
 
 from datetime import timedelta
 

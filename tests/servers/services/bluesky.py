@@ -1,6 +1,6 @@
-"""A fake Bluesky server on loopback: it keeps posts, and refuses what a real one refuses, and more.
+"""Fake Bluesky server on loopback, stricter than the real one.
 
-The real one looks at no facet; a wrong one would be shown on the wrong letters, so that here it is refused.
+The real server does not check facets; a wrong one would mark the wrong characters, so this one refuses it.
 """
 
 import base64
@@ -26,13 +26,13 @@ REFRESH = "/xrpc/com.atproto.server.refreshSession"
 POST = "app.bsky.feed.post"
 TID = re.compile(r"[2-7a-j][2-7a-z]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# JavaScript's white space, among it the byte order mark.
+# JavaScript's white space includes the byte order mark.
 URI = re.compile(r"\w+:(?://)?[^\s/\ufeff][^\s\ufeff]*", re.ASCII)
 LABELS = ("sexual", "nudity", "porn", "graphic-media")
 
 
 class Refused(Exception):
-    """What is wrong with a request."""
+    """Invalid request."""
 
 
 def need(is_right: Any, what: str) -> None:
@@ -41,19 +41,19 @@ def need(is_right: Any, what: str) -> None:
 
 
 class BlueskyServer(ApiServer):
-    """`says` is the reply to every post that is written. `uses` is how often a token is taken."""
+    """Bluesky server. `says` is the reply to every new post. `uses` is how often a token is valid."""
 
     def __init__(self) -> None:
         super().__init__()
         self.records: dict[str, dict[str, Any]] = {}
         self.blobs: dict[str, dict[str, Any]] = {}
         self.password, self.uses, self.names_pds = PASSWORD, 10**6, True
-        # Of the tokens that it gives; "" for tokens that cannot be read.
+        # Scope of the issued tokens; "" for opaque ones.
         self.scope = ""
-        # Where it says that posts are written; None: here.
+        # URL of the PDS; None: this server.
         self.pds_url: str | None = None
         self.writes: list[dict[str, Any]] = []
-        # How often each token is still taken, and those that can be renewed.
+        # Remaining uses of each access token, and the refresh tokens.
         self.left: dict[str, int] = {}
         self.refreshable: set[str] = set()
 
@@ -61,13 +61,13 @@ class BlueskyServer(ApiServer):
         return request.place == PUT
 
     def revoke(self) -> None:
-        """The app password and all that was made with it."""
+        """Revoke the app password and all sessions made with it."""
         self.password = "another"
         self.left.clear()
         self.refreshable.clear()
 
     def use_up(self) -> None:
-        """The tokens for writing, as after two hours."""
+        """Expire the access tokens, as after two hours."""
         self.left = dict.fromkeys(self.left, 0)
 
     def forget_blobs(self) -> None:
@@ -105,7 +105,7 @@ class BlueskyServer(ApiServer):
         return self._new_tokens()
 
     def document(self) -> dict[str, Any]:
-        """The account's DID document."""
+        """Return the account's DID document."""
         pds = {
             "id": "#atproto_pds",
             "type": "AtprotoPersonalDataServer",
@@ -152,7 +152,7 @@ class BlueskyServer(ApiServer):
 
 
 def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
-    """Raises Refused."""
+    """Check a post record. Raises Refused."""
     known = {"$type", "text", "createdAt", "langs", "tags", "facets", "labels", "embed", "reply"}
     need(record.keys() <= known and record["$type"] == POST, "unknown fields")
     text = record["text"].encode()
@@ -169,7 +169,7 @@ def check_record(record: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) ->
 
 
 def check_facets(text: bytes, facets: list[dict[str, Any]]) -> None:
-    """Raises Refused."""
+    """Check the facets of a text. Raises Refused."""
     reached = 0
     for facet in facets:
         start, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
@@ -188,7 +188,7 @@ def check_facets(text: bytes, facets: list[dict[str, Any]]) -> None:
 
 
 def check_card(embed: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> None:
-    """Raises Refused."""
+    """Check an external embed. Raises Refused."""
     need(embed["$type"] == "app.bsky.embed.external", "embed")
     card = embed["external"]
     check_uri(card["uri"])
@@ -199,11 +199,10 @@ def check_card(embed: dict[str, Any], blobs: Mapping[str, dict[str, Any]]) -> No
 
 
 def check_uri(uri: str) -> None:
-    """Raises Refused."""
     need(URI.fullmatch(uri) and len(uri.encode()) <= 8 * 1024, "no uri")
     need(urlsplit(uri).scheme in ("http", "https"), "no web address")
 
 
 def cid_of(record: dict[str, Any]) -> str:
-    """The same for the same record."""
+    """Return a CID that is the same for equal records."""
     return "bafyrei" + hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

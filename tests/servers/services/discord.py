@@ -1,4 +1,4 @@
-"""A fake Discord on loopback: webhooks and a bot's channels, which refuse what the real one refuses."""
+"""Fake Discord on loopback: webhooks and bot channels, as strict as the real ones."""
 
 import re
 from collections.abc import Mapping
@@ -23,24 +23,24 @@ BOTS_RIGHTS = 1 << 10 | 1 << 11 | 1 << 14 | 1 << 16 | 1 << 38
 LIMITS = {"title": 256, "description": 4096}
 _MARKUP = re.compile(r"[*_~|>\[\]()#<:`\\]|@everyone|@here", re.IGNORECASE)
 _OURS = re.compile(r"\[((?:[^\]\\\[]|\\.)*)\]\(<(https?://[^\s<>]+)>\)|<(https?://[^\s<>]+)>")
-# What we put around a post in brief ourselves: its newsletter bold, its age, a quotation.
+# Markup that we add around a short post: bold newsletter, age, quotation.
 _FRAME = re.compile(r"^\*\*(?=.*\*\* · )|(?<!\\)\*\*(?= · )|(?<= · )<t:\d+:R>$|^> ", re.MULTILINE)
 _BARE = re.compile(r"https?://[^\s<]+[^<.,:;\"'\]\s]")
 
 
 def without_links(text: str, *, bare: bool = False) -> str:
-    """The text with its links taken out, as Discord finds them; the words of a link stay."""
+    """Return the text without links, as Discord finds them. Keeps the words of named links."""
     text = _FRAME.sub("", _OURS.sub(lambda match: match[1] or "", text))
     return _BARE.sub("", text) if bare else text
 
 
 def is_plain(text: str, *, bare: bool = False) -> bool:
-    """Whether nothing in it is markup or calls anybody, links apart."""
+    """Return whether nothing but links is markup or a mention."""
     return not _MARKUP.search(re.sub(r"\\[^0-9A-Za-z\s]", "", without_links(text, bare=bare)))
 
 
 def shown(message: Mapping[str, Any]) -> str:
-    """What people read of a message, addresses included."""
+    """Return the text that people see of a message, addresses included."""
     card = message["embeds"][0] if message["embeds"] else {}
     texts = [message["content"], card.get("title", ""), card.get("description", "")]
     plain = [
@@ -52,7 +52,7 @@ def shown(message: Mapping[str, Any]) -> str:
 
 
 class Discord(ApiServer):
-    """`says` is the reply to every request that makes a message."""
+    """Fake Discord. `says` is the reply to every request that makes a message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,9 +61,9 @@ class Discord(ApiServer):
         self.channel_type = TEXT
         self.needs_tag = self.takes_no_cards = False
         self.reads_history = True
-        # Those that the bot sees, each with its server.
+        # Channels visible to the bot, each with its server.
         self.channels = {CHANNEL: GUILD, FORUM_THREAD: GUILD}
-        # What the channel denies the bot, as bits; and more of what the API says of a channel and of the bot.
+        # Permissions denied to the bot per channel, as bits; then extra fields of channels and of the bot.
         self.denied: dict[str, int] = {}
         self.about_channels: dict[str, dict[str, Any]] = {}
         self.about_bot: dict[str, Any] = {}
@@ -71,18 +71,18 @@ class Discord(ApiServer):
         # Threads beneath messages: (message, name, minutes).
         self.threads: list[tuple[str, str, int]] = []
         self.tags: list[dict[str, str]] = []
-        # The reply to who wants a message shown to followers; None: the usual one.
+        # Reply to a crosspost request; None: the usual one.
         self.crossposts: Reply | None = None
         self._nonces: dict[str, dict[str, Any]] = {}
         self.consent = Consent("Discord")
         self.consent.apps[APP.client_id] = App(APP.client_id, APP.client_secret, [], {"webhook.incoming"})
-        # Webhooks that a yes or the bot made, by id, each with its channel; and whether the bot may.
+        # Webhooks made by OAuth or by the bot: channels by id; then whether the bot may make any.
         self.made: dict[str, str] = {}
         self.manages_webhooks = True
         self.chosen_channel = CHANNEL
 
     def _token(self, request: Request) -> Reply:
-        """A yes makes a webhook in the channel that was chosen there."""
+        """Exchange a code for a webhook in the chosen channel."""
         found = self.consent.redeem(request)
         if isinstance(found, str):
             return Reply(401 if found == "invalid_client" else 400, {"error": found})
@@ -112,7 +112,7 @@ class Discord(ApiServer):
         return self._bot(request)
 
     def forget_nonces(self) -> None:
-        """As after some minutes."""
+        """Forget the nonces, as Discord does after some minutes."""
         self._nonces.clear()
 
     def somebody_writes(self, content: str, *, author: str = "5", at: datetime | None = None) -> None:
@@ -147,7 +147,7 @@ class Discord(ApiServer):
         return Reply(body=self._keep({**body, "webhook_id": number}, channel=where, author=number))
 
     def _webhooks(self, request: Request, channel: str) -> Reply:
-        """The webhooks of a channel; POST makes one that is the bot's."""
+        """List a channel's webhooks; POST makes one that the bot owns."""
         if self.about_channels.get(channel, {}).get("type") in THREADS:
             return _error(403, 50024, "Cannot execute action on this channel type")
         if not self.manages_webhooks:

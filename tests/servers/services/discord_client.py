@@ -1,7 +1,7 @@
-"""Discord as people and servers use it: a client that signs what it sends, and the API behind it.
+"""Discord's side of interactions: a client that signs requests, and the API behind it.
 
-It holds our answers to what the real one demands: kinds, lengths, three seconds, tokens of fifteen minutes.
-The demo's Discord does that, too, by the same code.
+Checks our responses against Discord's limits: types, lengths, three seconds, tokens of fifteen minutes. The
+demo's Discord uses the same code.
 """
 
 import itertools
@@ -37,7 +37,7 @@ _ids = itertools.count(1_400_000_000_000_000_000)
 def deliver(
     body: bytes, *, path: str = INTERACTIONS, timestamp: str = "", signature: str | None = None
 ) -> Any:
-    """What our server answers to a signed request; another signature may be given."""
+    """Return our server's response to a signed request. Pass `signature` to forge one."""
     headers = OURS.headers(body, timestamp or str(int(time.time())))
     if signature is not None:
         headers["X-Signature-Ed25519"] = signature
@@ -60,7 +60,7 @@ def definitions() -> list[dict[str, Any]]:
 
 
 class DiscordService(Discord):
-    """The API for interactions, servers and applications, besides posting."""
+    """Discord with the API for interactions, servers and applications."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class DiscordService(Discord):
         self.interactions.endpoint = INTERACTIONS
         self.portal = Portal(self.interactions, name="bees")
         self.portal.known.guilds[GUILD] = "Bee keepers"
-        # So many times the answer comes before Discord knows of the interaction.
+        # How often a response arrives before Discord knows of the interaction.
         self.not_yet = 0
 
     @property
@@ -120,12 +120,12 @@ class DiscordClient:
     app_permissions: str = ALL
     locale: str = "en-US"
     channel_type: int = 0
-    # The last interaction, whose answer may come later.
+    # The last interaction; its response may arrive later.
     exchange: Exchange | None = None
     is_on_message: bool = False
 
     def command(self, words: str, **options: Any) -> dict[str, Any]:
-        """`/feed add`, with its options; returns what is answered at once."""
+        """Run a command such as `/feed add`; return the immediate response."""
         return self.send(COMMAND, self._command(words, options))
 
     def typing(self, words: str, option: str, typed: str) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ class DiscordClient:
         return found
 
     def press(self, label: str) -> dict[str, Any]:
-        """Presses a button of the message that was shown last."""
+        """Press a button of the last message."""
         parts = payloads.parts_of(self.shown)
         (custom_id,) = [part["custom_id"] for part in parts if part.get("label") == label]
         return self.press_id(custom_id)
@@ -144,20 +144,20 @@ class DiscordClient:
         return self.send(COMPONENT, payloads.button_data(custom_id))
 
     def choose(self, *values: str, menu: str = "") -> dict[str, Any]:
-        """Chooses in the menu of the message that was shown last; of several, the one of that act."""
+        """Choose in the menu of the last message; `menu` selects one of several."""
         parts = [part for part in payloads.parts_of(self.shown) if part["type"] in MENUS]
         (part,) = [part for part in parts if f":{menu}" in part["custom_id"]]
         return self.send(COMPONENT, payloads.menu_data(part["custom_id"], *values, kind=part["type"]))
 
     def fill_in(self, **fields: str) -> dict[str, Any]:
-        """Sends the form that was shown last."""
+        """Submit the last form."""
         form = self.exchange.form if self.exchange else None
         assert form is not None
         return self.send(MODAL, payloads.form_data(form, fields))
 
     def send(self, kind: int, data: dict[str, Any], number: str = "") -> dict[str, Any]:
-        """(An answer that Discord would not take, or that comes too late, raises NoAnswer.)"""
-        # A form is on the message whose button opened it.
+        """Send an interaction. Raises NoAnswer if the response is invalid or too late."""
+        # A form belongs to the message whose button opened it.
         self.is_on_message = kind == COMPONENT or (kind == MODAL and self.is_on_message)
         payload = payloads.payload(
             kind, data, member=self._member, place=self._place, is_on_message=self.is_on_message
@@ -177,7 +177,7 @@ class DiscordClient:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The message that stands in the conversation."""
+        """Return the message that is shown in the conversation."""
         assert self.exchange is not None
         assert self.exchange.message is not None, "nothing was said"
         return self.exchange.message

@@ -1,4 +1,4 @@
-"""A fake Gotify server on loopback."""
+"""Fake Gotify server on loopback."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def error(status: int, words: str) -> Reply:
 
 
 class GotifyServer(ApiServer):
-    """`messages` are those it took."""
+    """Gotify server. `messages` are the accepted ones."""
 
     def __init__(self) -> None:
         super().__init__()

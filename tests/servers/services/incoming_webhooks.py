@@ -1,4 +1,4 @@
-"""Fake servers with incoming webhooks on loopback, each as strict as the real one."""
+"""Fake incoming webhooks on loopback, each as strict as the real one."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ JOINER = "\u2060"
 
 
 class IncomingWebhooks(ApiServer):
-    """`taken` are the bodies; `texts` what people see of them, markup removed."""
+    """Webhook server. `taken` are the bodies, `texts` the visible text without markup."""
 
     path: str
 
@@ -26,7 +26,7 @@ def text_reply(status: int, words: str) -> Reply:
 
 
 class SlackWebhooks(IncomingWebhooks):
-    """`fetches`: whether it can fetch pictures."""
+    """Slack. `fetches`: whether it can fetch pictures."""
 
     path = "/services/T0000/B0000/very-secret-token"
     fetches = True
@@ -43,7 +43,7 @@ class SlackWebhooks(IncomingWebhooks):
         return super().posts(request) and request.place != "/api/oauth.v2.access"
 
     def _token(self, request: Request) -> Reply:
-        """Slack says what is wrong with 200, in words of its own."""
+        """Exchange a code. Slack reports errors with status 200 and its own error codes."""
         found = self.consent.redeem(request)
         if isinstance(found, str):
             words = {"invalid_client": "bad_client_secret", "invalid_grant": "invalid_code"}
@@ -72,7 +72,7 @@ class SlackWebhooks(IncomingWebhooks):
         seen = [self._seen(block) for block in blocks]
         if None in seen:
             return text_reply(400, "invalid_blocks")
-        # Only links may stand between < and >.
+        # Only links may be between < and >.
         left = re.sub(r"<https?://[^<>|]*(\|[^<>|]*)?>", "", body["text"])
         if re.search("[<>]|&(?!amp;|lt;|gt;)", left):
             return text_reply(400, "invalid_payload")
@@ -81,7 +81,7 @@ class SlackWebhooks(IncomingWebhooks):
         return text_reply(200, "ok")
 
     def _seen(self, block: dict[str, Any]) -> str | None:
-        """What people see of a block; None for one that is refused."""
+        """Return the visible text of a block, or None if it is invalid."""
         if block["type"] == "image":
             return "" if self.fetches and 0 < len(block["alt_text"]) <= 2_000 else None
         [section] = block["elements"]

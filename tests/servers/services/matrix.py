@@ -1,4 +1,4 @@
-"""A fake homeserver on loopback: it keeps a room's events, and refuses what Synapse refuses."""
+"""Fake Matrix homeserver on loopback: keeps a room's events, as strict as Synapse."""
 
 import json
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ from tests.servers.api_server import ApiServer, Reply, Request
 TOKEN = "syt_Ym90_very-secret-token"
 ACCOUNT = "@bot:fake.example"
 ROOM, ALIAS = "!room:fake.example", "#news:fake.example"
-# From version 12 on the ids of rooms name no server.
+# From room version 12 on, room ids name no server.
 ROOM_12 = "!31hneApxJ_1o-63DmFrpeqnkFfWppnzWso1JvH3ogLM"
 API = "/_matrix/client/v3"
 LARGEST = 65_536
@@ -28,7 +28,7 @@ NOT_FOUND = error(404, "M_NOT_FOUND", "Event not found.")
 
 
 class Homeserver(ApiServer):
-    """`remembers`: whether it still knows transactions. `largest`: of an event, in octets."""
+    """Homeserver. `remembers`: it knows past transactions. `largest`: octets of an event."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class Homeserver(ApiServer):
 
 
 class SeenHtml(HTMLParser):
-    """What clients show of a formatted body: its `words` and `links`; `bad` is what they would not show."""
+    """Visible `words` and `links` of a formatted body; `bad` is what clients do not show."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A fake ntfy server on loopback: it keeps messages by their sequence id, and refuses what ntfy refuses."""
+"""Fake ntfy server on loopback: keeps messages by sequence id, as strict as ntfy."""
 
 import re
 from base64 import b64encode
@@ -21,12 +21,12 @@ FORBIDDEN = error(403, 40301, "forbidden")
 
 
 class NtfyServer(ApiServer):
-    """`topic` belongs to the user; `reads`: whether the token may read it, too."""
+    """ntfy server. `topic` belongs to the user; `reads`: whether the token may read it."""
 
     def __init__(self, topic: str = "news") -> None:
         super().__init__()
         self.topic, self.reads, self.longest = topic, True, LONGEST
-        # By sequence id, as phones show them; and as they were published.
+        # By sequence id, as phones show them; `published` has them in order.
         self.shown: dict[str, dict[str, Any]] = {}
         self.published: list[dict[str, Any]] = []
 

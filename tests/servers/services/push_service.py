@@ -1,4 +1,4 @@
-"""A fake push service on loopback, with browsers: it refuses what a real one refuses, and decrypts."""
+"""Fake push service on loopback with browsers: as strict as a real one, and decrypts."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def _derived(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
 
 @dataclass
 class Browser:
-    """A subscription of one browser, with the keys that only it has."""
+    """Subscription of one browser, with its private keys."""
 
     path: str
     private: ec.EllipticCurvePrivateKey = field(
@@ -49,7 +49,7 @@ class Browser:
         return self.private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
     def opened(self, body: bytes) -> bytes:
-        """RFC 8291 and RFC 8188, written out from the receiver's side. Raises InvalidTag and ValueError."""
+        """Decrypt a body by RFC 8291 and RFC 8188. Raises InvalidTag and ValueError."""
         salt, size, length = body[:16], int.from_bytes(body[16:20], "big"), body[20]
         theirs, sealed = body[21 : 21 + length], body[21 + length :]
         if length != 65 or not len(sealed) <= size:
@@ -78,21 +78,22 @@ OTHER_KEY = refusal(
 
 
 class PushService(ApiServer):
-    """`public_key` is the sender's that all subscriptions here are bound to; empty: whichever comes first.
+    """Push service.
 
-    `now` stands in for the clock. `longest` is what it takes of a body.
+    All subscriptions are bound to the sender's `public_key`; if empty, to the first one used. `now` replaces
+    the clock. `longest` is the size limit of a body.
     """
 
     def __init__(self, *, public_key: str = "", now: datetime | None = None) -> None:
         super().__init__()
         self.public_key, self.now, self.longest = public_key, now, LONGEST
         self.browsers: dict[str, Browser] = {}
-        # By browser and topic, as devices get them: what was not fetched yet is replaced.
+        # By browser and topic: a new message replaces one that was not fetched.
         self.waiting: dict[tuple[str, str], dict[str, Any]] = {}
         self.taken: list[dict[str, Any]] = []
 
     def subscribe(self, path: str = "/push/1") -> dict[str, str]:
-        """A new browser's subscription, as its page sends it."""
+        """Return a new browser's subscription, as its page sends it."""
         browser = self.browsers.setdefault(path, Browser(path))
         return {
             "endpoint": f"{self.url}{path}",
@@ -115,7 +116,7 @@ class PushService(ApiServer):
         try:
             message = json.loads(browser.opened(request.body))
         except (InvalidTag, ValueError) as error:
-            # A real service hands it on, and the browser drops it: here it must not pass unseen.
+            # A real service forwards it and the browser drops it; here the test must notice.
             return refusal(400, f"cannot be decrypted: {error!r}")
         topic = request.headers.get("topic", f"none-{len(self.taken)}")
         self.taken.append(message)

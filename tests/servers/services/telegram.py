@@ -1,4 +1,4 @@
-"""A fake Telegram on loopback: one bot, one chat, strict about html and lengths."""
+"""Fake Telegram on loopback: one bot, one chat, strict about HTML and lengths."""
 
 import re
 from html import unescape
@@ -16,7 +16,7 @@ _MENTION = re.compile(r"(?<!\w)@[a-zA-Z0-9_]{2,}", re.ASCII)
 
 
 def parsed(html: str) -> tuple[str, list[str]] | None:
-    """What is shown, and where its links lead; None for html that Telegram cannot parse."""
+    """Return the visible text and the links, or None for HTML that Telegram cannot parse."""
     links: list[str] = []
     depth = 0
     for match in _TOKENS.finditer(html):
@@ -33,12 +33,12 @@ def parsed(html: str) -> tuple[str, list[str]] | None:
 
 
 def mentions(text: str) -> list[str]:
-    """Whom a text calls, as Telegram finds names in it."""
+    """Return the mentions that Telegram finds in a text."""
     return _MENTION.findall(text)
 
 
 class Telegram(ApiServer):
-    """`says` is the reply to every request that makes a message."""
+    """Telegram. `says` is the reply to every request that makes a message."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A fake Twilio on loopback: one account with a sender, strict about numbers and lengths."""
+"""Fake Twilio on loopback: one account with a sender, strict about numbers and lengths."""
 
 import base64
 import hashlib
@@ -33,15 +33,16 @@ STOPPED = error(400, 21610, "Attempt to send to unsubscribed recipient")
 
 
 def signature(url: str, form: Mapping[str, str], *, token: str = TOKEN) -> str:
-    """What Twilio puts into X-Twilio-Signature."""
+    """Return the value of X-Twilio-Signature."""
     text = url + "".join(f"{name}{form[name]}" for name in sorted(form))
     return base64.b64encode(hmac.new(token.encode(), text.encode(), hashlib.sha1).digest()).decode()
 
 
 class Twilio(ApiServer):
-    """`says` is the reply to every request that makes a message; `stopped` are numbers that answered STOP.
+    """Twilio. `says` is the reply to every request that makes a message.
 
-    `now` is its clock; None: the real one. Messages that are `queued` have no DateSent yet.
+    `stopped` are numbers that answered STOP. `now` is the clock; None: the real one. `queued` messages have
+    no DateSent yet.
     """
 
     def __init__(self) -> None:
@@ -97,7 +98,7 @@ class Twilio(ApiServer):
         return Reply(201, made)
 
     def _list(self, query: dict[str, str]) -> Reply:
-        """The newest first, by To and DateSent>=."""
+        """List messages by To and DateSent>=, newest first."""
         since = query.get("DateSent>", "")
         found = [
             {name: value for name, value in one.items() if name != "form"}

@@ -1,4 +1,4 @@
-"""A fake receiver of webhooks on loopback, which takes only what is signed as Standard Webhooks has it."""
+"""Fake webhook receiver on loopback that checks Standard Webhooks signatures."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LONGEST = 20 * 1024
 
 
 class WebhookReceiver(ApiServer):
-    """`calls` are those it took, by webhook-id: a repeated one is known. `verifies` checks the time, too."""
+    """Receiver. `calls` are the accepted ones by webhook-id, without repeats."""
 
     def __init__(self) -> None:
         super().__init__()

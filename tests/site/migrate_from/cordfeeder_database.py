@@ -1,4 +1,4 @@
-"""Databases as CordFeeder leaves them, by what is known of its tables: in its present form and the older."""
+"""CordFeeder databases, in its present schema and the older one."""
 
 import sqlite3
 from contextlib import closing
@@ -23,7 +23,7 @@ POSTED = (
 
 @dataclass
 class OldFeed:
-    """`sent` are guids that have a message; `there` those that were there when it was added."""
+    """Feed of a server. `sent` are guids that have a message; `there` were present when it was added."""
 
     url: Any
     guild: Any
@@ -39,7 +39,7 @@ class OldFeed:
 
 
 def write_database(path: Path, feeds: list[OldFeed], *, is_old: bool = False) -> Path:
-    """Makes it, or puts more into one. The last rows stay in the -wal file, as when CordFeeder was killed."""
+    """Create a database or add to one. The last rows stay in the -wal file, as after a kill."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'feeds'").fetchone():
@@ -50,7 +50,7 @@ def write_database(path: Path, feeds: list[OldFeed], *, is_old: bool = False) ->
                 connection.execute(f"CREATE TABLE feed_state (feed_id INTEGER PRIMARY KEY, {POLLS})")
         for feed in feeds:
             add(connection, feed, is_old=is_old)
-        # A second connection keeps the first one's end from writing everything back.
+        # A second open connection keeps the first one's close from writing back everything.
         with closing(sqlite3.connect(path)) as other:
             other.execute("SELECT count(*) FROM feeds").fetchone()
             connection.close()

@@ -1,4 +1,4 @@
-"""*Come from another program* in the admin: upload, look, one button, report; whoever dies meanwhile."""
+"""Import from another program in the admin: upload, preview, one button, report; also after crashes."""
 
 import csv
 import io
@@ -108,7 +108,7 @@ def test_from_the_file_to_the_report(
     shown = page(admin_client, row)
     assert "Taken over: 2" in shown
     assert "Take it over" not in shown
-    # What is done with is not kept.
+    # A finished import keeps no pieces.
     assert not ArrivalPiece.objects.exists()
     rounds(6)
     assert posted(servers, str(C)) == ["Title of new"]
@@ -154,11 +154,11 @@ def test_too_much_is_refused(admin_client: Client, tmp_path: Path, monkeypatch: 
 
 
 class Killed(BaseException):
-    """As a process that ends."""
+    """The end of a process."""
 
 
 def dies_at(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, step: int) -> None:
-    """The process ends after its n-th call of that function."""
+    """Raise Killed after the n-th call of that function."""
     whole, calls = getattr(place, name), iter(range(1_000))
 
     def dying(*args: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Coming from CordFeeder: nothing twice, nothing lost, nothing passed over in silence."""
+"""Import from CordFeeder: nothing twice, nothing lost, nothing skipped without a note."""
 
 import json
 import sqlite3
@@ -49,7 +49,7 @@ def serve(
     *,
     by_guid: bool = True,
 ) -> str:
-    """A feed with these posts, guid → date, the newest first."""
+    """Serve a feed of these posts (guid → date), newest first."""
     feed = Rss201rev2Feed("Bees", site.url("/"), "About bees")
     for guid, date in posts.items():
         feed.add_item(f"Title of {guid}", site.url(f"/{guid}"), "Text.", unique_id=guid, pubdate=date)
@@ -72,7 +72,7 @@ def words(facts: dict[str, Any], what: str) -> str:
 
 
 def rounds(count: int, *, begin: datetime | None = None) -> None:
-    """Rounds of all stages, ten minutes apart."""
+    """Run all stages once every ten minutes."""
     now = begin or utcnow()
     for _ in range(count):
         clock = Clock(now)
@@ -90,7 +90,7 @@ def said_in(service: DiscordService, channel: str = CHANNEL) -> str:
 
 
 def everything() -> dict[str, Any]:
-    """All rows of ours (secrets are equal to nothing, so they are compared as they are shown)."""
+    """Return all rows of our apps. Secrets never compare equal, so rows are compared by their repr."""
     ours = ("feeds", "subscriptions", "delivery", "chat", "feedletter_site")
     models = [model for app in ours for model in apps.get_app_config(app).get_models()]
     return {model._meta.label: repr(list(model._default_manager.order_by("pk").values())) for model in models}
@@ -178,8 +178,10 @@ def test_a_feed_of_ids_that_are_addresses_is_known_too(
 def test_what_cordfeeder_may_have_posted_and_forgotten_is_asked_about(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
-    """Undated posts say nothing; a post dated before its last look, which it does not know, was passed over
-    or has another id here."""
+    """Undated posts say nothing.
+
+    A post dated before CordFeeder's last look that it does not know was skipped, or has another id here.
+    """
     now = utcnow()
     url = serve(site, "/feed.xml", {"new": now - timedelta(hours=1), "odd": now - 5 * DAY, "undated": None})
     place = write_database(
@@ -199,7 +201,7 @@ def test_what_cordfeeder_may_have_posted_and_forgotten_is_asked_about(
 def test_a_blog_that_seldom_posts_is_no_flood(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
-    """CordFeeder forgets after 90 days: of twenty posts it knows none any more."""
+    """CordFeeder forgets after 90 days: it knows none of the twenty posts any more."""
     now = utcnow()
     posts: dict[str, datetime | None] = {"new": now - timedelta(hours=1)}
     posts |= {f"old-{number}": now - (100 + number) * DAY for number in range(20)}
@@ -255,7 +257,7 @@ def test_servers_share_a_feed_and_keep_their_numbers(
 def test_what_waits_here_for_other_servers_does_not_come_twice_in_the_one_that_had_it(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
-    """One server has our bot, and the feed; the other comes from CordFeeder, with its newest post."""
+    """One server has our bot and the feed; the other comes from CordFeeder with its newest post."""
     now = utcnow()
     url = serve(site, "/feed.xml", {"a": now - DAY})
     ours = OldFeed(url, int(OTHER_GUILD), int(OTHER_CHANNEL), now - 9 * DAY, now - timedelta(hours=1))
@@ -436,7 +438,7 @@ class Killed(BaseException):
 
 
 def crashes_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """The process ends before its n-th step: a transaction's end, or a question to Discord."""
+    """Raise before the n-th step: the end of a transaction, or a request to Discord."""
     from django.db import transaction
 
     steps, real = iter(range(10_000)), transaction.Atomic.__exit__
@@ -451,7 +453,7 @@ def crashes_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
 
 def outcome() -> Any:
-    """What counts, without keys and times."""
+    """Return the result without keys and times."""
     feeds = [(one.guild_id, one.number, one.channel_id, one.feed.url, str(one)) for one in of_servers()]
     posts = sorted(Item.objects.values_list("feed__url", "guid", "state"))
     states = sorted(Feed.objects.values_list("url", "status", "bot_feed__unused_since"))
@@ -483,7 +485,7 @@ def test_cut_off_anywhere_the_next_run_ends_the_same(
                 is_over = True
             except Killed:
                 is_over = False
-        # Nothing is read, and so nothing lost, before all servers have the feed.
+        # No feed is polled, so that nothing is lost, before all servers have it.
         for feed in Feed.objects.filter(status="active"):
             wanted = 2 if feed.url.endswith("/feed.xml") else 1
             assert feed.guild_feeds.count() == wanted

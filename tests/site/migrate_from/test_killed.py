@@ -1,4 +1,4 @@
-"""SIGKILL at any moment of `migrate_from`, and again: the same as if nothing had happened."""
+"""SIGKILL at any moment of `migrate_from`, and a second run: the result is the same."""
 
 import random
 import sqlite3
@@ -48,7 +48,7 @@ def outcome(database: Path) -> list[Any]:
 
 
 def wait_until_taken(database: Path, several: int, process: subprocess.Popen[bytes]) -> None:
-    """Until so many feeds of servers are there, or the process has ended by itself."""
+    """Wait until so many feeds of servers exist, or the process has ended."""
     end = time.monotonic() + 60
     while len(outcome(database)[0]) < several and process.poll() is None:
         assert time.monotonic() < end

@@ -1,4 +1,4 @@
-"""`migrate_from … --read`: which posts would be new, said before anything is done."""
+"""`migrate_from … --read` lists the posts that would be new, before anything is changed."""
 
 import re
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ def titles(facts: dict[str, Any], what: str) -> list[str]:
 
 
 def posted(service: DiscordService, channel: str) -> list[str]:
-    """The titles of the posts there."""
+    """Return the titles of the posts there."""
     return sorted(re.findall(r"\[(Title of [^]]*)\]", said_in(service, channel).replace("\\", "")))
 
 
@@ -51,7 +51,7 @@ def held_posts() -> list[str]:
 
 
 def case(kind: str, site: FeedServer, now: datetime) -> list[OldFeed]:
-    """What two servers of CordFeeder had."""
+    """Return the feeds of two CordFeeder servers."""
     added, polled = now - 30 * DAY, now - 2 * HOUR
     posts: dict[str, datetime | None]
     sent: tuple[str, ...] = ()

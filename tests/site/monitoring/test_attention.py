@@ -1,4 +1,4 @@
-"""What needs a person: a few by name, how much there is more, and nothing while all is well."""
+"""Problems that need a person: a few by name, the number of the rest, and nothing if all is well."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The overview says how the feeds do, in a number of questions that does not grow."""
+"""The overview shows the state of the feeds, in a constant number of queries."""
 
 import re
 from datetime import timedelta
@@ -114,10 +114,10 @@ def test_a_feed_that_used_to_publish_and_does_not_is_a_hint() -> None:
 @pytest.mark.parametrize(
     ("days", "facts"),
     [
-        (29, {}),  # not a month
+        (29, {}),  # less than a month
         (97, {"rhythm_minutes": 25 * 24 * 60}),  # every 25 days: 97 are less than four times that
-        (97, {"rhythm_minutes": None}),  # nobody knows
-        (97, {"failures": 2}),  # something else is wrong with it
+        (97, {"rhythm_minutes": None}),  # no known rhythm
+        (97, {"failures": 2}),  # another problem
         (97, {"status": "paused"}),
         (97, {"first_polled_at": NOW - 3 * DAY}),
     ],

@@ -1,4 +1,4 @@
-"""The checklist of a new site ticks by itself, may be put aside, and is gone when all is done."""
+"""The checklist of a new site ticks itself, can be hidden, and is gone when all is done."""
 
 from pathlib import Path
 from typing import Any

@@ -24,7 +24,7 @@ def _forget() -> None:
 
 @pytest.mark.parametrize("method", ["get", "head"])
 def test_healthz_needs_no_database(client: Client, method: str) -> None:
-    # (Without the django_db mark any query fails.)
+    # Without the django_db mark any query fails.
     assert getattr(client, method)("/healthz").status_code == 200
 
 
@@ -94,7 +94,7 @@ def test_a_database_from_before_the_first_release_is_refused_with_the_way_out(
 
 @contextmanager
 def without_column(table: str, column: str) -> Iterator[None]:
-    """The table as it was before it had the column."""
+    """Rename the column, as before the migration that added it."""
     with connection.cursor() as cursor:
         cursor.execute(f'ALTER TABLE {table} RENAME COLUMN "{column}" TO later')
         try:

@@ -1,4 +1,4 @@
-"""Figures of large newsletters: workers count them, pages show them, and never longer than they are true."""
+"""Figures of large newsletters: workers count them, pages show them, and never after they expire."""
 
 from datetime import timedelta
 

@@ -18,7 +18,7 @@ LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
 
 
 def value(name: str, **labels: str) -> float | None:
-    """One sample of a scrape at NOW."""
+    """Return one sample of a scrape at NOW."""
     for family in Ledger(NOW).collect():
         for sample in family.samples:
             if sample.name == f"feedletter_{name}" and sample.labels == labels:
@@ -105,7 +105,7 @@ ALERTS = ROOT / "docs" / "examples" / "prometheus-alerts.yml"
 
 
 def shown() -> set[str]:
-    """The names of all metrics, as a scrape spells them."""
+    """Return the names of all metrics, as a scrape spells them."""
     write_stages("ticked_at", {"feeds.poll": NOW})
     return {
         sample.name if sample.name.endswith(("_total", "_info")) else family.name

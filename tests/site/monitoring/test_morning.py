@@ -1,4 +1,4 @@
-"""The overview in the morning: what goes out, what went out, what changed; quick, however much there is."""
+"""The issue overview: due, sent and changed issues; fast for any number of rows."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -37,7 +37,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every count takes long."""
+    """Make every count slow."""
     monkeypatch.setattr(figures, "SLOW_SECONDS", -1)
 
 

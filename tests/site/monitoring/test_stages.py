@@ -1,4 +1,4 @@
-"""A stop is seen: by what is due, whether or not anything runs."""
+"""Stopped stages are reported by what is due, whether or not anything runs."""
 
 import json
 from datetime import timedelta
@@ -37,7 +37,7 @@ def of(stage: str) -> StageStatus:
 
 @pytest.fixture(autouse=True)
 def _all_ran() -> None:
-    """Every stage ran a second ago."""
+    """Record that every stage ran a second ago."""
     Stage.objects.update(since=NOW)
     write_stages("ran_at", dict.fromkeys(STAGES, NOW - timedelta(seconds=1)))
 
@@ -51,7 +51,7 @@ def test_migrating_makes_a_row_for_each_stage_so_that_one_that_never_runs_is_see
     assert set(Stage.objects.values_list("name", flat=True)) == set(STAGES)
     Stage.objects.update(ran_at=None, since=NOW - HOUR)
     assert of("delivery.send").trouble == "delivery.send has not run for 1 hour."
-    # A stage of once a day has time.
+    # A daily stage is not yet late.
     assert of("delivery.prune").trouble == ""
 
 
@@ -113,7 +113,7 @@ def test_with_everything_dead_and_a_post_waiting_the_metrics_say_so(client: Clie
     local = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
     text = client.get("/metrics", **local).content.decode()  # type: ignore[arg-type]
     numbers = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("feedletter_"))
-    # (Since NOW, which is long ago.)
+    # Since NOW, which is long ago.
     assert float(numbers["feedletter_beat_last_tick_seconds"]) > 3600
     assert float(numbers['feedletter_stage_last_run_seconds{stage="delivery.send"}']) > 3600
     assert float(numbers['feedletter_stage_oldest_due_seconds{stage="feeds.poll"}']) > 3600

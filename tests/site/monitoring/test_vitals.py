@@ -1,4 +1,4 @@
-"""Signs of life: rows and a file, from processes that do something."""
+"""Heartbeats: rows and a file, from processes that do work."""
 
 import os
 import subprocess
@@ -162,7 +162,7 @@ AGES = [(0, 0), (alive.LONGEST_SILENCE + 60, 1), (None, 1)]
 
 
 def finished(folder: Path, age: float | None) -> None:
-    """A worker that finished something so many seconds ago, or never."""
+    """Record that a worker finished a task so many seconds ago, or never."""
     if age is not None:
         (folder / "alive").mkdir()
         (folder / "alive" / "poll").touch()

@@ -1,4 +1,4 @@
-"""What the look for work says of each stage, held against what the stage's pass would do."""
+"""The check for work agrees, for each stage, with what the stage would do."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -47,7 +47,7 @@ def with_work(now: datetime = NOW) -> set[str]:
 
 
 def read_feed(**facts: Any) -> Feed:
-    """One that is not due for a long time."""
+    """Return a feed that is not due for a long time."""
     feed: Feed = FeedFactory(next_poll_at=NOW + 9 * DAY, fetched_through=NOW, **facts)
     return feed
 
@@ -189,7 +189,7 @@ def test_a_webhook_that_waits_to_hear_of_something_is_work() -> None:
 
 
 class Watched(World):
-    """Asks before each pass whether it has work. One that has none must not write."""
+    """World that checks for work before each pass. A pass without work must not write."""
 
     def work(self) -> None:
         for now in (self.now, self.now + 30 * SECOND):

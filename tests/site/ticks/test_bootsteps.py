@@ -1,4 +1,4 @@
-"""The threads beside a worker's pool: they begin, go on after an error, and stop in time."""
+"""The threads beside a worker's pool: they start, go on after an error, and stop in time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ WORKER: Any = SimpleNamespace(app=app)
 
 
 class BeatService:
-    """Beats until it is stopped, or fails at once."""
+    """Beat that runs until it is stopped, or fails at once."""
 
     def __init__(self, fails: bool) -> None:
         self.fails, self.begun, self.stopped = fails, threading.Event(), threading.Event()
@@ -69,7 +69,7 @@ def until(database_unreachable: Callable[[], object]) -> None:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The threads that gave back their connections."""
+    """Record the threads that closed their connections."""
     names: list[str] = []
     there = SimpleNamespace(close_all=lambda: names.append(threading.current_thread().name))
     monkeypatch.setattr(bootsteps, "connections", there)
@@ -77,7 +77,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Ticks:
-    """Wants a stage run at each look; the second look fails."""
+    """Ticks that run a stage at each look; the second look fails."""
 
     def __init__(self, stages: Collection[str], *, run: Callable[[str], object], **_: object) -> None:
         self.stages, self.run, self.looks, self.heard = stages, run, 0, list[str]()

@@ -1,4 +1,4 @@
-"""The broker in memory: who waits has a message at once, and looks for none meanwhile."""
+"""The in-memory broker: a waiting consumer gets a message at once, without polling."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ def test_a_message_ends_the_wait(broker: Any) -> None:
     with Connection("memory://localhost", transport=Transport) as other:
         sender = other.SimpleQueue("ticks")
         threading.Timer(0.05, lambda: sender.put("tick")).start()
-        # (Whoever is not woken gives up after LONGEST_WAIT.)
+        # A consumer that is not woken gives up after LONGEST_WAIT.
         assert queue.get(timeout=100 * LONGEST_WAIT).payload == "tick"
 
 

@@ -1,4 +1,4 @@
-"""A worker that hears nothing goes on by itself; one that hears ticks leaves it to them."""
+"""A worker that gets no ticks makes its own; with ticks it relies on them."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ def test_what_cannot_be_asked_for_its_work_runs_now_and_then() -> None:
 
 
 def test_without_work_there_is_nothing_to_do_and_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> None:
-    """(Of several workers each hears of an idle stage seldom.)"""
+    """Among several workers each gets ticks of an idle stage seldom."""
     world = World()
     world.idle = {SEND}
     world.live(300)

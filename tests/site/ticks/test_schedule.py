@@ -50,7 +50,7 @@ def test_intervals_that_exist_twice_are_no_trouble() -> None:
     assert set(ensure_schedule()) == set(STAGES)
 
 
-# Seldom and short, beside the stage they serve.
+# Rare and short, beside the stage they serve.
 BESIDE = {
     "subscriptions.expire": "assign",
     "subscriptions.forget": "assign",

@@ -1,4 +1,4 @@
-"""Beat rests with the stages: a tick for each that has work, and now and then one for the others."""
+"""Beat ticks the stages that have work, and now and then each of the others."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,7 @@ SEND, REAP = "delivery.send", "delivery.reap"
 
 
 class World:
-    """A monotonic clock that is moved by hand, and what the look for work finds."""
+    """Monotonic clock that is moved by hand, and the result of the check for work."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -43,7 +43,7 @@ def an_entry(task: str, *, is_due: bool = True) -> Any:
 
 
 def ticked(task: str = SEND) -> Scheduler:
-    """A scheduler by which the stage ticked just now."""
+    """Return a scheduler that has just ticked the stage."""
     made = Scheduler(app, lazy=True)
     made.apply_entry(an_entry(task))
     return made

@@ -1,4 +1,4 @@
-"""Each stage by the name that beat calls it by."""
+"""Each stage is registered under the name that beat uses."""
 
 import pytest
 

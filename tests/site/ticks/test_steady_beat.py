@@ -1,4 +1,4 @@
-"""Beat goes on: clocks that are moved, a queue that nobody empties, a broker or a database that is away."""
+"""Beat survives clock changes, a queue nobody empties, and outages of broker or database."""
 
 import logging
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def a_producer(waiting: int | Exception) -> Any:
 
 @pytest.fixture(autouse=True)
 def _keeps_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """(The database of the tests lives in it.)"""
+    """Keep the connection: the tests' database lives in it."""
     monkeypatch.setattr(schedulers, "close_old_connections", lambda: None)
 
 
@@ -56,7 +56,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_last_run_in_the_future_counts_as_now_and_is_told(
     beat: SteadyScheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An hour's jump for fifteen seconds stopped every stage for an hour, restart or not."""
+    """An hour's jump for fifteen seconds stopped every stage for an hour, even after a restart."""
     now = datetime.now(UTC)
     PeriodicTask.objects.filter(name=SEND).update(last_run_at=now + timedelta(hours=1))
     with caplog.at_level(logging.WARNING, "feedletter_site.ticks.steady_beat"):
@@ -76,7 +76,7 @@ def test_beat_goes_on_when_its_clock_is_moved(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """(Forward and back again: what ran meanwhile ran in the future.)"""
+    """Forward and back again: runs in between are in the future."""
     PeriodicTask.objects.exclude(name=SEND).update(enabled=False)
     moved = [0.0]
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Whatever fails when the broker goes, the worker connects again; one that never worked says why and ends."""
+"""A worker reconnects after any error of a lost broker; one that never worked says why and ends."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +30,7 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_an_error_that_celery_does_not_know_makes_it_connect_again(
     consumer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kombu 5.7 stumbles over connections that it has just taken apart."""
+    """kombu 5.7 fails on connections that it has just closed."""
     errors = [AttributeError("'NoneType' object has no attribute 'hostname'"), KeyError("gone")]
 
     def start(_: object) -> None:
@@ -79,7 +79,7 @@ def test_ticks_of_a_newer_release_are_dropped_with_one_line_per_task(
 
 
 class Refusal(Exception):
-    """What a broker answers to a wrong password."""
+    """Response of a broker to a wrong password."""
 
 
 def test_a_broker_that_refuses_the_login_is_asked_again_and_told_of_once(

@@ -1,4 +1,4 @@
-"""The site's settings: changed whole or not at all, and said by every page from that moment on."""
+"""The site's settings: changed completely or not at all, and used by every page at once."""
 
 import io
 from typing import Any
@@ -44,7 +44,7 @@ def test_what_is_given_changes_and_the_rest_stays() -> None:
     assert (facts.logo_width, facts.logo_height) == (200, 40)
     alter_site(logo=None)
     assert site_facts().logo_url == ""
-    # Mails that went out still show it.
+    # Mails already sent still show it.
     assert Picture.objects.count() == 1
 
 

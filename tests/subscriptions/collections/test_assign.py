@@ -1,4 +1,4 @@
-"""Which collections an item goes into when it is final, in every arrangement."""
+"""Collections of a final item, in every arrangement."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def feed() -> Feed:
 
 
 def assigned(feed: Feed, final_at: datetime = NOON, now: datetime | None = None) -> Item:
-    """A new item of the feed, assigned."""
+    """Return a new item of the feed, assigned."""
     item: Item = FinalItemFactory(feed=feed, final_at=final_at)
     assert assign_item(item_id=item.pk, now=now or final_at)
     item.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Changes of collections by two connections at once. Each test fails without the lock that it names."""
+"""Simultaneous changes of collections by two connections. Each test fails without the named lock."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ pytestmark = [
 
 
 def a_newsletter() -> Subscribable:
-    """A newsletter of one feed, with a post in a collection and one that waits to settle."""
+    """Return a newsletter of one feed, with a collected post and one that waits to settle."""
     newsletter: Subscribable = DailyFactory()
     feed = newsletter.feeds.get()
     AssignmentFactory(assignable__subscribable=newsletter, item__feed=feed)

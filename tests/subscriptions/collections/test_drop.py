@@ -1,4 +1,4 @@
-"""Dropping feeds and newsletters: refused with the counts, or forced without losing what is on its way."""
+"""Dropping feeds and newsletters: refused with counts, or forced without losing pending posts."""
 
 import pytest
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def a_feed(title: str = "Blog", *, posts: int = 0) -> Feed:
-    """With so many posts in an open collection of one newsletter."""
+    """Return a feed with so many posts in an open collection of one newsletter."""
     feed: Feed = FeedFactory(title=title)
     assignable = AssignableFactory(subscribable=SubscribableFactory(feeds=[feed]))
     for _ in range(posts):

@@ -1,4 +1,4 @@
-"""One post by several feeds goes out once in each newsletter."""
+"""A post in several feeds is sent once in each newsletter."""
 
 import pytest
 from django.db import connection
@@ -43,7 +43,7 @@ def final(feed: Feed, link_hash: str = LINK) -> Item:
 
 
 def taken(item: Item) -> set[Subscribable]:
-    """Assigns the item; which newsletters took it."""
+    """Assign the item; return its newsletters."""
     assert assign_item(item_id=item.pk, now=NOW)
     item.refresh_from_db()
     return {assignable.subscribable for assignable in item.assignables.all()}
@@ -128,7 +128,7 @@ def test_a_post_that_one_newsletter_has_sent_is_not_sent_there_again_when_it_is_
     weekly = DailyFactory(feeds=feeds)
     first = final(feeds[0])
     taken(first)
-    letter.assignables.all().delete()  # It went out; in the other one it is still being collected.
+    letter.assignables.all().delete()  # Sent here; in the other newsletter it is still being collected.
     exclude_items(item_ids=[first.pk], now=NOW)
     assert taken(final(feeds[1])) == {weekly}
 

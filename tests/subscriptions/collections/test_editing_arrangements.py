@@ -1,4 +1,4 @@
-"""Editing an arrangement leaves open collections as they were; new items follow the new one."""
+"""Editing an arrangement keeps open collections; new items follow the new one."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 class Letter:
-    """A newsletter that is edited, and where its next item goes."""
+    """Newsletter that is edited, and the collection of its next item."""
 
     def __init__(self, **arrangement: Any) -> None:
         self.feed: Feed = FeedFactory()

@@ -1,4 +1,4 @@
-"""Excluding works until a collection is sealed, and takes the item out of open ones."""
+"""Excluding works until a collection is sealed, and removes the item from open ones."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Rules and own code when a post is assigned: what is taken, what is left out, what waits."""
+"""Rules and hooks when a post is assigned: accepted, excluded, and waiting posts."""
 
 from collections.abc import Iterator
 from datetime import UTC, timedelta
@@ -54,7 +54,7 @@ def drop(subscribable: Subscribable, pattern: str = "sponsored", **fields: Any) 
 
 
 def taken_by(item: Item) -> set[Subscribable]:
-    """Assigns the item; which newsletters took it."""
+    """Assign the item; return its newsletters."""
     assert assign_item(item_id=item.pk, now=NOW)
     item.refresh_from_db()
     return {assignable.subscribable for assignable in item.assignables.all()}
@@ -139,7 +139,7 @@ def test_a_post_that_changed_while_rules_were_asked_is_left_for_the_next_time(
     assert taken_by(item) == {weekly}
 
 
-# Own code.
+# --- hooks
 
 
 def test_the_hook_filter_is_asked_after_the_rules(feed: Feed, weekly: Subscribable) -> None:
@@ -220,7 +220,7 @@ def test_code_that_may_not_or_cannot_be_loaded_is_refused_at_its_field(
     assert list(refused.value.message_dict) == ["hooks"]
 
 
-# Keeping rules.
+# --- storing rules
 
 
 def test_rules_stand_in_the_order_in_which_they_were_added(weekly: Subscribable) -> None:

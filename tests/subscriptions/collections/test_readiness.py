@@ -1,4 +1,4 @@
-"""What an open collection waits for, and the nudge for its feeds."""
+"""The conditions that an open collection waits for, and earlier polls of its feeds."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ DAY = timedelta(days=1)
 
 
 def a_feed(**facts: Any) -> Feed:
-    """Next read in an hour."""
+    """Return a feed that is next read in an hour."""
     made: Feed = FeedFactory(next_poll_at=NOW + timedelta(hours=1), **facts)
     return made
 

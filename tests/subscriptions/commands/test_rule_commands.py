@@ -1,4 +1,4 @@
-"""add_rule, list_rules, drop_rule, try_rules, and the options of hooks, order and most posts."""
+"""add_rule, list_rules, drop_rule, try_rules, and the options for hooks, order and maximum."""
 
 import json
 from io import StringIO

@@ -1,4 +1,4 @@
-"""The sign-up form: who is asked a question, and who is not."""
+"""The sign-up form: who must answer a question."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def answer_to(asked: SignUpForm) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def as_slow_as_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Questions are answered at once here."""
+    """Let questions be answered at once."""
     monkeypatch.setattr(antispam, "QUESTION_READ", timedelta(0))
 
 

@@ -155,7 +155,7 @@ def test_a_list_may_confirm_rename_and_remove() -> None:
     core, newsletter = waiting.destination.core, waiting.subscribable
     assert counts(take(f"email,name,status\n{core},Grace,confirmed\n", newsletter)) == (0, 1, 0)
     assert (only().status, only().display_name, only().confirmed_at) == ("confirmed", "Grace", NOW)
-    # A confirmation link that was under way must not work once somebody was removed.
+    # A pending confirmation link must not work after the removal.
     assert only().confirm_nonce == ""
     assert counts(take(f"email,status\n{core},unsubscribed\n", newsletter)) == (0, 1, 0)
     assert (only().status, only().left_at, only().display_name) == ("unsubscribed", NOW, "Grace")
@@ -286,7 +286,7 @@ def test_each_keeps_how_they_agreed_by_the_lines_words_or_by_those_of_the_list()
         "page",
         datetime(2024, 1, 2, tzinfo=UTC),
     )
-    # The newsletter does not keep addresses.
+    # The newsletter does not store addresses.
     assert one.ip is None
     assert (two.words, two.how, two.at) == ("Taken over from Mailchimp.", "list", NOW)
 
@@ -316,7 +316,7 @@ def test_both_old_numbers_of_two_addresses_that_became_one_are_kept() -> None:
     take("email,status,upstream_id\nAda@example.org,confirmed,5\nada@example.org,confirmed,6\n", newsletter)
     mine = only()
     assert (mine.upstream_id, list(mine.old_numbers.values_list("number", flat=True))) == (5, [6])
-    # In a later list as well, and never with two of them.
+    # In a later list, too, and never with two of them.
     take("email,upstream_id\nADA@example.org,7\nben@example.org,6\nben@example.org,5\n", newsletter)
     assert set(mine.old_numbers.values_list("number", flat=True)) == {6, 7}
     assert Subscription.objects.get(destination__core="ben@example.org").upstream_id is None
@@ -528,7 +528,7 @@ def test_a_list_never_brings_back_an_address_that_was_erased() -> None:
         assert (report.added, report.outcomes["erased"]) == (1, 2)
         assert "data was erased here" in report.refused[0].reason
     assert not Destination.objects.filter(core=core).exists()
-    # The digest tells nobody the address, and a later key still knows it.
+    # The digest does not reveal the address, and works with a later key.
     assert core not in str(ErasedMark.objects.values_list("digest", flat=True))
     with override_settings(SECRET_KEY="another", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
         assert take(text, newsletter).outcomes["erased"] == 2

@@ -1,4 +1,4 @@
-"""Nobody who left elsewhere is confirmed: the cells of all columns are judged before anything is imported."""
+"""People who left elsewhere are not confirmed: all columns are judged before anything is imported."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Uploaded lists: looked at, taken over, stopped, forgotten; whoever dies meanwhile."""
+"""Uploaded lists: previewed, imported, stopped, deleted; also after crashes."""
 
 import codecs
 import zlib
@@ -98,7 +98,7 @@ def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
     assert row.subscribable.subscriptions.confirmed().count() == 10
     assert set(Subscription.objects.values_list("consents__words", flat=True)) == {"By hand."}
     assert not Notice.objects.exists()
-    # What is done with is not kept.
+    # A finished list is not kept.
     assert not ListPart.objects.exists()
 
 
@@ -112,7 +112,7 @@ def test_nothing_is_taken_over_without_that_word() -> None:
 
 
 class Killed(BaseException):
-    """As a process that ends."""
+    """The end of a process."""
 
 
 def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.Monk
     monkeypatch.setattr(worker, "import_batch", dying)
     with pytest.raises(Killed):
         work_off_imports(budget=LONG)
-    # Its third batch went with it.
+    # Its third batch was rolled back.
     assert (fresh(row).added, Subscription.objects.count()) == (6, 6)
     assert claim(ListImport, now=utcnow()) is None
     ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
@@ -274,7 +274,7 @@ def test_utf16_comes_through_whatever_the_pieces(text: str, size: int) -> None:
 
 
 class StoredLinesTest(TestCase):
-    """Lines of a stored file, from wherever one goes on."""
+    """Lines of a stored file, from any starting point."""
 
     @given(st.binary(max_size=300), st.integers(1, 40), st.integers(0, 10))
     def test_the_lines_are_those_of_the_file_from_every_place(

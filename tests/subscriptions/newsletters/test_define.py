@@ -1,4 +1,4 @@
-"""A newsletter that could not work is refused, with the field that is wrong."""
+"""A newsletter that could not work is refused, naming the field."""
 
 from datetime import time
 from typing import Any

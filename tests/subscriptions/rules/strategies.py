@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
 
-# Half the draws are the awkward ones: half-hour daylight saving, changes at midnight, a date left out.
+# Half the draws are the awkward ones: half-hour daylight saving, changes at midnight, a skipped date.
 AWKWARD = [
     *("America/New_York", "Australia/Lord_Howe", "Pacific/Kiritimati", "Asia/Kolkata", "Pacific/Apia"),
     *("America/St_Johns", "America/Havana", "America/Santiago", "Atlantic/Azores", "Africa/Casablanca"),
@@ -18,7 +18,7 @@ LINES = [
     *("0 0 29 2 *", "30 1-2 * 3,10,11 0", "0 9 * * 1#1", "15 0,12 13 * 5", "* * * * *", "0 2 30 * *"),
 ]
 
-# Wall-clock readings; Hypothesis wants its bounds without a zone.
+# Wall-clock readings; Hypothesis requires bounds without a zone.
 EARLIEST, LATEST = datetime(1995, 1, 1), datetime(2095, 1, 1)  # noqa: DTZ001
 
 zones = st.one_of(st.sampled_from(AWKWARD), st.sampled_from(sorted(available_timezones()))).map(ZoneInfo)

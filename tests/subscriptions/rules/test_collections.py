@@ -1,4 +1,4 @@
-"""Which collection an item goes into, also when the schedule is edited while collections are open."""
+"""The collection of an item, also if the schedule is edited while collections are open."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -102,7 +102,7 @@ def test_a_schedule_without_periods_is_refused() -> None:
 
 @dataclass
 class Newsletter:
-    """What the database holds of a newsletter with periods, and the promises about it."""
+    """Model of a newsletter with periods as in the database, with its invariants."""
 
     schedule: Schedule
     now: datetime = MONDAY

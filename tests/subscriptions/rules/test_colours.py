@@ -43,7 +43,7 @@ def test_the_background_is_kept_by_day_and_a_dark_one_by_night(background: str) 
 
 
 def spread(colour: str) -> int:
-    """How far a grey is from being plain."""
+    """Return how far a grey is from neutral."""
     parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     return max(parts) - min(parts)
 

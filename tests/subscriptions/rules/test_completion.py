@@ -1,4 +1,4 @@
-"""When a collection is complete, and what it says it waits for."""
+"""When a collection is complete, and what it waits for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_each_is_complete_as_soon_as_it_has_its_post() -> None:
 
 @pytest.mark.parametrize(("count", "complete"), [(1, False), (2, False), (3, True), (4, True)])
 def test_every_n_is_complete_from_n_posts_on(count: int, complete: bool) -> None:
-    # "Exactly n" stranded a collection for ever when n was lowered below what it held.
+    # "Exactly n" stranded a collection for ever when n was lowered below its size.
     assert is_complete(replace(EVERY_3, count=count), [BEHIND], END) is complete
 
 

@@ -1,4 +1,4 @@
-"""Cron lines: which are taken, and when they fire."""
+"""Cron lines: which are valid, and when they fire."""
 
 from datetime import UTC, datetime
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""Cron lines that say something simple, and several weekdays kept as such a line."""
+"""Cron lines with a simple meaning, and several weekdays stored as such a line."""
 
 from datetime import datetime, time, timedelta
 from itertools import islice
@@ -14,7 +14,7 @@ from subscriptions.rules.schedule import Schedule, check_cron, firings
 from tests.subscriptions.rules.strategies import LINES, moments, readings, schedules, times, zones
 
 DAYS = st.sets(st.integers(0, 6), min_size=1)
-# Fields as people write them, stars, steps and names among them.
+# Fields as people write them, including stars, steps and names.
 FIELD = {
     "hour": st.sampled_from(["0", "7", "7,18", "*/12", "9-11", "*"]),
     "day": st.sampled_from(["*", "1", "1,15", "L", "1,L", "31", "1-31", "*/2", "LW"]),
@@ -25,7 +25,7 @@ WRITTEN = st.builds("30 {hour} {day} {month} {weekday}".format, **FIELD)
 
 
 def fits(plan: CronPlan, reading: datetime) -> bool:
-    """Whether the plan has a letter then, by a reading of its own."""
+    """Return whether the plan has a letter then, by a separate implementation."""
     is_last = (reading + timedelta(days=1)).day == 1
     return (
         reading.time() in plan.times
@@ -56,7 +56,7 @@ def test_a_plan_has_exactly_the_times_at_which_its_line_fires(line: str, reading
         ("0 18 * * 7", CronPlan((time(18),), weekdays=(6,))),
         ("0 7,12 * * *", CronPlan((time(7), time(12)))),
         ("0 7 1,L * *", CronPlan((time(7),), days_of_month=(1, 31))),
-        # Either field is enough where neither begins with a star: every day is the first to the 31st.
+        # Either field is enough if neither begins with a star: every day is the first to the 31st.
         ("0 7 1-31 * 1", CronPlan((time(7),))),
     ],
 )
@@ -100,9 +100,9 @@ def test_what_is_no_weekday_is_refused(days: list[int]) -> None:
 def test_several_weekdays_are_cut_where_letters_of_one_day_each_would_be(
     days: set[int], at: time, zone: ZoneInfo, moment: datetime
 ) -> None:
-    """Changes of clocks included: a day's own weekly letter is the second opinion."""
+    """Including clock changes: each day's own weekly letter is the reference."""
     cuts = sorted({end for day in days for end in next_ends(Schedule("weekly", at, day), zone, moment, 3)})
-    # Those up to the first day's third are all there: no other day's fourth can come before it.
+    # All up to the first day's third are present: no other day's fourth can precede it.
     several = next_ends(on_weekdays(days, at), zone, moment, 3)
     assert several == cuts[:3]
     assert period_for(moment, on_weekdays(days, at), zone).start == max(

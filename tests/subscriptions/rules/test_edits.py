@@ -1,4 +1,4 @@
-"""Places of posts, words, and steps to undo."""
+"""Positions of posts, words, and undo."""
 
 import pytest
 from hypothesis import given

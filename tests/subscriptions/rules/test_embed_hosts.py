@@ -1,4 +1,4 @@
-"""Which sites a form may stand on, and where a reader may be sent back to."""
+"""Sites that may embed a form, and valid return URLs."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""Words of a filter: what people type, what is shown again, and what they find."""
+"""Words of a filter: input, display, and matches."""
 
 import re
 

@@ -16,7 +16,7 @@ TAGS = st.sampled_from(["p", "b", "blockquote", "a", "td"])
 
 @st.composite
 def pages(draw: st.DrawFn) -> str:
-    """Clean html with hostile texts in tags, values and between."""
+    """Draw clean HTML with hostile texts inside tags, in values, and between tags."""
     pieces = []
     for _ in range(draw(st.integers(0, 6))):
         tag, value, text = draw(TAGS), draw(TEXTS), draw(TEXTS)

@@ -1,4 +1,4 @@
-"""Upstream's proofs, by values computed apart from this code (openssl dgst -sha3-256)."""
+"""Upstream's proofs, compared to independently computed values (openssl dgst -sha3-256)."""
 
 import pytest
 

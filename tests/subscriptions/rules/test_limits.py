@@ -1,4 +1,4 @@
-"""How many mails sign-ups may cause: pure."""
+"""The limits of sign-up mails: pure."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The colours of pages: whatever an admin chose, all text can be read."""
+"""The colours of pages: all text is readable, whatever an admin chose."""
 
 import re
 from dataclasses import asdict
@@ -14,7 +14,7 @@ SITE = Path("subscriptions/static/feedletter/site.css")
 
 
 def sheets(css: str) -> list[dict[str, str]]:
-    """What holds by day and by night."""
+    """Return the rules of the light and the dark scheme."""
     return [dict(re.findall(r"(--[\w-]+): (#\w{6})", part)) for part in css.split("@media")]
 
 
@@ -24,7 +24,7 @@ def test_with_any_accent_everything_is_readable_on_every_ground(accent: str) -> 
         for ground in (chosen.ground, chosen.tint, chosen.field):
             for text in (chosen.text, chosen.quiet, chosen.accent, chosen.danger):
                 assert contrast(text, ground) >= 4.5
-            # The edge of a field is no text (WCAG 2.2 §1.4.11).
+            # A field's border is no text (WCAG 2.2 §1.4.11).
             assert contrast(chosen.field_line, ground) >= 3
         assert contrast(chosen.accent, chosen.on_accent) >= 4.5
     assert accent_by_day(accent) == page_colours(accent)[0].accent
@@ -51,7 +51,7 @@ def test_the_site_wears_what_the_rule_makes_of_the_usual_accent() -> None:
 
 
 def test_the_stylesheet_knows_no_left_or_right() -> None:
-    """It serves pages that run from right to left as well."""
+    """It also serves pages from right to left."""
     css = re.sub(r"/\*.*?\*/", "", SITE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert not re.findall(
         r"[\s;{](?:(?:margin|padding|border)-(?:left|right)|left|right|text-align:\s*(?:left|right))\b", css

@@ -11,7 +11,7 @@ from subscriptions.rules.pauses import LENGTHS, BadDate, bounds, day_after, paus
 from tests.subscriptions.rules.strategies import moments, zones
 
 NEW_YORK = ZoneInfo("America/New_York")
-# Still the 31st of January over there.
+# Still the 31st of January in that zone.
 NOW = datetime(2026, 2, 1, 3, tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""Periods on the days that are hard: daylight saving, New Year, leap days, ends of months."""
+"""Periods on difficult days: daylight saving, New Year, leap days, ends of months."""
 
 from datetime import UTC, datetime, time
 from zoneinfo import ZoneInfo
@@ -97,7 +97,7 @@ def test_a_date_that_samoa_left_out_makes_no_empty_period() -> None:
 
 
 def test_the_clock_set_back_over_midnight_makes_one_cut() -> None:
-    # 00:01 became 23:01 of the day before: the second midnight is none.
+    # 00:01 became 23:01 of the day before: the second midnight does not count.
     schedule = Schedule("daily", time(0))
     zone = ZoneInfo("America/St_Johns")
     period = period_for(utc("2006-10-29 03:00"), schedule, zone)

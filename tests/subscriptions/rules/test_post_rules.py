@@ -1,4 +1,4 @@
-"""Which posts a newsletter takes, what it changes in them, in which order."""
+"""The posts that a newsletter accepts, the changes in them, and their order."""
 
 import time
 from dataclasses import replace

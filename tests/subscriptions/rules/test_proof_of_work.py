@@ -1,4 +1,4 @@
-"""The sum that a browser solves: pure."""
+"""The proof of work that a browser computes: pure."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a sign-up leads to: pure."""
+"""The effect of a sign-up: pure."""
 
 import unicodedata
 from datetime import UTC, datetime, timedelta

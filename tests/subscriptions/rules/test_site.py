@@ -1,4 +1,4 @@
-"""What a site is called that nobody gave a name, and how large its logo stands."""
+"""The name of an unnamed site, and the size of its logo."""
 
 import pytest
 

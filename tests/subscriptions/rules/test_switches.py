@@ -1,4 +1,4 @@
-"""Whose a post is while a reader switches between newsletters."""
+"""The newsletter that gets a post while a reader switches between two."""
 
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -22,7 +22,7 @@ from subscriptions.rules.switches import (
 from tests.subscriptions.rules.strategies import moments, schedules, zones
 
 UTC_ZONE = ZoneInfo("UTC")
-# A Wednesday; the week's letter goes on Monday at six.
+# A Wednesday; the weekly letter is sent on Monday at six.
 NOW = datetime(2026, 3, 4, 12, 0, 30, tzinfo=UTC)
 MONDAY = datetime(2026, 3, 9, 18, tzinfo=UTC)
 
@@ -109,7 +109,7 @@ def test_a_post_is_whose_its_collection_is() -> None:
     cut = Bound(at=MONDAY)
     assert olds(cut, place(end=MONDAY))
     assert not olds(cut, place(end=MONDAY + timedelta(days=7)))
-    # It settled in time but was taken in late: into the next letter.
+    # It settled in time but was collected late: into the next letter.
     assert not olds(cut, place(final_at=NOW, end=MONDAY + timedelta(days=7)))
 
 

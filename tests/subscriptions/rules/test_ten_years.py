@@ -1,4 +1,4 @@
-"""Ten years in four zones: every moment in one period, every cut where the local clock says."""
+"""Ten years in four zones: each moment is in one period, each cut at the right local time."""
 
 import random
 from bisect import bisect_right
@@ -31,7 +31,8 @@ def _clamped(wanted: int) -> Callable[[date], bool]:
     return lambda day: day.day == min(wanted, monthrange(day.year, day.month)[1])
 
 
-# A schedule, its dates and times by a second, simpler reading, and the step in hours between moments asked.
+# A schedule, its dates and times by a second, simpler implementation, and the step in hours between the
+# tested moments.
 CASES = {
     "daily at midnight": (Schedule("daily", time(0)), _every_day, [time(0)], 5),
     "daily in the gap": (Schedule("daily", time(2, 15)), _every_day, [time(2, 15)], 1),
@@ -55,7 +56,7 @@ CASES = {
 
 
 def _walk(schedule: Schedule, zone: ZoneInfo) -> list[Period]:
-    """All periods of the ten local years, each found from the end of the one before."""
+    """Return all periods of the ten local years, each found from the end of the one before."""
     periods = [period_for(datetime.combine(FIRST, time(0), zone), schedule, zone)]
     while periods[-1].end < max(END, datetime.combine(LAST, time(0), zone)):
         periods.append(period_for(periods[-1].end, schedule, zone))
@@ -63,12 +64,12 @@ def _walk(schedule: Schedule, zone: ZoneInfo) -> list[Period]:
 
 
 def _is_cut(moment: datetime, reading: datetime, zone: ZoneInfo) -> bool:
-    """Whether the local clock first shows the reading, or jumps over it, at that moment."""
+    """Return whether the local clock first shows or skips the reading at that moment."""
     local, before = moment.astimezone(zone), (moment - SECOND).astimezone(zone)
     return local.fold == 0 and before.replace(tzinfo=None) < reading <= local.replace(tzinfo=None)
 
 
-# (A third of the pairs has every case and every zone in it.)
+# A third of the pairs includes every case and every zone.
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "zone_name"), some_now(product(CASES, ZONES), every=3))
 def test_ten_years_are_tiled_by_periods_cut_at_the_local_time(case: str, zone_name: str) -> None:
@@ -99,7 +100,7 @@ def _assert_cuts(
             end = next(ends)
         assert _is_cut(end, reading, zone), (end, reading)
         found.add(end)
-    # A gap swallows several cuts into one, so that no period is empty; and there are no others.
+    # A gap merges several cuts into one, so that no period is empty; there are no others.
     assert found == {
         period.start for period in periods if FIRST <= period.start.astimezone(zone).date() < LAST
     }

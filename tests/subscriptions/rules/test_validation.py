@@ -1,4 +1,4 @@
-"""What an admin may ask for, and how a wrong wish is answered."""
+"""Valid values of an admin's settings, and error messages."""
 
 from datetime import UTC, time
 from zoneinfo import available_timezones

@@ -1,4 +1,4 @@
-"""From wall clock to instant, at the hours that are missing or come twice."""
+"""From wall clock to instant, at missing and repeated hours."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
@@ -65,7 +65,7 @@ def test_a_moment_without_a_zone_is_refused() -> None:
 
 
 def _days_of_change(zone: ZoneInfo) -> list[date]:
-    # A few years, with the one in which Samoa left out a day, keep this under three seconds.
+    # A few years, including the one in which Samoa skipped a day, take less than three seconds.
     days = []
     for year in (2001, 2006, 2011, 2018, 2025):
         start = datetime(year, 1, 1, tzinfo=UTC)

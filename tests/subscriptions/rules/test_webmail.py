@@ -1,4 +1,4 @@
-"""Where mail is read on the web."""
+"""Where a mailbox is read on the web."""
 
 import pytest
 

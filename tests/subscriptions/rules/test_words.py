@@ -1,4 +1,4 @@
-"""Schedules and moments as people read them."""
+"""Schedules and moments in words."""
 
 from datetime import UTC, datetime, time
 from zoneinfo import ZoneInfo

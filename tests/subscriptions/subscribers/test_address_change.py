@@ -1,4 +1,4 @@
-"""A reader changes their address: confirmed at the new one, told to the old one, and undone from there."""
+"""A reader's change of address: confirmed at the new one, announced to the old one, undone there."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def ada() -> Destination:
 
 
 def token_of(template: str) -> str:
-    """The token in the link of the last such mail."""
+    """Return the token in the link of the last such mail."""
     context = Notice.objects.filter(template=template).latest("pk").context
     return str(context.get("change_url") or context["undo_url"]).rstrip("/").rpartition("/")[2]
 
@@ -73,7 +73,7 @@ def test_nothing_changes_before_the_new_address_confirms_and_then_the_old_one_is
     assert standing(row) == ("ada@old.example", "confirmed")
     confirm_change(token=token_of("new_address"), now=SOON)
     assert standing(row) == ("ada@new.example", "confirmed")
-    # The links in the old address's letters work as before.
+    # The links in the old address's letters still work.
     assert row.token == token
     assert Notice.objects.latest("pk").destination == ada
 
@@ -131,7 +131,7 @@ def test_an_old_letters_link_leaves_what_the_new_address_took_over(ada: Destinat
     leave(subscription=mine, now=SOON, by_reader=True)
     assert standing(theirs) == ("ada@new.example", "unsubscribed")
     undone()
-    # What its reader has left since stays left.
+    # A subscription that its reader has left since stays ended.
     assert standing(mine) == ("ada@old.example", "unsubscribed")
 
 

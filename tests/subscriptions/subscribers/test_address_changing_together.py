@@ -1,4 +1,4 @@
-"""A change of address confirmed in two tabs at once, and while its new address is taken; two connections."""
+"""A change of address confirmed in two tabs at once, or while a sign-up uses its new address."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def mine() -> Any:
 
 
 def asked(row: Any, now: datetime = NOW) -> str:
-    """The token of the link at the new address."""
+    """Return the token of the link at the new address."""
     ask_for_change(reader=row.destination, email="ada@new.example", ip="", now=now)
     context = Notice.objects.filter(template="new_address").latest("pk").context
     return str(context["change_url"]).rstrip("/").rpartition("/")[2]
@@ -57,7 +57,7 @@ def test_of_two_tabs_one_makes_the_change_and_one_mail_tells_the_old_address(min
     assert (mine.destination.core, mine.status) == ("ada@new.example", "confirmed")
     assert Subscription.objects.count() == 1
     assert tags_of(Destination.objects.values_list("pk", flat=True)) == {mine.destination_id: ["vip"]}
-    # What undoes it is what was mailed.
+    # The mailed link undoes the change.
     assert Notice.objects.filter(template="address_changed").count() == 1
     assert AddressChange.objects.get().carried["rows"] == [["moved", mine.pk]]
 
@@ -96,7 +96,7 @@ def test_an_old_letters_link_shows_the_new_address_to_nobody_before_its_holder_c
     assert "new.example" not in before
     assert "new.example" not in client.get(links.unsubscribe_url(mine)).content.decode()
     confirm_change(token=token, now=SOON)
-    # From then on its letters have the same link, and the page says where they go.
+    # Its letters keep the same link, and the page shows their address.
     assert "ada@new.example" in client.get(place).content.decode()
 
 

@@ -1,4 +1,4 @@
-"""The admin adds and removes subscribers."""
+"""Adding and removing subscribers in the admin."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 class PigeonSpec:
-    """A channel with credentials, whose service is asked by `check`."""
+    """Channel with credentials, whose service `check` asks."""
 
     key = "pigeon"
     label = "Pigeon"

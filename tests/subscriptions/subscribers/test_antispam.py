@@ -1,4 +1,4 @@
-"""What tells people from programs, without remembering anything but what was spent."""
+"""Checks that distinguish people from programs, and store nothing but used answers."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Confirming, ending and moving many at once."""
+"""Confirming, ending and moving many subscriptions at once."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The proof that somebody agreed."""
+"""The proof of consent."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Devices that are told of a newsletter's issues: asked for, ended, renewed."""
+"""Device notifications: requested, ended, renewed."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_sign_ups_of_one_connection_are_limited_and_those_of_one_push_service_ar
         tell(newsletter, a_device("3"))
     assert Subscription.objects.count() == 2
     tell(newsletter, a_device("4"), Origin(How.PAGE, "203.0.113.8"))
-    # Who is told already may ask as often as a page is opened.
+    # An existing subscription may be repeated whenever a page is opened.
     tell(newsletter, a_device("5"), Origin(How.PAGE, "203.0.113.9"))
 
 

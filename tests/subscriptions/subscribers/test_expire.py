@@ -1,4 +1,4 @@
-"""Sign-ups that nobody confirmed are forgotten."""
+"""Unconfirmed sign-ups expire."""
 
 from datetime import timedelta
 from typing import Any

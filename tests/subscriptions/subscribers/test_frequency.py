@@ -1,4 +1,4 @@
-"""Switching between newsletters of the same feeds: who may, what becomes of both, and taking it back."""
+"""Switching between newsletters of the same feeds: permission, effect on both, and undo."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -283,7 +283,7 @@ def test_who_leaves_what_they_had_keeps_what_they_were_switching_from(
 def test_an_old_letters_link_leaves_what_its_newsletter_was_changed_for(
     reader: Subscription, weekly: Subscribable, daily: Subscribable
 ) -> None:
-    """Whoever presses the mail client's button wants no more letters, whichever letter it was."""
+    """The mail client's button ends all letters, whichever letter it was in."""
     switch(subscription=reader, to=weekly, now=NOW, at_once=True)
     reader.refresh_from_db()
     leave(subscription=reader, now=NOW + HOUR, by_reader=True)

@@ -1,4 +1,4 @@
-"""Leaving, and changing one's name."""
+"""Unsubscribing, and changing one's name."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How much mail sign-ups may cause, over all newsletters, addresses and web processes."""
+"""The limits of sign-up mails, over all newsletters, addresses and web processes."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -146,7 +146,7 @@ def test_a_limit_that_our_own_proxy_runs_into_is_counted_as_such() -> None:
 
 
 def test_no_address_of_a_person_stands_in_the_counts() -> None:
-    # No part of the address can stand in a digest by chance: that has only a to f.
+    # A digest cannot contain a part of the address by chance: it has only a to f.
     ask(SubscribableFactory(), email="zoe@example.org")
     stored = str(list(Tally.objects.values_list("scope", "key")))
     assert "zoe" not in stored

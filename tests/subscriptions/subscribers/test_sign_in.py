@@ -1,4 +1,4 @@
-"""Sign-in links: to whom they go, how often, and that each works once."""
+"""Sign-in links: recipients, limits, and single use."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ A_MINUTE, A_DAY = timedelta(minutes=1), timedelta(days=1)
 
 
 def ask(email: str = "ada@example.org", *, now: datetime = NOW, ip: str = "192.0.2.1", **more: Any) -> None:
-    """Asks, and lets the worker look."""
+    """Request a link, and run the worker."""
     ask_for_link(email=email, ip=ip, now=now, **more)
     mail_links(now=now)
 
@@ -49,7 +49,7 @@ def token_of(notice: Notice) -> str:
 
 @pytest.fixture
 def token() -> str:
-    """Of a link that was just mailed to ada@example.org."""
+    """Return the token of a link that was just mailed to ada@example.org."""
     SubscriptionFactory(destination=DestinationFactory(core="ada@example.org"))
     ask()
     return token_of(Notice.objects.get())
@@ -82,7 +82,7 @@ def test_asking_asks_the_database_the_same_whether_the_address_is_known_or_not()
     for who in ("known", "nobody", "gone"):
         with CaptureQueriesContext(connection) as queries:
             ask_for_link(email=f"{who}@example.org", ip="192.0.2.1", now=NOW)
-        # (Without the numbers of savepoints and counts.)
+        # Without the numbers of savepoints and counts.
         asked.append([re.split(r"VALUES|SAVEPOINT|WHERE|'", query["sql"])[0] for query in queries])
     assert asked[0] == asked[1] == asked[2]
     assert not [statement for statement in asked[0] if "destination" in statement]
@@ -231,7 +231,7 @@ def test_what_is_no_link_lets_nobody_in(token: str, wrong: str) -> None:
 
 
 def test_two_links_are_each_good() -> None:
-    """Whoever asks twice because the first mail was slow may use whichever comes."""
+    """A person who asks again because the first mail was slow may use either link."""
     DestinationFactory(core="ada@example.org")
     ask()
     ask(now=NOW + 5 * A_MINUTE)

@@ -1,4 +1,4 @@
-"""Asking for a newsletter, and confirming that."""
+"""Signing up for a newsletter, and confirming it."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two at once: whoever comes second waits, and then sees what the first has done."""
+"""Two simultaneous switches: the second waits, and then sees the first one's result."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tags of people, and the segments of a newsletter's subscribers that they make."""
+"""Tags of people, and the segments that they form among a newsletter's subscribers."""
 
 from itertools import product
 

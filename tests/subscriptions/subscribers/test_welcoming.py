@@ -1,4 +1,4 @@
-"""What is mailed to who has just confirmed: nothing, unless the admin wishes it."""
+"""Mail after a confirmation: none, unless the admin chooses it."""
 
 from typing import Any
 

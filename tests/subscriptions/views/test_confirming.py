@@ -1,4 +1,4 @@
-"""The pages of a confirmation: of one newsletter, of several, and what is to be read at once."""
+"""Confirmation pages: of one newsletter, of several, and with a first issue to read."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Forms on other sites: who may frame ours, what theirs may post, and where the reader is sent then."""
+"""Embedded forms: sites that may frame ours, valid posts of theirs, and the return of the reader."""
 
 import re
 from datetime import timedelta
@@ -28,18 +28,18 @@ PAGES = ["/", "/s/weekly/", FORM, "/v0/subscription/create?subscribableName=week
 
 @pytest.fixture
 def strict() -> Client:
-    """A client whose CSRF checks are on, as in life."""
+    """Return a client with CSRF checks, as in production."""
     return Client(enforce_csrf_checks=True)
 
 
 def around(answer: Any) -> list[str]:
-    """Who may stand around a page."""
+    """Return the sites that may frame a page."""
     (found,) = re.findall(r"frame-ancestors ([^;]*)", answer["Content-Security-Policy"])
     return str(found).split()
 
 
 def post(client: Client, path: str, **data: str) -> Any:
-    """To where a form of ours leads; a redirect to the page that it stood on is left as it is."""
+    """Post to one of our forms and follow our redirect; one back to the embedding page is kept."""
     answer = client.post(path, {"email": "ada@example.org", **data})
     is_ours = answer.headers.get("Location", "").startswith("/")
     return client.get(answer["Location"]) if is_ours else answer

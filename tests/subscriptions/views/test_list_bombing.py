@@ -1,4 +1,4 @@
-"""Nobody's mailbox is flooded through us, whoever asks and by whichever way."""
+"""Sign-ups cannot flood a mailbox, from any client and by any way."""
 
 from collections.abc import Iterator
 from ipaddress import ip_network
@@ -23,7 +23,7 @@ thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytes
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An attacker does not wait for our answers, and asks by many connections."""
+    """Respond at once: an attacker uses many connections and does not wait."""
     monkeypatch.setattr("subscriptions.views.pages.SECONDS", 0.0)
     cache.clear()
     yield
@@ -31,7 +31,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def usual(scope: str) -> int:
-    """The smallest of its limits."""
+    """Return the smallest limit of that scope."""
     limits = parse_limits(project.SIGN_UP_LIMITS)
     return min(limit.most for limit in limits if limit.scope == scope)
 

@@ -1,4 +1,4 @@
-"""The page of one subscription, and leaving with second thoughts, by the links of letters."""
+"""The page of one subscription, and unsubscribing with an undo, by the links of letters."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def strict() -> Client:
-    """A client whose CSRF checks are on, as in life; links need no cookie."""
+    """Return a client with CSRF checks, as in production; links need no cookie."""
     return Client(enforce_csrf_checks=True)
 
 
@@ -66,7 +66,7 @@ def leaving(subscription: Subscription) -> str:
 
 
 def posted(client: Client, url: str, **data: str) -> str:
-    """The page one is led to."""
+    """Return the page after the redirect."""
     answer = client.post(url, data)
     assert answer.status_code == 302, answer.content.decode()
     return client.get(answer["Location"]).content.decode()
@@ -292,7 +292,7 @@ def test_one_click_with_cookies_of_anybody_is_the_same(strict: Client, reader: A
 
 @pytest.mark.slow
 def test_looking_changes_nothing(strict: Client, reader: Any, weekly: Any) -> None:
-    """Scanners fetch every link of a letter, also with what they saw in a form."""
+    """Scanners fetch every link of a letter, also with values they saw in a form."""
     switch(subscription=reader, to=weekly, now=timezone.now())
     before = list(Subscription.objects.values())
     for there in (manage(reader), leaving(reader)):

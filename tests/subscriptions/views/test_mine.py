@@ -1,4 +1,4 @@
-"""The pages of who is signed in: everything of one address."""
+"""The pages of a signed-in reader: all data of one address."""
 
 import json
 from datetime import timedelta
@@ -39,7 +39,7 @@ def reader() -> Destination:
 
 @pytest.fixture
 def ada(reader: Destination) -> Client:
-    """Signed in, with CSRF checks on, as in life."""
+    """Return a signed-in client with CSRF checks, as in production."""
     client = Client(enforce_csrf_checks=True)
     ask_for_link(email=ADA, ip="", now=timezone.now())
     mail_links(now=timezone.now())
@@ -257,7 +257,7 @@ def test_the_address_is_changed_by_two_links_and_taken_back(ada: Client, reader:
     row = SubscriptionFactory(destination=reader, subscribable__title="Weekly")
     token = ada.get("/mine/").cookies["csrftoken"].value
     answer = ada.post("/mine/address/", {"email": "Ada@New.example", "csrfmiddlewaretoken": token})
-    # The address of the page says nothing of whom it is about.
+    # The page's URL does not reveal the reader.
     assert answer.status_code == 302
     assert "new.example" not in answer["Location"].lower()
     assert "Ada@New.example" in text(ada, answer["Location"])
@@ -271,7 +271,7 @@ def test_the_address_is_changed_by_two_links_and_taken_back(ada: Client, reader:
     assert "from now on" in text(stranger, f"/{new}")
     row.refresh_from_db()
     assert row.destination.label == "Ada@new.example"
-    # Neither link signs anybody in, and who is signed in with the old address sees nothing of the new one.
+    # Neither link signs anybody in, and a session of the old address sees nothing of the new one.
     assert stranger.get("/mine/").status_code == 302
     assert "/manage/" not in text(ada, "/mine/")
 

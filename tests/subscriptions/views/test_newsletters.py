@@ -35,7 +35,7 @@ def test_the_list_asks_the_database_the_same_however_long_it_is(
     client: Client, django_assert_num_queries: Any
 ) -> None:
     SubscribableFactory.create_batch(5)
-    # How many, which, their looks, and whose site it is.
+    # Their number, the rows, their looks, and the site's settings.
     with django_assert_num_queries(4):
         client.get("/")
 

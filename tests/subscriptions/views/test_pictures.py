@@ -1,4 +1,4 @@
-"""Uploaded pictures are served under the hash of what is in them, for ever and to everybody."""
+"""Uploaded pictures are served under the hash of their content, for ever and publicly."""
 
 import io
 

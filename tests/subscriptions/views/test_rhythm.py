@@ -1,4 +1,4 @@
-"""The rhythm in the reader's words."""
+"""A newsletter's rhythm, in the reader's words."""
 
 from zoneinfo import ZoneInfo
 

@@ -1,4 +1,4 @@
-"""Asking for a sign-in link, and using it: neutral, by a POST, and apart from the admin's session."""
+"""Requesting and using a sign-in link: neutral, by POST, and apart from the admin's session."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ def reader() -> Destination:
 
 @pytest.fixture
 def strict() -> Client:
-    """A client whose CSRF checks are on, as in life."""
+    """Return a client with CSRF checks, as in production."""
     return Client(enforce_csrf_checks=True)
 
 
@@ -35,7 +35,7 @@ def ask(client: Client, email: str = ADA, **more: Any) -> Any:
 
 
 def link(client: Client) -> str:
-    """The path of a link that was just mailed."""
+    """Return the path of a link that was just mailed."""
     ask(client)
     mail_links(now=utcnow())
     url: str = Notice.objects.latest("pk").context["sign_in_url"]

@@ -1,4 +1,4 @@
-"""The pages behind a link: GET shows, POST acts, and what their headers say."""
+"""The pages behind a link: GET shows, POST acts, and their headers."""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ def confirm_path(subscription: Subscription, **facts: Any) -> str:
 
 @pytest.fixture
 def strict() -> Client:
-    """A client whose CSRF checks are on, as in life."""
+    """Return a client with CSRF checks, as in production."""
     return Client(enforce_csrf_checks=True)
 
 
@@ -75,7 +75,7 @@ def test_leaving_takes_a_post(strict: Client) -> None:
 
 
 def test_one_click_is_a_bare_post_without_cookies(strict: Client) -> None:
-    """RFC 8058 §3.2: no cookie, no referrer, that body; and mail clients may try again."""
+    """RFC 8058 §3.2: no cookie, no referrer, that body; and mail clients may retry."""
     subscription = SubscriptionFactory()
     there = path(links.unsubscribe_url(subscription))
     body, sort = "List-Unsubscribe=One-Click", "application/x-www-form-urlencoded"

@@ -1,4 +1,4 @@
-"""Upstream's addresses: old forms and old links work, prove what they must, and GET changes nothing."""
+"""Upstream's URLs: old forms and links work, require their proofs, and GET changes nothing."""
 
 import hashlib
 import re
@@ -33,7 +33,7 @@ def salted(settings: Any) -> None:
 
 @pytest.fixture
 def strict() -> Client:
-    """A client whose CSRF checks are on, as in life."""
+    """Return a client with CSRF checks, as in production."""
     return Client(enforce_csrf_checks=True)
 
 
@@ -104,7 +104,7 @@ WRONG = [
 
 @pytest.mark.parametrize("proof", WRONG)
 def test_removal_asks_for_its_proof(client: Client, proof: str) -> None:
-    """Upstream's did not: anyone could unsubscribe anyone by counting."""
+    """Upstream required none: anyone could unsubscribe anyone by counting."""
     mine = SubscriptionFactory(upstream_id=42)
     where = f"{REMOVE}?subscriptionId=42"
     for answer in (client.get(where, {"invitation": proof}), client.post(f"{where}&invitation={proof}")):
@@ -127,7 +127,7 @@ def test_nobody_learns_which_numbers_there_are(client: Client) -> None:
 
 
 def test_a_number_of_upstreams_is_never_taken_for_a_key_of_ours(client: Client) -> None:
-    """Upstream's 7 left long ago and was not brought along; the row with key 7 is somebody else."""
+    """Upstream's 7 left long ago and was not imported; the row with key 7 is somebody else."""
     other = SubscriptionFactory()
     answer = client.post(link(REMOVE, other.pk))
     assert answer.status_code == 200
@@ -320,7 +320,7 @@ def test_a_closed_newsletter_says_so(client: Client) -> None:
 
 
 def test_who_is_subscribed_already_is_not_told_to_others(client: Client) -> None:
-    """Upstream answered with a hooray."""
+    """Upstream revealed it in its response."""
     letter = SubscribableFactory(name="weekly")
     SubscriptionFactory(subscribable=letter, destination__core="ada@example.org")
     known = client.post(CREATE, TUTORIAL)

@@ -1,4 +1,4 @@
-"""What an admin wrote neither escapes, nor hangs, nor eats the machine; and it costs milliseconds."""
+"""An admin's template cannot escape the sandbox, hang, or exhaust memory; it costs milliseconds."""
 
 import os
 import signal
@@ -235,7 +235,7 @@ def test_a_forked_process_has_a_child_of_its_own() -> None:
     letter("x")
     mine = child()
     reading, writing = os.pipe()
-    # As when another thread is in the middle of a rendering.
+    # As if another thread were rendering.
     lock = client._sandbox.lock
     lock.acquire()
     pid = os.fork()
@@ -290,7 +290,7 @@ def test_the_child_ends_with_its_process(end: signal.Signals, tmp_path: Path) ->
 
 
 def is_or_was(pid: int) -> bool:
-    """Gone, or ended and waiting for this machine's init to take it away."""
+    """Return whether the process is gone, or a zombie that this machine's init will reap."""
     stat = Path(f"/proc/{pid}/stat")
     try:
         return stat.read_text().rpartition(")")[2].split()[0] == "Z"

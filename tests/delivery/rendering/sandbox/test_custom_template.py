@@ -1,4 +1,4 @@
-"""An admin's own source: what it may leave out, and how it is told what is wrong with it."""
+"""An admin's own template: optional parts, and error messages."""
 
 from typing import Any
 

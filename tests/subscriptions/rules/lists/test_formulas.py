@@ -1,4 +1,4 @@
-"""What a spreadsheet would run is made text, and comes back as it was."""
+"""Spreadsheet formulas are escaped as text, and unescaped on import."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Whose export a list is, and which of its columns is which."""
+"""The program that exported a list, and the meaning of its columns."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
         ("email_address,type,creation_date,metadata", "a@example.org,unactivated,,", "unconfirmed"),
         ("email,status,tier,created_at", "a@example.org,pending,free,", "unconfirmed"),
         ("email,status,tier,created_at", "a@example.org,validating,free,", "unconfirmed"),
-        # It may have left this very list: what the person says of the file counts.
+        # It may have left this very list: the person's statement about the file counts.
         ("uuid,email,attributes,status", ",a@example.org,{},enabled", ""),
         ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,No,01-02-2024", "confirmed"),
         ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,Yes,01-02-2024", "unsubscribed"),

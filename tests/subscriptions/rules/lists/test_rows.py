@@ -1,4 +1,4 @@
-"""What a line of a list may change."""
+"""The changes that a line of a list may make."""
 
 from datetime import UTC, datetime
 from typing import Any

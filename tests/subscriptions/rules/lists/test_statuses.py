@@ -1,4 +1,4 @@
-"""Words that say what became of a subscriber, however they are written."""
+"""Words for a subscriber's status, in any spelling."""
 
 import re
 
@@ -103,7 +103,7 @@ def _patterns() -> list[str]:
 
 @given(st.one_of(*(st.from_regex(re.compile(each, re.ASCII), fullmatch=True) for each in _patterns())))
 def test_no_word_is_overlooked_by_the_quick_look_at_many_cells(text: str) -> None:
-    # Signs of one word only: what a pattern may go on with is as plain text has it.
+    # Signs of one word only: plain text decides how a pattern may continue.
     text = plain(text)
     assert leaving_among(["Lisbon", text]) == ({text: leaving_word(text)} if leaving_word(text) else {})
 

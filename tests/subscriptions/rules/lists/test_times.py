@@ -1,4 +1,4 @@
-"""Times as other programs write them."""
+"""Times in the formats of other programs."""
 
 from datetime import UTC, datetime
 
