@@ -23,7 +23,7 @@ NEWEST_SHOWN = 6
 MOST_SIBLINGS = 10
 
 
-@csrf_exempt  # the form may be on the blog itself, and does not change a signed-in user
+@csrf_exempt  # the form may be on the blog itself, and changes nothing for signed-in users
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
