@@ -41,7 +41,7 @@ _ = get_resolver().url_patterns
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 # Those two have no list.
 LISTED = [model for model in MODELS if model not in (SiteSettings, Restore)]
-# What the code calls them. People read newsletter, subscriber, address, collection, post and “Do not email”.
+# Names in the code, for which pages say newsletter, subscriber, address, next issue, post and “Do not email”.
 OF_THE_CODE = re.compile(
     r"\b(subscribables?|destinations?|assignables?|assignments?|suppressions?|items?|themes?"
     r"|periodic tasks?|no results|yielded)\b",

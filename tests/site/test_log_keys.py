@@ -115,7 +115,7 @@ def test_each_url_parameter_is_known_as_a_secret_or_as_public() -> None:
 @pytest.mark.parametrize("path", WITH_SECRETS)
 def test_secrets_of_all_urls_are_masked_in_logs_and_by_the_nginx_example(path: str) -> None:
     sample = re.sub(r"\(\?P<\w+>[^)]*\)|<[^>]+>", KEY, path).replace("/^", "/").strip("^")
-    # Links with a tail: what stands behind a token that a program took along.
+    # Links with a tail: text behind a token that a program included in the link.
     address = "/" + sample.replace("/?(?:[^A-Za-z0-9_/-][\\s\\S]*)?\\Z", ">).")
     assert "SECRET" not in without_keys(f"Not Found: {address}")
     assert "SECRET" not in without_keys(json.dumps({"path": address}))
