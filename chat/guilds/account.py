@@ -1,5 +1,3 @@
-"""The bot's service account, synchronized with the settings."""
-
 import logging
 from datetime import datetime
 
@@ -26,10 +24,7 @@ def renew_token(*, now: datetime) -> None:
 
 
 def ensure_account(*, now: datetime) -> ServiceAccount:
-    """Return the account, checked if the token is new (network).
-
-    Raises InvalidDestination and ValidationError.
-    """
+    """Return the account, checked if the token is new (network). Raises InvalidDestination and ValidationError."""
     values = {"token": settings.DISCORD_BOT_TOKEN}
     account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).first()
     if account is None:
