@@ -24,7 +24,10 @@ def renew_token(*, now: datetime) -> None:
 
 
 def ensure_account(*, now: datetime) -> ServiceAccount:
-    """Return the account, checked if the token is new (network). Raises InvalidDestination and ValidationError."""
+    """Return the account, checked if the token is new (network).
+
+    Raises InvalidDestination and ValidationError.
+    """
     values = {"token": settings.DISCORD_BOT_TOKEN}
     account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).first()
     if account is None:
