@@ -1,4 +1,4 @@
-"""Channels. Each registers its specs on start, and is loaded on first use.
+"""Each channel registers its specs on start, and is loaded on first use.
 
 A folder is a channel if its `__init__.py` has CHANNELS, which maps keys to the dotted paths of spec and
 channel within the folder.
@@ -31,13 +31,12 @@ def _load(path: str) -> type:
 
 
 def register_all() -> None:
-    """Register the specs of all channels."""
     for kind, _ in CHANNELS.values():
         channels.register(_load(kind)())
 
 
 @cache
 def channel(key: str) -> Channel:
-    """Return the channel, one object per process. Raises KeyError."""
+    """Return one object per process. Raises KeyError."""
     made: Channel = _load(CHANNELS[key][1])()
     return made

@@ -42,7 +42,6 @@ class Account(models.Model):
     # In the format of DEFAULT_FROM_EMAIL, which is used if empty.
     sender = models.CharField(max_length=320, blank=True, default="", db_default="")
     is_default = models.BooleanField(default=False, db_default=False, editable=False)
-    # Last check, and its error.
     tried_at = models.DateTimeField(null=True, blank=True, editable=False)
     trouble = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -70,7 +69,7 @@ class ServiceAccountManager(models.Manager["ServiceAccount"]):
 
 
 class ServiceAccount(Account):
-    """Account of any channel but mail, for admin pages of its own."""
+    """Account of any channel but mail, for its own admin pages."""
 
     objects = ServiceAccountManager()  # type: ignore[assignment, misc]
 

@@ -1,7 +1,4 @@
-"""Announcement of a letter for bridges: plain texts without markup. Pure.
-
-Channels add markup, limits and their services' fields.
-"""
+"""Announcement of a letter for bridges: plain texts without markup. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +29,6 @@ MOST_IMAGES = 10
 MOST_LINES = 50
 MOST_HTML = 200_000
 NOTHING_TO_SAY = "The post has neither a link nor words, so there is nothing to post."
-# For letters without a time.
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 _IMG = re.compile(r"<img( [^<>]*)>")
@@ -55,7 +51,7 @@ class PostImage:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Texts of an announcement, on one line without control characters. Not yet escaped.
+    """Texts on one line without control characters. Not yet escaped.
 
     `title` is the post's or digest's, else the first words. `own_words` come from the newsletter's own code
     and may have line breaks. With a `refusal` there is nothing to post.
@@ -77,16 +73,16 @@ class Announcement:
     categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
     images: tuple[PostImage, ...] = ()
-    # For services that can hide sensitive pictures.
+    # For services that can hide them.
     sensitive_images: tuple[PostImage, ...] = ()
-    # Shown instead of all other text of a sensitive post.
+    # Replaces all other text of a sensitive post.
     warning: str = ""
     languages: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     is_digest: bool = False
     own_words: str = ""
     page_url: str = ""
-    # The whole posts, for channels that use html.
+    # For channels that use html.
     posts: tuple[Entry, ...] = field(default=(), repr=False)
 
     @property
@@ -95,13 +91,13 @@ class Announcement:
 
     @property
     def language(self) -> str:
-        """Return the first language in two or three letters, or "": feeds use en-US."""
+        """Return two or three letters, or "": feeds use en-US."""
         codes = (re.split("[-_]", tag)[0].lower() for tag in self.languages)
         return next((code for code in codes if re.fullmatch("[a-z]{2,3}", code)), "")
 
 
 def announcement_of(letter: Letter) -> Announcement:
-    """Announce a post or a digest. `options` may set the language."""
+    """`options` may set the language."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
     common = Announcement(
@@ -147,7 +143,7 @@ def announcement_of(letter: Letter) -> Announcement:
 
 
 def hashtags_of(entry: Entry) -> tuple[str, ...]:
-    """Return the categories as unique hashtags without #: “urban planning” becomes UrbanPlanning."""
+    """Return unique hashtags without #: “urban planning” becomes UrbanPlanning."""
     found: dict[str, str] = {}
     for category in entry.categories:
         words = _WORD.findall(plain_line(category).replace("’", "").replace("'", ""))
@@ -159,7 +155,6 @@ def hashtags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def images_of(entry: Entry) -> tuple[PostImage, ...]:
-    """Return unique pictures with descriptions."""
     found: dict[str, PostImage] = {}
     base = entry.base or entry.link
     for url, alt in _images(entry, base):
@@ -199,5 +194,5 @@ _LONGEST_BEGINNING = 70
 
 
 def beginning(entry: Entry) -> str:
-    """Return the content warning or first words, in place of a title."""
+    """Return the content warning or first words."""
     return cut_to(one_line(entry.warning or plain(entry.html[:5_000])), _LONGEST_BEGINNING)

@@ -26,8 +26,7 @@ class CrashPolicy(Enum):
 class Sent:
     """Success. `stored` is the message if it was kept here instead.
 
-    `url` is public. `parts` are the ids of a thread's other posts. `remark` says what was refused for good,
-    such as the rest of a thread.
+    `url` is public. `parts` are the ids of a thread's other posts. `remark` says what was refused for good.
     """
 
     remote_id: str = ""
@@ -74,7 +73,7 @@ class Temporary:
 class Permanent:
     """Final failure of a message, and of its destination if it `disables` it.
 
-    `status` is the enhanced code (RFC 3463) about recipient or letter. `needless`: nothing is left to do.
+    `status`: enhanced code (RFC 3463) about recipient or letter. `needless`: nothing is left to do.
     """
 
     text: str
@@ -84,7 +83,7 @@ class Permanent:
     meaning: Meaning | None = field(default=None, compare=False)
 
 
-# Somebody deleted the post at its service.
+# Somebody deleted the post.
 NO_POST = Permanent("The post is no longer there.", needless=True)
 
 
@@ -110,7 +109,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkCard:
-    """Card below a post's text. `source` names the linked site, `picture` is a URL."""
+    """`source` names the linked site, `picture` is a URL."""
 
     title: str = ""
     text: str = ""
@@ -148,7 +147,7 @@ class Looks:
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """Lane data for a session: `credentials` of the account, and `state` from an earlier session."""
+    """`credentials` of the account, and `state` from an earlier session."""
 
     kind: str
     account: str
@@ -175,7 +174,7 @@ class LaneDefaults:
 
 
 class Session(Protocol):
-    """Open connection to a service, for one thread at a time."""
+    """Connection for one thread at a time."""
 
     def send(
         self,
@@ -201,7 +200,7 @@ class StatefulSession(Protocol):
     """Session with state for its lane's next sessions, such as a renewed token."""
 
     def new_state(self) -> Mapping[str, str] | None:
-        """Return the state if changed since the last call, after each message."""
+        """Return the state if changed since the last call."""
         ...
 
 
@@ -210,7 +209,7 @@ class CountsRefusals(Protocol):
     """Session of a service with a breaker."""
 
     def new_refusals(self) -> int:
-        """Return the number of refusals since the last call, after each message."""
+        """Return the number of refusals since the last call."""
         ...
 
 
@@ -247,12 +246,10 @@ class Deletes(Protocol):
 
 
 class AsyncSession(Protocol):
-    """Session that sends without blocking, one message at a time."""
+    """Sends without blocking, one message at a time."""
 
     @property
-    def is_ready(self) -> bool:
-        """Connected and usable."""
-        ...
+    def is_ready(self) -> bool: ...
 
     async def open(self) -> Temporary | None:
         """Return the obstacle, if any."""
@@ -261,8 +258,8 @@ class AsyncSession(Protocol):
     async def send(self, message: Any, *, now: datetime, following: Callable[[], Any]) -> Outcome:
         """Send; never raises for server or network errors.
 
-        A session may call `following` once for its next message (None: unknown) and prepare the server. None
-        of its text may be sent early.
+        May call `following` once for the next message (None: unknown) and prepare the server. None of its
+        text may be sent early.
         """
         ...
 
@@ -275,7 +272,7 @@ class AsyncSession(Protocol):
 
 @runtime_checkable
 class BatchSession(Protocol):
-    """Session that accepts up to `batch` recipients of a letter at once."""
+    """Accepts up to `batch` recipients of a letter at once."""
 
     @property
     def batch(self) -> int: ...
@@ -287,7 +284,7 @@ class BatchSession(Protocol):
 
 @runtime_checkable
 class Previews(Protocol):
-    """Channel that can preview its messages; for others, the text is shown."""
+    """Channel with previews; for others, the text is shown."""
 
     def preview(self, message: Any) -> Looks:
         """Pure; never raises DoesNotFit."""
@@ -295,7 +292,7 @@ class Previews(Protocol):
 
 
 class Channel(Protocol):
-    """A channel, loaded on first use.
+    """Loaded on first use.
 
     `account_lane` has defaults for an account that several lanes share; its limits apply too. `breaker`
     pauses requests if the service blocks clients after many refusals.
@@ -320,16 +317,14 @@ class Channel(Protocol):
         ...
 
     def compose(self, letter: Letter, recipient: Recipient) -> Any:
-        """Build the message. Pure."""
+        """Pure."""
         ...
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
         """Return `compose` for many recipients. Raises the same errors."""
         ...
 
-    def connect(self, lane: LaneFacts) -> Session:
-        """Open a session, perhaps lazily."""
-        ...
+    def connect(self, lane: LaneFacts) -> Session: ...
 
     def sessions(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
         """Return a factory of lazy asynchronous sessions, or None."""

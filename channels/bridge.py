@@ -1,4 +1,4 @@
-"""Base of bridges: admins' destinations, each with its own serial lane."""
+"""Admins' destinations, each with its own serial lane."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -50,12 +50,12 @@ DELETE = fields.switch(
 )
 
 
-# Config key of a warning that does not prevent saving.
+# A warning does not prevent saving.
 WARNING = "warning"
 
 
 def account_field(kind: str, label: str, help_text: str) -> Field:
-    """Return the field `account` for destinations with shared accounts."""
+    """For destinations with shared accounts."""
 
     def choices() -> list[tuple[str, str]]:
         names = Account.objects.filter(kind=kind).values_list("name", flat=True)
@@ -72,7 +72,7 @@ def account_field(kind: str, label: str, help_text: str) -> Field:
 
 
 def account_values(kind: str, name: str) -> dict[str, str]:
-    """Return the values of `account_fields`. Raises InvalidDestination."""
+    """Raises InvalidDestination."""
     account = Account.objects.filter(kind=kind, name=name).first()
     try:
         return opened(account.secrets) if account else {}
@@ -81,7 +81,7 @@ def account_values(kind: str, name: str) -> dict[str, str]:
 
 
 class BridgeSpec(ABC):
-    """ChannelSpec of destinations that admins set up; no sign-up."""
+    """Destinations that admins set up; no sign-up."""
 
     key: str
     label: str
@@ -92,9 +92,7 @@ class BridgeSpec(ABC):
     is_companion = False
     arrangements = frozenset(ARRANGEMENTS)
     destination_fields: tuple[Field, ...]
-    # Fields of shared accounts, such as bots.
     account_fields: tuple[Field, ...] = ()
-    # Specific options, besides the common ones.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
     # See Edits and Deletes.
@@ -129,7 +127,7 @@ class BridgeSpec(ABC):
 
     @property
     def connect(self) -> "OAuth | None":
-        """Return the OAuth connection, if the service has one."""
+        """Return None without OAuth."""
         return None
 
     def place(self, config: Mapping[str, str]) -> str:
@@ -142,8 +140,6 @@ class BridgeSpec(ABC):
 
 
 class BridgeChannel(ABC):
-    """Channel with a serial lane for each destination."""
-
     key: str
     crash_policy: CrashPolicy
     lane: LaneDefaults = LaneDefaults()
@@ -154,7 +150,7 @@ class BridgeChannel(ABC):
         return core
 
     def shared_account(self, core: str) -> str:
-        """Return the prefix of the core before a slash, if accounts are shared."""
+        """Return the core's part before a slash, if accounts are shared."""
         return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
 
     def domain(self, core: str) -> str:

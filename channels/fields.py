@@ -1,7 +1,4 @@
-"""Common fields of bridges: equal names have equal meanings.
-
-Cleaning functions raise ValueError with a sentence.
-"""
+"""Common fields: equal names have equal meanings. Cleaning raises ValueError with a sentence."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +25,7 @@ def short_name(typed: str) -> str:
 
 
 def secret_word(typed: str) -> str:
-    """Check a token or password for use in a header. Raises ValueError without its text."""
+    """Check it for use in a header. Raises ValueError without its text."""
     if not re.fullmatch(r"[!-~]{1,500}", typed):
         raise ValueError("it has spaces or letters no token has.")
     return typed
@@ -79,19 +76,19 @@ def line(name: str, label: str, help: str, *, most: int) -> Field:
 
 
 def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Field:
-    """Return a field with few values; the first is the default."""
+    """The first choice is the default."""
     return Field(name, label, help, choices=lambda: list(choices.items()), clean=str.lower)
 
 
 def pictures(*, most: int) -> Field:
-    """Return the field for the number of pictures; the default is one."""
+    """The default is one."""
     counts = {count: count for count in ("1", "0", *map(str, range(2, most + 1)))}
     help = "How many of a post's pictures are posted with it. Without them it is posted all the same."
     return choice("images", "Pictures", help, counts)
 
 
 def switch(name: str, label: str, help: str = "") -> Field:
-    """Return a yes-or-no field; the default is no."""
+    """The default is no."""
     return choice(name, label, help, {"": "No", "on": "Yes"})
 
 

@@ -1,5 +1,3 @@
-"""Languages for letters and pages."""
-
 from django.conf.locale import LANG_INFO
 from django.utils import translation
 
@@ -10,7 +8,7 @@ DEFAULT_LANGUAGE = "en"
 
 
 def spoken(language: str) -> str:
-    """Return the nearest available translation, or English."""
+    """Return English if there is no translation near."""
     try:
         return spoken_variety(language_tag(language))
     except LookupError:
@@ -18,7 +16,7 @@ def spoken(language: str) -> str:
 
 
 def dated_in(language: str) -> str:
-    """Return the language for dates: the letter's, if Django knows it, even without our translation."""
+    """Return the letter's, if Django knows it, even without our translation."""
     tag = language_tag(language).lower()
     if not speaks(language):
         for code in (*LANG_INFO.get(tag, {}).get("fallback", ()), tag, _primary(tag)):
@@ -28,7 +26,7 @@ def dated_in(language: str) -> str:
 
 
 def speaks(language: str) -> bool:
-    """Return whether a translation exists. Invalid tags count as English."""
+    """Invalid tags count as English."""
     tag = language_tag(language).lower()
     return not tag or _primary(tag) == _primary(spoken(tag))
 

@@ -1,5 +1,3 @@
-"""Letters and recipients."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +13,7 @@ NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Content shared by all recipients.
+    """Shared by all recipients.
 
     `placeholders` maps fields (lower case) to tokens. `newsletter` is the name in addresses,
     `newsletter_title` is for readers. `web_url` is the issue's page, if any.
@@ -43,7 +41,7 @@ class Letter:
     at: datetime | None = None
     # It may set any field per recipient.
     has_own_code: bool = False
-    # For mail. The first is the one that everybody supports.
+    # The first is the one that everybody supports.
     signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
 
 
@@ -58,7 +56,6 @@ class Recipient(NamedTuple):
     secrets: Mapping[str, str] = NO_VALUES
     unsubscribe_url: str = ""
     manage_url: str = ""
-    # Values from the newsletter's own code.
     params: Mapping[str, str] = NO_VALUES
 
     def __repr__(self) -> str:

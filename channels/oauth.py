@@ -1,7 +1,4 @@
-"""OAuth connections, which obtain a destination's data from its service.
-
-Uses the authorization code grant (RFC 6749 §4.1).
-"""
+"""Authorization code grant (RFC 6749 §4.1), which obtains a destination's data from its service."""
 
 import base64
 import hashlib
@@ -45,7 +42,7 @@ class AppUnknown(NotConnected):
 
 @dataclass(frozen=True, slots=True)
 class Authorisation:
-    """URL to open in the browser, and data to keep for `finish`."""
+    """URL to open, and data to keep for `finish`."""
 
     url: str
     kept: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -61,7 +58,7 @@ class Grant:
 
 
 class OAuth(ABC):
-    """OAuth flow of a service. `key` and `label` name its applications among service accounts.
+    """`key` and `label` name its applications among service accounts.
 
     `asks` are fields needed first. With `account_fields` an admin creates the application; without,
     `register` does.
@@ -73,7 +70,6 @@ class OAuth(ABC):
     asks: tuple[str, ...] = ()
     account_fields: tuple[Field, ...] = ()
     steps: tuple[str, ...] = ()
-    # It redirects only to https URLs.
     needs_https = False
 
     def known_as(self, given: Mapping[str, str]) -> str:
@@ -84,7 +80,7 @@ class OAuth(ABC):
         return values["client_id"]
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
-        """Register an application at the service (network). Raises NotConnected."""
+        """Register at the service (network). Raises NotConnected."""
         raise NotConnected(f"{self.label}: add it first.")
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
@@ -103,7 +99,7 @@ class OAuth(ABC):
 
 
 class WebhookOAuth(OAuth):
-    """Service with fixed URLs that creates a webhook. The access token is not stored."""
+    """Fixed URLs; creates a webhook. The access token is not stored."""
 
     authorise_address: str
     token_address: str
@@ -125,7 +121,6 @@ class WebhookOAuth(OAuth):
         return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
 
     def headers(self) -> Mapping[str, str]:
-        """Return headers that the service requires."""
         return {}
 
     @abstractmethod
@@ -182,7 +177,7 @@ def code_of_yes(params: Mapping[str, str], service: str) -> str:
 
 
 def a_secret(said: object) -> str:
-    """Check a secret from the service. Raises UnreadableAnswer."""
+    """Raises UnreadableAnswer."""
     if not isinstance(said, str) or not 0 < len(said) <= LONGEST_SECRET:
         raise UnreadableAnswer("It gave no usable answer.")
     return said
@@ -196,7 +191,7 @@ def ask_service(
     hidden: Collection[str] = (),
     session: ApiSession | None = None,
 ) -> T:
-    """Call `act` with a client (network), with `hidden` masked in errors. Raises NotConnected."""
+    """Call `act` with a client (network), masking `hidden`. Raises NotConnected."""
     # Slack reports errors with status 200.
     speaks = ApiService(
         service,

@@ -1,4 +1,4 @@
-"""Pictures of posts. Errors with pictures never stop a post."""
+"""Errors with pictures never stop a post."""
 
 import logging
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PictureBounds:
-    """A service's limits: longest side in pixels, file size in octets."""
+    """Longest side in pixels, file size in octets."""
 
     most_side: int = 1920
     most_bytes: int = 2_000_000
@@ -44,7 +44,7 @@ _turns = tuple(Lock() for _ in range(16))
 
 
 def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:
-    """Fetch a picture (network) as JPEG or PNG without metadata; None if unavailable.
+    """Fetch it (network) as JPEG or PNG without metadata; None if unavailable.
 
     Once in 15 minutes, at most 10 MB in 10 seconds. Not for compose. Raises NetworkInTransaction.
     """
@@ -88,5 +88,5 @@ def is_picture(octets: bytes) -> bool:
 
 
 def _leave_out(url: str, why: str) -> None:
-    """Name only the host, because an address may be secret."""
+    """Name only the host: an address may be secret."""
     log.info("A picture of %s is left out. %s", host_of(url), why)

@@ -1,7 +1,4 @@
-"""The %Fields% of letters, and placeholders for them in form letters. Pure.
-
-Names are in lower case.
-"""
+"""The %Fields% of letters, in lower case, and placeholders for them. Pure."""
 
 import html
 import re
@@ -18,7 +15,7 @@ _PLAIN = re.compile("[!-~]*")
 
 
 def fill_html(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Fill `placeholders` (field → token) with `values` (field → text), escaped; default: empty."""
+    """Escape `values` (field → text); default: empty. `placeholders`: field → token."""
     return _fill(text, placeholders, values, written_html)
 
 
@@ -68,7 +65,6 @@ BUILT_IN = (
 )
 # RFC 5322 §3.2.3: a name with one of these needs quotes.
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
-# May differ between recipients.
 PERSONAL = frozenset(
     {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
 )
@@ -86,7 +82,7 @@ class UnknownField(LetterError):
 
 
 def field_names(params: Mapping[str, str]) -> dict[str, str]:
-    """Return all fields, including parameters: lower case → as written."""
+    """Include parameters: lower case → as written."""
     built_in = {name.lower(): name for name in BUILT_IN}
     return built_in | {name.lower(): name for name in params if name.lower() not in built_in}
 
@@ -105,7 +101,7 @@ def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | No
 
 
 def values_without_reader(params: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
-    """Return values without a recipient: `shared` unless blank, then extra parameters."""
+    """Return `shared` unless blank, then extra parameters."""
     said = {name: value for name, value in shared.items() if value.strip()}
     return {name.lower(): value for name, value in params.items()} | said
 
@@ -145,7 +141,7 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
 
 
 class Placeholders:
-    """Random tokens for the fields of a letter.
+    """Random tokens for fields.
 
     Random: no post contains one. Letters and digits: escaping and inlining keep them. Equal length: none is
     another's prefix.
@@ -158,7 +154,7 @@ class Placeholders:
         self._used: dict[str, str] = {}
 
     def token(self, field: str) -> str:
-        """Return a field's token, ignoring case. Raises UnknownField."""
+        """Ignore case. Raises UnknownField."""
         name = field.lower()
         if name not in self._tokens:
             raise UnknownField(field, self._names)
@@ -167,5 +163,5 @@ class Placeholders:
 
     @property
     def used(self) -> dict[str, str]:
-        """Return the fields used so far: lower case → token."""
+        """Return lower case → token."""
         return dict(self._used)

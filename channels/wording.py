@@ -1,4 +1,4 @@
-"""Texts of bridges: the default, an admin's template, or the operator's code. Pure.
+"""Texts of bridges: the default, a template, or the operator's code. Pure.
 
 Parts are plain text; channels escape and cut them.
 """
@@ -36,7 +36,7 @@ class BadTemplate(ValueError):
 
 
 def checked_template(template: str) -> str:
-    """Normalize a template. Raises BadTemplate."""
+    """Raises BadTemplate."""
     text = template.replace("\r\n", "\n").strip()
     if len(text) > LONGEST_TEMPLATE:
         raise BadTemplate(f"a template has at most {LONGEST_TEMPLATE:,} characters.")
@@ -81,7 +81,7 @@ def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]
 
 
 def thread_of(first: str, lines: Iterable[Line], fits: Callable[[str], bool], *, most: int) -> list[str]:
-    """Pack a text and a digest's posts into at most `most` texts; omit links that are too long."""
+    """Pack a digest's posts into at most `most` texts; omit links that are too long."""
     return packed(first, (_fitted(line, fits) for line in lines), fits, most=most)
 
 

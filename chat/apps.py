@@ -19,7 +19,6 @@ class ChatConfig(AppConfig):
         from common.ports.panels import install_later
         from feeds.items.alerts import told_to_others
 
-        # It names settings that are missing beside others.
         register(check_discord, OWN_CHECKS)
         if self.is_on:
             # Servers get notices in their log channels.

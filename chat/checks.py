@@ -1,5 +1,3 @@
-"""System check of the Discord bot, registered in ChatConfig.ready()."""
-
 from typing import Any
 
 from django.conf import settings

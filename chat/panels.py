@@ -14,7 +14,7 @@ from subscriptions.admin.newsletter import SubscribableAdmin
 
 
 class ServersFilter(SimpleListFilter):
-    """Hides the possibly thousands of servers' bridges by default."""
+    """Hides possibly thousands of bridges by default."""
 
     title = "Those of Discord servers, too?"
     parameter_name = "servers"
@@ -40,7 +40,7 @@ def of_servers(feed: Feed) -> SafeString | str:
 
 
 def lend(request: HttpRequest, keys: list[int]) -> str:
-    """Let the bot use operators' feeds, except those with credentials."""
+    """Refuses those with credentials."""
     feeds = Feed.objects.filter(pk__in=keys, credentials="", bot_feed=None)
     done = BotFeed.objects.bulk_create([BotFeed(feed=feed, is_operators=True) for feed in feeds])
     return f"The Discord bot may use {pluralize(len(done), 'feed')}: servers that ask for it share it."

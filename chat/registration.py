@@ -1,5 +1,3 @@
-"""Registers commands and URLs with Discord (network)."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -116,7 +114,7 @@ def _checked(known: Any) -> Mapping[str, Any]:
 
 
 def _are_same(known: Any, wanted: Any) -> bool:
-    """Compare without Discord's additions, such as ids."""
+    """Ignore Discord's additions, such as ids."""
     if isinstance(wanted, dict):
         return isinstance(known, dict) and all(
             _are_same(known.get(key), value) for key, value in wanted.items()

@@ -1,4 +1,4 @@
-"""Endpoints for Discord: /discord/interactions/ and /discord/events/.
+"""/discord/interactions/ and /discord/events/.
 
 The signature, checked first, is the only authentication.
 """
@@ -77,7 +77,7 @@ def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
 
 
 def _storable(value: Any) -> Any:
-    """Remove characters that databases refuse (NUL, lone surrogates). Raises RecursionError."""
+    """Remove NUL and lone surrogates, which databases refuse. Raises RecursionError."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):
@@ -88,7 +88,7 @@ def _storable(value: Any) -> Any:
 
 
 def _refused(status: int = 401) -> HttpResponse:
-    """Without a page, which would query the database. Without a bot, 404."""
+    """Render no page, which would query the database. Without a bot, 404."""
     response = HttpResponse(status=status if settings.DISCORD_PUBLIC_KEY else 404)
     # Anybody can call this very often.
     response._has_been_logged = True  # type: ignore[attr-defined]

@@ -1,5 +1,3 @@
-"""Plain text announcements for any service. Pure."""
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,13 +9,13 @@ from channels.wording import parts_of
 from common.truncation import FittingPart
 
 MOST_CHARACTERS = 2_000
-# Mentions, and beginnings of Markdown or bracketed links, as in most services.
+# Mentions, and beginnings of Markdown or bracketed links.
 _SIGNS = re.compile(r"@|<|\](?=[(\[])")
 
 
 @dataclass(frozen=True, slots=True)
 class PlainMessage:
-    """Text not yet cut to its service's limit. With a `refusal` there is none."""
+    """Not yet cut to its service's limit. With a `refusal` there is none."""
 
     secrets: Mapping[str, str] = field(repr=False)
     parts: tuple[FittingPart, ...]
@@ -25,7 +23,7 @@ class PlainMessage:
 
 
 def plain_message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
-    """Build the text, with mentions broken by an invisible joiner."""
+    """Break mentions by an invisible joiner."""
     parts = (
         part if part.link else replace(part, text=_SIGNS.sub(rf"\g<0>{WORD_JOINER}", part.text))
         for part in parts_of(said, options.get("template", ""))

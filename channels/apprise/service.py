@@ -1,4 +1,4 @@
-"""Apprise service. One per message, because it sleeps between an object's messages."""
+"""One service per message, because Apprise sleeps between an object's messages."""
 
 import re
 import sys
@@ -38,7 +38,7 @@ RESERVED = words(
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """`host` is empty if the service has a fixed address."""
+    """`host` is empty if the address is fixed."""
 
     schema: str
     host: str = ""
@@ -68,7 +68,7 @@ def service_address(url: str) -> ServiceAddress:
 
 
 def secrets_of(url: str) -> list[str]:
-    """All but short words and the server's name."""
+    """Return all but short words and the server's name."""
     host = service_address(url).host
     return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]
 
@@ -110,7 +110,7 @@ _call: ContextVar[_Call] = ContextVar("apprise_call")
 
 
 class GuardedRequests(ModuleType):
-    """The module `requests` as seen by Apprise's plugins, with guarded calls.
+    """The module `requests` as seen by plugins, with guarded calls.
 
     Plugins parse URLs differently, so a check of the URL might apply to another host. Only the call can be
     checked.
@@ -143,7 +143,7 @@ class ApprisedService:
     """Raises CannotUse for an unreadable URL or several targets."""
 
     def __init__(self, url: str, *, timeout: float, allow: Sequence[Network] | None = None) -> None:
-        # Imported late: it is large, and most processes do not need it.
+        # Large, and most processes do not need it.
         import apprise
 
         self._asset = apprise.AppriseAsset(

@@ -1,4 +1,4 @@
-"""Session that sends with Apprise and interprets its log."""
+"""Sends with Apprise and interprets its log."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def check_url(
     allow: Sequence[Network] | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Raises InvalidDestination. Nothing is posted, so the token is not tested."""
+    """Nothing is posted, so the token is not tested. Raises InvalidDestination."""
     url = destination.secrets["apprise_url"]
     try:
         ApprisedService(url, timeout=timeout, allow=allow).reach()
@@ -47,7 +47,7 @@ def check_url(
 
 # Apprise hides the answer's text, so a refusal counts only if it persists.
 REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
-# Format of status codes in Apprise's logs.
+# Status codes in Apprise's logs.
 _STATUS = re.compile(r"error=(\d{3})\b")
 
 
@@ -107,9 +107,9 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
 
 class AppriseChannel(BridgeChannel):
     key = "apprise"
-    # Apprise has no key, and cannot look up messages.
+    # No key, and no look-up.
     crash_policy = CrashPolicy.HOLD
-    # Apprise's slowest services require 5.5 seconds between messages.
+    # Its slowest services require 5.5 seconds between messages.
     lane = LaneDefaults(spacing_seconds=6.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
@@ -124,5 +124,4 @@ class AppriseChannel(BridgeChannel):
         return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
 
     def connect(self, lane: LaneFacts) -> AppriseSession:
-        """The credentials are in each message."""
         return AppriseSession()

@@ -1,5 +1,3 @@
-"""Apprise as the rest of the program sees it."""
-
 from collections.abc import Mapping
 
 from channels.apprise.service import service_address
@@ -45,7 +43,7 @@ class AppriseSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Check the URL, with a DNS look-up of its host (network). Raises InvalidDestination."""
+        """Check the URL and its host's address (network). Raises InvalidDestination."""
         from channels.apprise.session import check_url
 
         check_url(destination)

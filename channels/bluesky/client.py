@@ -1,7 +1,4 @@
-"""API client of one account, which renews its tokens.
-
-https://docs.bsky.app/docs/api/at-protocol-xrpc-api
-"""
+"""https://docs.bsky.app/docs/api/at-protocol-xrpc-api"""
 
 import base64
 import json
@@ -46,7 +43,7 @@ BLUESKY = ApiService(
 
 
 class SignedIn(NamedTuple):
-    """Account data after a sign-in. `pds` may be unknown ("")."""
+    """`pds` may be unknown ("")."""
 
     did: str
     handle: str
@@ -58,7 +55,7 @@ class SignedIn(NamedTuple):
 
 
 class BlueskyClient:
-    """Client of one account. Methods make one request, plus a few for expired tokens. Raises Failed.
+    """Client of one account, which renews its tokens. Raises Failed.
 
     `tokens` are the previous ones, and later those to keep.
     """
@@ -90,7 +87,7 @@ class BlueskyClient:
         return made
 
     def upload(self, data: bytes, media_type: str) -> Record:
-        """Return the blob; blobs without a record are deleted after a while."""
+        """Return the blob; without a record it is deleted after a while."""
 
         def blob(answer: ApiResponse) -> Record:
             said = answer.at("blob")
@@ -102,7 +99,7 @@ class BlueskyClient:
         return self._write("com.atproto.repo.uploadBlob", read=blob, data=data, headers=headers)
 
     def put(self, key: str, record: Record) -> Record:
-        """Create or replace a post. Return `uri` and `cid`, for replies."""
+        """Return `uri` and `cid`, for replies."""
 
         def made(answer: ApiResponse) -> Record:
             return {name: an_id(answer.at(name)) for name in ("uri", "cid")}
@@ -174,7 +171,7 @@ class BlueskyClient:
 
 
 def scope_of(token: str) -> str:
-    """Return an access token's scope (RFC 7519 §3), or ""."""
+    """Return the scope (RFC 7519 §3), or ""."""
     _, _, rest = token.partition(".")
     payload = rest.partition(".")[0]
     try:

@@ -1,5 +1,3 @@
-"""Announcements as Bluesky records. Pure."""
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +52,7 @@ def tags_of(facets: Sequence[dict[str, Any]]) -> set[str]:
 def _shown(part: FittingPart) -> str:
     if part.link:
         return shown_link(part.link)
-    # Line breaks remain; lone surrogates cannot be sent.
+    # Lone surrogates cannot be sent.
     return "".join(char for char in part.text if char == "\n" or category(char) not in ("Cc", "Cs"))
 
 
@@ -105,7 +103,7 @@ class BlueskyPost:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Post and its replies, each to the one before. With a `refusal` there is nothing to post."""
+    """Post and its replies, each to the one before. With a `refusal` there is none."""
 
     account: BlueskyAccount
     at: datetime = EPOCH

@@ -1,5 +1,3 @@
-"""Session that writes posts into an account's repository."""
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -81,7 +79,7 @@ def check_account(
     timeout: float = TIMEOUT_SECONDS,
     plc: str = PLC,
 ) -> ParsedDestination:
-    """Return the destination with DID and server. Raises InvalidDestination."""
+    """Add DID and server. Raises InvalidDestination."""
     transport = Transport(session)
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
@@ -124,7 +122,7 @@ def thumb_of(url: str) -> CleanPicture | None:
 
 
 class BlueskySession(ApiSession):
-    """Session with tokens as state. Used by one thread at a time."""
+    """Tokens are its state. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -225,7 +223,7 @@ class BlueskySession(ApiSession):
             yield post.plain
 
     def _uploaded(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> bool:
-        """Return whether the card has a picture now. Failures don't stop the post."""
+        """Return whether the card has a picture. Failures don't stop the post."""
         picture = self._picture_of(post.picture) if post.picture else None
         if picture is None or len(picture.data) > THUMB.most_bytes:
             return False
@@ -243,7 +241,7 @@ def _with_thumb(record: Record, thumb: Record) -> Record:
 
 class BlueskyChannel(BridgeChannel):
     key = "bluesky"
-    # A repetition has the same record key, and so never makes a second post.
+    # A repetition has the same record key.
     crash_policy = CrashPolicy.LOOK_UP
     # Well below 5,000 points an hour (a post costs two), and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
@@ -269,7 +267,6 @@ class BlueskyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> BlueskySession:
-        """The password is in each message, the tokens are in the lane."""
         return BlueskySession(lane.state)
 
 

@@ -1,5 +1,3 @@
-"""Bluesky as the rest of the program sees it."""
-
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -27,7 +25,7 @@ LABELS = {
 
 def handle(typed: str) -> str:
     """Check a handle or DID. Raises ValueError."""
-    # A handle copied from the app contains direction marks.
+    # Handles copied from the app contain direction marks.
     name = plain_line(typed).removeprefix("@")
     if DID.fullmatch(name):
         return name
@@ -43,8 +41,6 @@ def app_password(typed: str) -> str:
 
 
 class BlueskySpec(BridgeSpec):
-    """Posts to an account of the admin."""
-
     key = "bluesky"
     label = "Bluesky"
     sentence = "A post of an account of yours, with a card of its link."
@@ -91,7 +87,7 @@ class BlueskySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` becomes the DID in `check`; a DID is permanent."""
+        """`check` replaces the `core` with the DID, which is permanent."""
         name, service = given["handle"], given["service_url"] or ENTRYWAY
         return ParsedDestination(
             core=name,

@@ -1,4 +1,4 @@
-"""Session of a bot, which can look up messages after a lost answer."""
+"""Bot's session, which can look up messages after a lost answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 T = TypeVar("T")
 ANNOUNCEMENT, FORUMS, THREADS_BENEATH, THREADS = "5", ("15", "16"), ("0", "5"), ("10", "11", "12")
-# As many as Discord gives at once.
+# Discord's maximum.
 MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
 DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
@@ -50,7 +50,7 @@ UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 class BotSession(DiscordSession):
     """Session of a bot that posts to many channels. Used by one thread.
 
-    For another name or picture it uses a webhook in the channel, because Discord requires that.
+    Another name or picture requires a webhook in the channel.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class BotSession(DiscordSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._token, self._base = token, base
-        # By channel; "" if there can be none. Their tokens are secrets, too.
+        # By channel; "" if there can be none.
         self._webhooks: dict[str, str] = {}
         self._secrets = [token]
 
@@ -78,7 +78,7 @@ class BotSession(DiscordSession):
     ) -> Outcome:
         """Post once, after a look-up of an unfinished attempt.
 
-        `progress` names a message already posted and the steps already done.
+        `progress` names a message already posted and the steps done.
         """
         if message.refusal:
             return Permanent(message.refusal)
@@ -111,7 +111,7 @@ class BotSession(DiscordSession):
         if not message.look:
             return self._posted_by_bot(client, message, body, key, in_thread=in_thread)
         thread_id = message.thread_id or _own_thread(message)
-        # Repeat if somebody has deleted the webhook.
+        # Somebody may have deleted the webhook.
         for is_again in (False, True):
             url = self._webhook(client, message, anew=is_again)
             if not url:
@@ -133,7 +133,7 @@ class BotSession(DiscordSession):
         return (f"{url}/messages/{number}", {"thread_id": channel} if is_thread else {}) if url else None
 
     def _webhook(self, client: ApiClient, message: Message, *, anew: bool = False) -> str:
-        """Return the bot's webhook in the channel, new if necessary; "" if not allowed. Raises Failed."""
+        """Return the bot's webhook, new if necessary; "" if not allowed. Raises Failed."""
         channel = message.config.get("channel_id", "")
         if anew or channel not in self._webhooks:
             try:
@@ -165,7 +165,7 @@ class BotSession(DiscordSession):
         return f"{self._base}/channels/{channel}/webhooks"
 
     def _creators(self, client: ApiClient, message: Message) -> dict[str, str]:
-        """Return the creators of webhooks; {} if the bot may not ask. Raises Failed."""
+        """Return {} if the bot may not ask. Raises Failed."""
         try:
             place = self._place_of_webhooks(client, message.config.get("channel_id", ""), message)
             return {str(row.get("id")): _creator(row) for row in self._ask(client, place, _objects)}
@@ -175,7 +175,7 @@ class BotSession(DiscordSession):
             return {}
 
     def _url_of(self, webhook: Any) -> str:
-        """Return a webhook's URL, and mask its token from now on."""
+        """Return the URL, and mask its token from now on."""
         token = webhook.get("token") if isinstance(webhook, Mapping) else None
         if not isinstance(token, str) or not token:
             return ""
@@ -350,7 +350,7 @@ def _posted_at(number: str) -> datetime:
 
 
 def _is_alike(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Compare text and card of a message. Preview cards are Discord's own."""
+    """Compare text and card. Preview cards are Discord's own."""
     if _unspaced(found.get("content")) != _unspaced(body["content"]):
         return False
     return not body["embeds"] or _look(found.get("embeds")) == _look(body["embeds"])

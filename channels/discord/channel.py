@@ -1,5 +1,3 @@
-"""Discord channels: webhook and bot."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,13 +47,12 @@ def _card(embed: Mapping[str, Any]) -> LinkCard:
 
 class DiscordChannel(_Discord):
     key = "discord"
-    # Webhooks have no idempotency key and cannot read.
+    # No idempotency key, and no reading.
     crash_policy = CrashPolicy.HOLD
-    # Discord's limit is 30 messages a minute per channel.
+    # Limit: 30 messages a minute per channel.
     lane = LaneDefaults(spacing_seconds=2.0)
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
-        """The webhook is in each message."""
         return WebhookSession(base=settings.DISCORD_API_URL)
 
 
@@ -63,7 +60,7 @@ class DiscordBotChannel(_Discord):
     key = "discord_bot"
     crash_policy = CrashPolicy.LOOK_UP
     lane = LaneDefaults(spacing_seconds=2.0)
-    # Discord's limit is 50 requests per second per bot, for the burst and the rate together.
+    # Limit: 50 requests per second per bot, for the burst and the rate together.
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
 
     def connect(self, lane: LaneFacts) -> BotSession:

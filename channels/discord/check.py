@@ -1,5 +1,3 @@
-"""Checks of webhooks, channels and bots before they are saved."""
-
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -49,11 +47,11 @@ HOLD_CHANNELS = (4, 14)
 
 
 def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None = None) -> ParsedDestination:
-    """Add Discord's data about the webhook. Raises InvalidDestination."""
+    """Add Discord's data. Raises InvalidDestination."""
     url, asking = destination.secrets["webhook_url"], asking or ApiSession()
 
     def read(answer: ApiResponse) -> tuple[Any, str, dict[str, str]]:
-        # The server may be missing; then there are no links to messages.
+        # Without the server there are no links to messages.
         guild = answer.at("guild_id")
         places = {
             "channel_id": snowflake(answer.at("channel_id")),
@@ -73,7 +71,7 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
 def check_channel(
     destination: ParsedDestination, token: str, *, asking: ApiSession | None = None
 ) -> ParsedDestination:
-    """Add Discord's data about the channel. Raises InvalidDestination."""
+    """Add Discord's data. Raises InvalidDestination."""
     config = destination.config
 
     def read(answer: ApiResponse) -> tuple[str, int, str, str]:
@@ -111,7 +109,7 @@ def _asked(
     blamed: str,
     place: str,
 ) -> T:
-    """Send a GET request; `blamed` is the field for a refused token. Raises InvalidDestination."""
+    """`blamed` is the field for a refused token. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     client = asking.client(url, BOT, utcnow(), secrets=(token,))
@@ -125,7 +123,7 @@ def _name(answer: ApiResponse, of: str = "name") -> str:
 
 
 def _tags(answer: ApiResponse) -> str:
-    """Return a forum's tags, one per line: id, space, name."""
+    """Return one tag per line: id, space, name."""
     said = answer.at("available_tags")
     found = [
         (tag.get("id"), plain_line(str(tag.get("name") or ""))[:MOST_OF_A_TAG])

@@ -1,4 +1,4 @@
-"""Discord messages, each in a full and a plain version. Pure."""
+"""Each message has a full and a plain version."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ _MARKUP = re.compile(r"[\\*_~|>\[\]()#\-<:`]")
 # Also at the end of a part: another part follows.
 _EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
-# As written by this module: [words](<address>) or <address>.
+# [words](<address>) or <address>.
 _LINK = re.compile(r"\[((?:[^\]\\]|\\.)*)\]\(<[^<>\s]*>\)|(?<!\\)<(https?://[^<>\s]*)>")
 # In a compact post: bold, quotation and age.
 _FRAME = re.compile(r"(?<!\\)\*\*|^> ", re.MULTILINE)
@@ -28,7 +28,7 @@ _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
 
 
 def ago(moment: datetime) -> str:
-    """Return a relative time, which Discord updates in each reader's language."""
+    """Discord updates it in each reader's language."""
     return f"<t:{int(moment.timestamp())}:R>"
 
 
@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
 
 
 def written(part: FittingPart) -> str:
-    """Format a part. A link in brackets has no preview and a clear end."""
+    """Links in brackets have no preview and a clear end."""
     if not part.link:
         return escaped(part.text)
     url = f"<{_url(part.link)}>"
@@ -50,7 +50,7 @@ def written(part: FittingPart) -> str:
 
 
 def with_preview(part: FittingPart) -> str:
-    """Format a part with a preview of its link; for parts from `apart`."""
+    """Show a preview of the link; for parts from `apart`."""
     if not part.link or part.text != part.link:
         return written(part)
     return _LEFT_OUT.sub(lambda match: "".join(f"%{ord(char):02X}" for char in match[0]), _url(part.link))
@@ -67,7 +67,7 @@ def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
 
 
 def shown(text: str) -> str:
-    """Return the visible text of our markup; for links their words."""
+    """Return the visible text; for links their words."""
     text = _AGO.sub(lambda match: f"{datetime.fromtimestamp(int(match[1]), UTC):%Y-%m-%d}", text)
     text = _FRAME.sub("", _LINK.sub(lambda match: match[1] or match[2], text))
     return _ESCAPED.sub(r"\1", text)
@@ -77,14 +77,14 @@ def _url(link: str) -> str:
     return _EVERYBODY.sub("%40", link.replace(">", "%3E"))
 
 
-# In code points, according to Discord's staff.
+# Code points, according to Discord's staff.
 CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
 TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
 # For summaries; longer ones would fill the screen.
 EMBED_SUMMARY_LIMIT = 500
-# For compact posts; the picture is shown instead if the summary is shorter than the second.
+# The picture is shown instead if the summary is shorter than the second.
 BRIEF_LIMIT, PICTURE_SAYS_MORE = 300, 100
-# For a digest; its page has all posts.
+# The digest's page has all posts.
 MOST_LISTED = 10
 # Discord's limit for a thread.
 MOST_TAGS = 5
@@ -96,7 +96,7 @@ NO_FOOTER = "-"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Message with request bodies `full` and `plain`. With a `refusal` there is nothing to post.
+    """Has request bodies `full` and `plain`. With a `refusal` there is nothing to post.
 
     `thread_id` is an existing thread; `thread_name` is for forums, where each post begins one.
     """
@@ -112,16 +112,16 @@ class Message:
     # Chosen by an admin; other tags may be deleted.
     chosen_tags: tuple[str, ...] = ()
     wants_thread: bool = False
-    # Minutes without a message until the thread is archived; "" for no thread.
+    # Minutes until the thread is archived; "" for no thread.
     thread_minutes: str = ""
     wants_crosspost: bool = False
-    # Identifies the message; without it, equal texts are ambiguous.
+    # Without it, equal texts are ambiguous.
     link: str = ""
     refusal: str = ""
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """Build the message of a post or a digest. Only the chosen role is mentioned."""
+    """Only the chosen role is mentioned."""
     if said.refusal:
         return Message(refusal=said.refusal)
     if options.get("style") == "compact" or options.get("trim"):
@@ -171,7 +171,6 @@ def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str, Any]:
-    """Build a body that can only mention the role."""
     role = options.get("role", "")
     flags |= SILENT if options.get("silent") else 0
     return {
@@ -216,7 +215,7 @@ def _words(
 
 
 def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
-    """Build a compact message. Raises DoesNotFit.
+    """Raises DoesNotFit.
 
     `**Newsletter** · [Title](<link>) · age`, then a quotation, a picture if there are few words, or a
     digest's posts.
@@ -272,12 +271,12 @@ def _picture(said: Announcement, options: Mapping[str, str]) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Escape and cut; the limit includes escapes."""
+    """The limit includes escapes."""
     return escaped(cut_at_word(text, lambda part: len(escaped(part)) <= limit))
 
 
 def _listed(said: Announcement, room: int) -> list[str]:
-    """List a digest's posts as far as they fit, and the number of others."""
+    """List posts as far as they fit, and the number of others."""
     made: list[str] = []
     for number, line in enumerate(said.lines):
         title = cut_to(line.title, TITLE_LIMIT)

@@ -1,5 +1,3 @@
-"""Discord's error codes and identifiers."""
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -67,7 +65,7 @@ def code_of(answer: ApiResponse) -> Any:
 
 
 def _words(answer: ApiResponse) -> str:
-    """For 50035, include the part of the message that is invalid."""
+    """For 50035, include the invalid part."""
     said, errors = answer.at("message"), answer.at("errors")
     return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
 
@@ -83,7 +81,7 @@ BREAKER = Breaker(
 _COMMON = ApiService(
     name="Discord",
     breaker=BREAKER,
-    # Message or channel? Only what is gone is disabled.
+    # Only what is gone is disabled.
     unknown_refusal=Verdict.STOPS,
     words=_words,
     code=code_of,
@@ -108,7 +106,7 @@ def agent() -> dict[str, str]:
 
 
 def nonce_of(key: str) -> str:
-    """Hash a key to 25 letters and digits; it is too long itself."""
+    """Hash the key, which is too long, to 25 letters and digits."""
     number, letters = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"), ""
     while len(letters) < NONCE_LENGTH:
         number, digit = divmod(number, 36)
@@ -123,6 +121,6 @@ def snowflake(said: Any) -> str:
 
 
 def sent(guild: str, channel: str, message: str) -> Sent:
-    """The id includes the channel: in a forum each post has its own thread."""
+    """The id includes the channel: each forum post has its own thread."""
     url = f"{settings.DISCORD_URL}/channels/{guild}/{channel}/{message}" if guild else ""
     return Sent(remote_id=f"{channel}/{message}", url=url)

@@ -1,5 +1,3 @@
-"""Webhook session, and the base of both Discord sessions."""
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +31,7 @@ from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 
 class DiscordSession(ApiSession, ABC):
-    """Plain fallback, edits and deletions for webhooks and bots."""
+    """Plain fallback, edits and deletions."""
 
     @abstractmethod
     def api(self, message: Message, now: datetime) -> ApiClient: ...
@@ -79,7 +77,7 @@ class DiscordSession(ApiSession, ABC):
     def edit(
         self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Edit the posted message, without mentions."""
+        """Mention nobody."""
         if message.refusal:
             return Permanent(message.refusal)
         client, bodies = self.api(message, now), [message.full, message.plain]
@@ -97,7 +95,7 @@ class DiscordSession(ApiSession, ABC):
                     return of_one_post(failed.outcome)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Delete the message; Sent if it is already gone."""
+        """Return Sent if it is already gone."""
         client = self.api(message, now)
         try:
             self._change(client, message, remote_id, "DELETE")
@@ -129,14 +127,14 @@ class DiscordSession(ApiSession, ABC):
 
 
 def of_one_post(outcome: Outcome) -> Outcome:
-    """Keep the lane open: the missing permission may be the thread's, not the channel's."""
+    """Keep the lane open: the thread may lack the permission, not the channel."""
     if isinstance(outcome, Temporary) and outcome.forbidden:
         return replace(outcome, stops_lane=False, forbidden=False)
     return outcome
 
 
 class WebhookSession(DiscordSession):
-    """Session for the webhook in each message. Used by one thread at a time."""
+    """Each message has its webhook. Used by one thread at a time."""
 
     def __init__(
         self, *, base: str, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS
@@ -153,7 +151,7 @@ class WebhookSession(DiscordSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Post once; an unfinished attempt cannot be looked up."""
+        """Unfinished attempts cannot be looked up."""
         if message.refusal:
             return Permanent(message.refusal)
         return self.post(self.api(message, now), message, key)
@@ -177,7 +175,7 @@ class WebhookSession(DiscordSession):
 def post_by_webhook(
     client: ApiClient, url: str, message: Message, body: Mapping[str, Any], *, in_thread: bool, thread_id: str
 ) -> Sent:
-    """Post under the message's name and picture. Raises Failed."""
+    """Use the message's name and picture. Raises Failed."""
     # Without `wait`, Discord always reports success.
     query = {"wait": "true", **({"thread_id": thread_id} if thread_id else {})}
     new = {**message.look, **body}

@@ -1,5 +1,3 @@
-"""Discord webhooks and bots as the rest of the program sees them."""
-
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -166,8 +164,6 @@ def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
 
 
 class DiscordSpec(BridgeSpec):
-    """Webhook of one channel."""
-
     key = "discord"
     label = "Discord"
     sentence = "A message in a channel of your server, by a webhook."
@@ -208,8 +204,6 @@ class DiscordSpec(BridgeSpec):
 
 
 class DiscordBotSpec(BridgeSpec):
-    """Bot that posts to any channel it may."""
-
     key = "discord_bot"
     label = "Discord bot"
     sentence = "A message in a channel of any server that your bot is in."

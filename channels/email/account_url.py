@@ -1,5 +1,3 @@
-"""Parsing of EMAIL_URL and the URLs of other mail accounts."""
-
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit
 

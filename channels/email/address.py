@@ -1,5 +1,3 @@
-"""Parser for single e-mail addresses. Pure."""
-
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -16,19 +14,19 @@ MAX_NAME = 100
 # Cc, Cs, and the two line breaks of Unicode, which no header may contain.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
-# Most addresses, which the library would not change. RFC 5321 §4.5.3.1 allows 64 characters before the @;
+# Unchanged by the library. RFC 5321 §4.5.3.1 allows 64 characters before the @;
 # with 120 after it, the whole is below the limit.
 _PLAIN = re.compile(
     r"(?=.{1,64}@.{1,120}\Z)(?P<local>[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)"
     r"@(?P<domain>(?!.*[xX][nN]--)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
 )
-# Local senders: letters@localhost, letters@127.0.0.1.
+# Such as letters@localhost, letters@127.0.0.1.
 _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")
 
 
 @dataclass(frozen=True, slots=True)
 class EmailAddress:
-    """E-mail address: `email` for SMTP (domain in ASCII), `label` for people, `core` for comparison."""
+    """`email` is for SMTP (domain in ASCII), `label` for people, `core` for comparison."""
 
     email: str
     label: str
@@ -41,11 +39,11 @@ class EmailAddress:
 
 
 def parse_address(text: str) -> EmailAddress:
-    """Parse exactly one address. Raises InvalidDestination."""
+    """Accept exactly one. Raises InvalidDestination."""
     name, address = _split(text)
     try:
         if plain := _PLAIN.fullmatch(address):
-            # A tenth of the library's cost if many addresses share a domain.
+            # A tenth of the library's cost for a shared domain.
             local, known = plain["local"], _domain(plain["domain"].lower())
             return EmailAddress(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
         valid = _validated(address)
@@ -74,7 +72,7 @@ def _domain(domain: str) -> str:
 
 @lru_cache(maxsize=256)
 def parse_sender(text: str) -> EmailAddress:
-    """Parse a From or Reply-To, which may be local. Raises InvalidDestination."""
+    """It may be local. Raises InvalidDestination."""
     try:
         return parse_address(text)
     except InvalidDestination:

@@ -1,7 +1,6 @@
 """Text and html parts, encoded so that any server transmits them unchanged. Pure.
 
-A part is encoded once. Placeholders are lines between soft line breaks, so a value can be encoded without
-changing the rest.
+Placeholders are lines between soft line breaks, so a value can be encoded without changing the rest.
 """
 
 import base64
@@ -30,7 +29,7 @@ Written = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class BodyPart:
-    """One part: n + 1 `pieces`, with the n `fields` between them."""
+    """Has n + 1 `pieces`, with the n `fields` between them."""
 
     subtype: str
     encoding: str
@@ -40,7 +39,7 @@ class BodyPart:
 
 
 class Body:
-    """Content fields and parts; html, the preferred one, is last (RFC 2046 §5.1.4)."""
+    """The preferred part, html, is last (RFC 2046 §5.1.4)."""
 
     def __init__(self, parts: Sequence[BodyPart]) -> None:
         self.parts = tuple(parts)
@@ -73,7 +72,7 @@ class Body:
         self._has_dots = b"\n." in b"\n".join(self._octets)
 
     def filled(self, values: Mapping[str, str]) -> tuple[list[bytes], bool]:
-        """Return one recipient's octets, in pieces, and whether a line may begin with a dot."""
+        """Return one recipient's octets, and whether a line may begin with a dot."""
         octets, has_dots = self._octets.copy(), self._has_dots
         known: dict[str, bytes | None] = {}
         for place, name, written in self._placeholders:
@@ -93,7 +92,7 @@ class Body:
 
 
 def _plain(value: str) -> bytes | None:
-    """Return the value on short enough lines, or None if it must be encoded."""
+    """Return None if it must be encoded."""
     if not value:
         return b""
     if not _PLAIN.fullmatch(value):
@@ -112,7 +111,7 @@ _END = f"\r\n--{BOUNDARY}--\r\n".encode()
 def body(
     text: str, html: str, placeholders: Mapping[str, str], *, written_text: Written, written_html: Written
 ) -> Body:
-    """Build a body. `placeholders`: field → token; `written_…` escape a value."""
+    """`placeholders`: field → token; `written_…` escape a value."""
     wanted = ((text, "plain", written_text), (html, "html", written_html))
     parts = [part(content, subtype, placeholders, written) for content, subtype, written in wanted if content]
     return Body(parts or [part("", "plain", {}, str)])

@@ -1,5 +1,3 @@
-"""The e-mail channel."""
-
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -23,10 +21,10 @@ from channels.rules.breakers import Breaker
 
 
 class EmailChannel:
-    """Channel for e-mail. One account sends all letters, over several connections."""
+    """One account sends all letters, over several connections."""
 
     key = "email"
-    # The same Message-ID again: most mailboxes show only one of two.
+    # With the same Message-ID, most mailboxes show only one.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
@@ -36,7 +34,7 @@ class EmailChannel:
         return options.get("account") or DEFAULT_ACCOUNT
 
     def shared_account(self, core: str) -> str:
-        """Return nothing: the lanes are accounts themselves."""
+        """Lanes are accounts themselves."""
         return ""
 
     def domain(self, core: str) -> str:

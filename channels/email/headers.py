@@ -1,4 +1,4 @@
-"""Header fields: ASCII, folded, with no way to inject fields. Pure."""
+"""ASCII fields, folded, with no way to inject fields. Pure."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ RETURN_PATH_PURPOSE = "bounce"
 
 
 def return_path(delivery_id: int) -> str:
-    """Return the delivery's bounce address; empty without BOUNCE_DOMAIN."""
+    """Return "" without BOUNCE_DOMAIN."""
     domain = settings.BOUNCE_DOMAIN
     if not domain:
         return ""
@@ -23,7 +23,7 @@ def return_path(delivery_id: int) -> str:
 
 
 def is_ours(token: Token) -> bool:
-    """Check that we made the return address: its user has seen the letter or its transport."""
+    """Check that we made it: its user has seen the letter or its transport."""
     return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
 
 
@@ -70,7 +70,7 @@ def address_field(name: str, address: EmailAddress) -> str:
 
 
 def to_field(address: str, name: str) -> str:
-    """Format To. Most addresses need no quoting or folding."""
+    """Most addresses need no quoting or folding."""
     if not name:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
@@ -95,7 +95,7 @@ def phrase(text: str) -> str:
 
 
 def url_field(name: str, *urls: str) -> str:
-    """Format a field of links (RFC 2369); omit links too long for a line (RFC 5322 §2.1.1)."""
+    """Format links (RFC 2369); omit those too long for a line (RFC 5322 §2.1.1)."""
     links = [
         link
         if _PLAIN_LINK.fullmatch(link)

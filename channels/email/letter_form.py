@@ -1,4 +1,4 @@
-"""Letter encoded once, with placeholders, then filled for each recipient. Pure."""
+"""Letter encoded once, then filled for each recipient. Pure."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 
 
 class WireLetter:
-    """Encoded letter with placeholders. Raises InvalidDestination for an invalid sender.
+    """Raises InvalidDestination for an invalid sender.
 
     Unsubscribe mails go to `bounce_domain`. `return_path` maps a delivery's id to the envelope sender (RFC
     5321 §4.4; empty: From).
@@ -54,7 +54,7 @@ class WireLetter:
             "MIME-Version: 1.0\r\n",
             # RFC 3834 §5: prevents vacation notices.
             "Auto-Submitted: auto-generated\r\n",
-            # Same as in the letter's html.
+            # As in the letter's html.
             f"Content-Language: {language_tag(letter.language) or DEFAULT_LANGUAGE}\r\n",
             *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
         ]
@@ -70,7 +70,7 @@ class WireLetter:
         values = values_for(letter, NO_RECIPIENT, common)
         text, html = fill_text(letter.text, common, values), fill_html(letter.html, common, values)
         self._subject = fill_header(letter.subject, common, values) if common else letter.subject
-        # The subject is nearly always the same for a whole issue.
+        # Nearly always the same for a whole issue.
         is_fixed = not any(token in self._subject for token in self._placeholders.values())
         self._fixed = headers.one_line(self._subject) if is_fixed else None
         self._body = body(
@@ -120,10 +120,7 @@ def message_id(token: str, delivery_id: int, domain: str) -> str:
 
 
 def message_mark(token: str, delivery_id: int) -> str:
-    """Return 32 hex digits that other readers cannot guess.
-
-    A report that quotes them comes from someone who had this letter.
-    """
+    """Return 32 hex digits that only readers of this letter know."""
     return mac(token, f"message-id:{delivery_id}")
 
 

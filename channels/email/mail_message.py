@@ -1,4 +1,4 @@
-"""Encoded message without its date. Pure."""
+"""Encoded message without its date."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from channels.email.dkim.signing import sign
 
 @dataclass(slots=True)
 class MailMessage:
-    """Message with envelope (`sender`, `recipient`) and octets (CRLF line ends, no Date yet).
+    """Octets have CRLF line ends and no Date yet.
 
     `pieces` are mostly shared by a letter's messages, so another process gets them once. `has_dots`: a line
     may begin with a dot.
@@ -27,7 +27,7 @@ class MailMessage:
 
     @property
     def needs_utf8(self) -> bool:
-        """Return whether SMTPUTF8 (RFC 6531) is required for a non-ASCII local part.
+        """Return whether SMTPUTF8 (RFC 6531) is required.
 
         The header counts too: the envelope may have our return address instead of a From.
         """

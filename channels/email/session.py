@@ -1,4 +1,4 @@
-"""SMTP sessions for single threads, their substitutes, and a login check."""
+"""SMTP sessions for single threads, and a login check."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ IMPATIENT = Timeouts(connect=10, reply=10, message=120)
 
 
 class BlockingSmtpSession:
-    """Blocking SMTP session with its own event loop."""
+    """Has its own event loop."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
@@ -36,7 +36,7 @@ class BlockingSmtpSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send a message; SMTP has no use for `key` (the Message-ID) or `begun_at` (no look-up)."""
+        """SMTP has no use for `key` (the Message-ID) or `begun_at` (no look-up)."""
         return self._loop.run_until_complete(self.pipeline.send(message, now=now))
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class BlockingSmtpSession:
 
 
 class MailboxSession:
-    """Keeps every message for the mailbox page."""
+    """Keeps messages for the mailbox page."""
 
     def send(
         self,
@@ -64,7 +64,7 @@ class MailboxSession:
 
 
 class UnusableSession:
-    """No usable server: all messages wait, with the reason."""
+    """All messages wait, with the reason."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -89,7 +89,7 @@ class CannotLogIn(Refused):
 
 
 def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
-    """Try the login (network). Return the server's answer. Raises CannotLogIn."""
+    """Return the server's answer (network). Raises CannotLogIn."""
     if not isinstance(target, SmtpSettings):
         raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
     try:

@@ -1,4 +1,4 @@
-"""TCP connections to the first address of a host that answers (RFC 8305)."""
+"""TCP connections to the first address that answers (RFC 8305)."""
 
 import asyncio
 import socket
@@ -17,12 +17,12 @@ class Address(NamedTuple):
     sockaddr: Any
 
 
-# Last address used for a host and port, and whether a server answered there.
+# Last address used, and whether a server answered.
 _last: dict[tuple[str, int], tuple[Address, bool]] = {}
 
 
 async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.socket, Address]:
-    """Connect to an address of the host, with `seconds` for each. Raises OSError."""
+    """Allow `seconds` for each address. Raises OSError."""
     async with asyncio.timeout(seconds):
         waiting = await _addresses(host, port)
     attempts: dict[asyncio.Task[socket.socket], Address] = {}
@@ -56,7 +56,7 @@ def remember(host: str, port: int, address: Address, *, answers: bool) -> None:
 
 
 async def _addresses(host: str, port: int) -> list[Address]:
-    """Return addresses, families alternating (RFC 8305 §4), the last one that worked first."""
+    """Alternate families (RFC 8305 §4), the last one that worked first."""
     every = list(dict.fromkeys(await _resolved(host, port)))
     if len(every) == 1:
         return every

@@ -1,4 +1,4 @@
-"""Non-blocking SMTP connection: commands are sent at once, replies arrive in order."""
+"""Non-blocking SMTP connection."""
 
 import asyncio
 import ipaddress
@@ -37,7 +37,7 @@ def helo_name() -> str:
 
 
 MAX_REPLY = 65_536
-# More than any command has; the server is disconnected.
+# More than any command has.
 MOST_UNREAD = 100
 
 
@@ -45,7 +45,7 @@ MOST_UNREAD = 100
 class Timeouts:
     """Seconds, as recommended in RFC 5321 §4.5.3.2.
 
-    `connect` is per address and for TLS, `message` for the reply to the final dot, where giving up early
+    `connect` is per address and for TLS. `message` is for the reply to the final dot, where giving up early
     sends the message twice.
     """
 
@@ -138,7 +138,7 @@ class Wire(asyncio.Protocol):
             self._transport.write(octets)
 
     async def reply(self, seconds: float) -> Reply:
-        """Return the next reply, complete within `seconds`. Raises Lost."""
+        """Return it, complete within `seconds`. Raises Lost."""
         if not self._replies:
             await self.arrival(1, seconds)
         if not self._replies:
@@ -173,7 +173,7 @@ class Wire(asyncio.Protocol):
             self._waiter, self._wanted = None, 1
 
     def _look_at_the_time(self) -> None:
-        """Check the deadline. One timer serves many replies, because setting it costs more than a reply."""
+        """One timer serves many replies: setting it costs more than a reply."""
         self._timer = None
         if self._waiter is None or self._lost:
             return
@@ -184,7 +184,7 @@ class Wire(asyncio.Protocol):
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
 
     async def encrypt(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Start TLS. Raises OSError."""
+        """Raises OSError."""
         # RFC 3207 §4.2: discard what arrived unencrypted, which an attacker could have injected.
         self._unread, self._lines, self._size = b"", [], 0
         self._replies.clear()
@@ -240,7 +240,7 @@ async def connect(
 
 @lru_cache(maxsize=1)
 def _usual_context() -> ssl.SSLContext:
-    """Reading the system's certificates takes longer than a hundred messages."""
+    """Reading the certificates takes longer than a hundred messages."""
     return ssl.create_default_context()
 
 
@@ -292,7 +292,7 @@ class _Opening:
         return wire, features
 
     async def _introduced(self, wire: Wire) -> dict[str, str]:
-        """Return the features: keyword in lower case → parameters.
+        """Return keyword in lower case → parameters.
 
         HELO only if EHLO is unknown; other refusals concern us.
         """

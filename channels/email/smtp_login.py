@@ -1,4 +1,4 @@
-"""SMTP login with the mechanisms that the server offers (RFC 4954)."""
+"""SMTP login (RFC 4954)."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
 
 @dataclass(frozen=True, slots=True)
 class SmtpSettings:
-    """SMTP server. `security` is plain, starttls or implicit; an empty user means no login."""
+    """`security` is plain, starttls or implicit; without user there is no login."""
 
     host: str
     port: int
@@ -34,14 +34,14 @@ _BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
 # Some servers ask for the user twice.
 MOST_CHALLENGES = 3
 _KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
-# Last mechanism that worked. Failed tries may lock an account.
+# Failed tries may lock an account.
 _worked: dict[tuple[str, str], str] = {}
 
 
 async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: bool, ask: Ask) -> Reply:
-    """Log in with the first mechanism that works. Raises CannotConnect or Lost.
+    """Use the first mechanism that works. Raises CannotConnect or Lost.
 
-    A temporary refusal ends it, because it would apply to other mechanisms too.
+    A temporary refusal ends it: it would apply to other mechanisms too.
     """
     # Only CRAM-MD5 hides the password from eavesdroppers.
     order = _KNOWN if is_encrypted else _KNOWN[::-1]

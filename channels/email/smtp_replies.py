@@ -1,4 +1,4 @@
-"""Outcomes from SMTP replies and lost connections, for recipients and lanes. Pure."""
+"""Outcomes of SMTP replies and lost connections. Pure."""
 
 import os
 import re
@@ -14,15 +14,14 @@ from channels.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
 NO_SMTP = -1
-# Hosts that refuse each first message. The second is rspamd's wording.
+# The second is rspamd's wording.
 _GREYLISTED = re.compile(
     r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
 )
-# “Too fast”, without one of the codes for it.
+# Without one of its codes.
 _TOO_FAST = re.compile(
     r"throttl|\brate.{0,20}(?:limit|exceed)|too many (?:\w+ )?(?:messages|mails)", re.IGNORECASE
 )
-# “Too many at a time”.
 _CROWDED = re.compile(
     r"too many (?:[\w-]+ ){0,2}(?:connections|sessions|threads)"
     r"|\b(?:connection|session|thread)s?\b.{0,20}\blimit"
@@ -31,19 +30,19 @@ _CROWDED = re.compile(
 )
 # RFC 3463 §3.5: “mail system congestion” is temporary. With 550, it is a daily quota of ours.
 _CONGESTED = "5.4.5"
-# Our server relays the reply of another server.
+# Relays another server's reply.
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
-# Every letter of the account would get this reply.
+# For every letter of the account.
 _OF_ACCOUNT = {
     Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
     Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
 }
-# Every letter for the domain would get this reply; before RCPT, every letter.
+# For every letter to the domain; before RCPT, for every letter.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
 
 
 class Reply(NamedTuple):
-    """Code (NO_SMTP: invalid) and text of a reply."""
+    """Code NO_SMTP: invalid."""
 
     code: int
     text: bytes
@@ -57,7 +56,6 @@ class Stage(StrEnum):
 
 
 def reply_words(code: int, text: bytes | str) -> str:
-    """Return the reply on one printable line."""
     if isinstance(text, bytes):
         text = text[: 4 * MAX_REPLY_WORDS].decode("utf-8", "replace")
     line = text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
@@ -66,7 +64,7 @@ def reply_words(code: int, text: bytes | str) -> str:
 
 
 def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
-    """Return the outcome, or None to continue. Only the end of the message can be Sent or Ambiguous."""
+    """Return None to continue. Only the end of the message can be Sent or Ambiguous."""
     said = reply_words(code, text)
     if stage is Stage.MESSAGE and 200 <= code < 300:
         return Sent(remote_id=said[:255])
@@ -86,7 +84,7 @@ def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
 
 
 def _is_about_us(code: int, status: str, said: str) -> bool:
-    """Return whether the next message of this lane would get the same reply."""
+    """Return whether the lane's next message would get the same reply."""
     if code in (421, 454):
         return True
     if _GREYLISTED.search(said):
@@ -156,7 +154,7 @@ def cause_of(error: BaseException) -> Cause:
 
 
 class Lost(Exception):
-    """The connection ended or timed out. `sent_all`: nothing was left to send."""
+    """Ended or timed out. `sent_all`: nothing was left to send."""
 
     def __init__(self, text: str, *, sent_all: bool) -> None:
         super().__init__(text)

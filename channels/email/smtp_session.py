@@ -1,4 +1,4 @@
-"""SMTP session over one connection at a time, pipelined if the server offers it (RFC 2920)."""
+"""SMTP session, pipelined if the server offers it (RFC 2920)."""
 
 import logging
 import ssl
@@ -19,7 +19,7 @@ from channels.rules.trials import Cause
 log = logging.getLogger(__name__)
 
 MESSAGES_PER_CONNECTION = 100
-# Seconds until a server may have given up on an announced message.
+# Then a server may have given up.
 ANNOUNCED_FOR = 5.0
 PATIENT = Timeouts()
 _ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
@@ -35,7 +35,7 @@ _ONE_AT_A_TIME: set[tuple[str, int]] = set()
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """Message with its envelope already sent; `said_at` is monotonic."""
+    """Its envelope is already sent; `said_at` is monotonic."""
 
     message: MailMessage
     data: bytes
@@ -43,7 +43,7 @@ class _Announced:
 
 
 class SmtpSession:
-    """Session that connects at the first message. One message at a time."""
+    """Connects at the first message. One message at a time."""
 
     def __init__(
         self,
@@ -70,7 +70,6 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Return the obstacle, if any."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -84,7 +83,7 @@ class SmtpSession:
         now: datetime,
         following: Callable[[], MailMessage | None] | None = None,
     ) -> Outcome:
-        """Send a message and return the outcome; never raises for server or network errors.
+        """Never raises for server or network errors.
 
         RFC 2920 §3.1: the next envelope may be sent with the end of a message. `following` is called for that
         message just before this one is sent, and it must be passed to `send` next. Only its envelope is sent
@@ -111,13 +110,13 @@ class SmtpSession:
                     now=now,
                 )
                 if is_gone and is_kept:
-                    # The server had closed the connection before it knew of this message. Use a new one.
+                    # The server had closed it before it knew of this message.
                     connection.wire.abort("closed by the server")
                     connection = await self.ready()
                     outcome, _ = await self._transaction(connection, message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
-        # After a refusal at its end the message is done, and the next envelope may have begun.
+        # After a refusal at its end, the next envelope may have begun.
         is_between = self._announced is None and self.connection is not None and self.connection.wire.is_open
         if not isinstance(outcome, Sent) and is_between:
             await self._reset()
@@ -132,13 +131,13 @@ class SmtpSession:
                 await self.close()
 
     async def close(self) -> None:
-        """Send QUIT and close; server errors are never raised."""
+        """Send QUIT; server errors are never raised."""
         connection, self.connection = self.connection, None
         announced, self._announced = self._announced, None
         if connection is None or not connection.wire.is_open:
             return
         if announced is not None:
-            # The server waits for the text: QUIT would be a line of it. An unfinished message is discarded.
+            # QUIT would be a line of the text. An unfinished message is discarded.
             connection.wire.abort("what was announced is not sent")
             return
         connection.wire.say(b"QUIT\r\n")
@@ -184,7 +183,7 @@ class SmtpSession:
             return Temporary(str(lost)), lost.stage is Stage.MAIL
         if refused is not None:
             if is_announced and stage is Stage.MAIL and connection.wire.is_open:
-                # Perhaps only because the command came together with a message: try again.
+                # Perhaps only because it came together with a message.
                 self._announce_no_more(refused)
                 return refused, True
             return refused, stage is Stage.MAIL and not connection.wire.is_open
@@ -299,7 +298,7 @@ def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | Non
     if reply.code == _WANTED[stage]:
         return None if stage is not Stage.MESSAGE else outcome_of_reply(stage, reply.code, reply.text)
     outcome = outcome_of_reply(stage, reply.code, reply.text)
-    # 421 announces that the server closes; an invalid reply is out of step.
+    # 421 announces a close; an invalid reply is out of step.
     is_refusal = 400 <= reply.code < 600 and reply.code != _SERVER_GOES
     if not (outcome is None or isinstance(outcome, Sent) or is_refusal):
         connection.wire.abort("out of step")

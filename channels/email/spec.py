@@ -1,5 +1,3 @@
-"""E-mail as the rest of the program sees it."""
-
 from collections.abc import Mapping
 
 from channels.account import Account
@@ -15,7 +13,7 @@ def _accounts() -> list[tuple[str, str]]:
 
 
 class EmailSpec:
-    """E-mail, for which people may sign up themselves."""
+    """People may sign up themselves."""
 
     key = "email"
     label = "E-mail"
@@ -40,7 +38,7 @@ class EmailSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """Parse `email`; `name` overrides the name in it. Raises InvalidDestination."""
+        """`name` overrides the name in `email`. Raises InvalidDestination."""
         address = parse_address(data.get("email", ""))
         return ParsedDestination(
             core=address.core,
@@ -50,7 +48,7 @@ class EmailSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the mail account unless it is the default. Raises InvalidDestination."""
+        """Omit the default account. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()
@@ -63,5 +61,5 @@ class EmailSpec:
         return {"account": account}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Nothing to ask: the confirmation mail is the check."""
+        """The confirmation mail is the check."""
         return destination

@@ -1,5 +1,3 @@
-"""Gotify messages. Pure."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +7,7 @@ from channels.letter import Recipient
 from channels.wording import parts_of, usual_parts
 from common.truncation import DoesNotFit, FittingPart, fit_parts
 
-# The server has no limit, but nobody reads longer pushes.
+# Nobody reads longer pushes.
 LONGEST_MESSAGE = 4_000
 TOO_LONG = f"The link alone is longer than {LONGEST_MESSAGE:,} characters."
 

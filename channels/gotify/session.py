@@ -1,4 +1,4 @@
-"""Session with an application's token, https://gotify.net/docs/pushmsg."""
+"""https://gotify.net/docs/pushmsg"""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -36,7 +36,7 @@ GOTIFY = ApiService(
 
 
 class GotifySession(ApiSession):
-    """An application's token cannot find or change posted messages."""
+    """An application's token cannot find or change messages."""
 
     def send(
         self,
@@ -90,7 +90,7 @@ def _version(answer: ApiResponse) -> str:
 
 class GotifyChannel(BridgeChannel):
     key = "gotify"
-    # An application's token cannot read its messages.
+    # Application tokens cannot read messages.
     crash_policy = CrashPolicy.HOLD
     lane = LaneDefaults(spacing_seconds=1.0)
 
@@ -111,5 +111,4 @@ class GotifyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> GotifySession:
-        """The token is in each message."""
         return GotifySession()

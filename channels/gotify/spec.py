@@ -1,5 +1,3 @@
-"""Gotify as the rest of the program sees it."""
-
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -35,7 +33,7 @@ class GotifySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is name@host, because a token has no name."""
+        """The `core` is name@host: tokens have no name."""
         host = urlsplit(given["server_url"]).netloc
         return ParsedDestination(
             core=f"{given['account']}@{host}",

@@ -1,4 +1,4 @@
-"""API client that converts every failure into an Outcome without secrets."""
+"""Converts every failure into an Outcome without secrets."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -23,12 +23,12 @@ T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
 GONE = (404, 410)
-# Shorter parts of an address, such as "services", are words that may occur in an answer.
+# Shorter parts of an address are words that may occur in an answer.
 SHORTEST_SECRET = 9
 
 
 class Failed(Exception):
-    """The request failed; the outcome says what that means for the message."""
+    """The outcome says what it means for the message."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(str(outcome))
@@ -46,7 +46,7 @@ class UnreadableAnswer(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """Requests of one message to one service. `secrets` are masked in outcomes."""
+    """`secrets` are masked in outcomes."""
 
     transport: Transport
     host: str
@@ -65,7 +65,7 @@ class ApiClient:
         gone: Callable[[], T] | None = None,
         **options: Any,
     ) -> T:
-        """Send one request and return what `read` extracts from the answer. Raises Failed.
+        """Send one request and return what `read` extracts. Raises Failed.
 
         `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: the message may exist
         afterwards, whatever the answer. `gone` returns the value for 404 and 410.
@@ -128,7 +128,7 @@ def covered(text: str, secrets: Collection[str]) -> str:
 
 
 def secrets_in(url: str) -> list[str]:
-    """Return the parts to mask of a secret address."""
+    """Return parts to mask."""
     parts = urlsplit(url)
     place = f"{parts.path}?{parts.query}" if parts.query else parts.path
     return [
@@ -167,8 +167,8 @@ def told_at_fields(
 ) -> Iterator[None]:
     """Convert Failed into InvalidDestination for one of the named fields.
 
-    `credentials` is the field of the destination's own credentials, `account` the field of shared ones.
-    `refused` (bad credentials) and `elsewhere` (not the service) replace the service's text.
+    `credentials` is the field of the destination's own, `account` that of shared ones. `refused` (bad
+    credentials) and `elsewhere` (not the service) replace the service's text.
     """
     try:
         yield
@@ -187,9 +187,9 @@ def told_at_fields(
 
 
 class ApiSession:
-    """Base of the channels' sessions. Used by one thread at a time.
+    """Used by one thread at a time. `session` replaces that of the safe client.
 
-    `session` replaces that of the safe client; `timeout` is in seconds per request.
+    `timeout` is in seconds per request.
     """
 
     def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
@@ -203,7 +203,7 @@ class ApiSession:
         return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
 
     def new_refusals(self) -> int:
-        """Return and reset the number of refusals (CountsRefusals)."""
+        """Return and reset the number."""
         if "transport" not in self.__dict__:
             return 0
         refusals, self.transport.refusals = self.transport.refusals, 0

@@ -11,7 +11,7 @@ from channels.http.measures import CODE_POINTS_PER_GRAPHEME, graphemes
 
 # https://docs.joinmastodon.org/user/posting/#text: a link counts as 23, `@user@host` as `@user`.
 _LINK = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-# Links that Mastodon certainly recognizes in full. It may count a part of other links in full.
+# Mastodon may count a part of other links in full.
 _CERTAIN = re.compile(
     r"https?://(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io|dev|app|blog|[a-z]{2})(?::\d+)?"
     r"(?:[/?](?:[\w\-.~/?&=%+:@,;!]*[\w/])?)?",
@@ -24,7 +24,7 @@ _REMOTE_MENTION = re.compile(r"(?<![\w/])(@[a-z0-9_]+)@[a-z0-9.-]+[a-z0-9]+", re
 
 @dataclass(frozen=True, slots=True)
 class StatusLimits:
-    """Limits of a status: graphemes, including the warning, and the cost of a link."""
+    """In graphemes, including the warning."""
 
     characters: int = 500
     per_url: int = 23
@@ -36,7 +36,7 @@ class StatusLimits:
 
 
 def status_length(text: str, per_url: int) -> int:
-    """Count graphemes, with links and mentions at their cost: never less than the instance does."""
+    """Count links and mentions at their cost: never less than the instance does."""
 
     def price(link: re.Match[str]) -> str:
         before = link.string[link.start() - 1] if link.start() else " "
@@ -47,7 +47,7 @@ def status_length(text: str, per_url: int) -> int:
 
 
 def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], bool]:
-    """Return a check whether a text fits, with the content warning, whose links count in full."""
+    """Return a check that counts a content warning's links in full."""
     left = limits.characters - graphemes(warning)
 
     def fits(text: str) -> bool:
@@ -63,7 +63,7 @@ def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], b
 # RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and % of existing escapes.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Broader than Mastodon's. Not after /, = or a letter, as part of a link.
+# Not after /, = or a letter, as part of a link.
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
 # Number of characters that must match.
 BEGINNING = 40
@@ -72,7 +72,7 @@ _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IG
 _TAG = re.compile(r"<[^<>]*>")
 # Direction marks, joiners, zero-width spaces. They can reverse the text that follows.
 _INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-# Characters that end or break a link: white space, control characters, delimiters, lone surrogates.
+# White space, control characters, delimiters, lone surrogates.
 _BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
 _AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
@@ -95,7 +95,7 @@ def postable(link: str) -> str:
 
 
 def normalised(url: str) -> str:
-    """Normalize a URL: case of scheme and host, default port, escapes."""
+    """Normalize case of scheme and host, default port, escapes."""
     try:
         parts = urlsplit(url.strip())
         scheme, host, port = parts.scheme.lower(), (parts.hostname or "").lower(), parts.port
@@ -111,7 +111,7 @@ def normalised(url: str) -> str:
 
 
 def holds(content: str, link: str) -> bool:
-    """Return whether the html of a status links to `link` or shows it."""
+    """Return whether the html links to `link` or shows it."""
     wanted = normalised(link)
     if any(normalised(unescape(match[1] or match[2] or "")) == wanted for match in _HREF.finditer(content)):
         return True
@@ -119,12 +119,12 @@ def holds(content: str, link: str) -> bool:
 
 
 def unmentioned(text: str) -> str:
-    """Insert an invisible joiner into mentions, so that nobody is notified."""
+    """Insert an invisible joiner, so that nobody is notified."""
     return MENTION.sub(f"@{WORD_JOINER}", text)
 
 
 def is_of(content: str, *, text: str, link: str = "", whole: bool = False) -> bool:
-    """Return whether the html of a status has the link and begins with the text.
+    """Return whether the html has the link and begins with the text.
 
     Several newsletters may post one link. Services change white space, and may shorten the rest. `whole`:
     compare all of it, if there is no link.

@@ -1,5 +1,3 @@
-"""Text lengths as different services count them. Pure."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,28 +20,28 @@ ONE_UCS2_PART, UCS2_PART = 70, 67
 
 
 def graphemes(text: str) -> int:
-    """Count graphemes: Mastodon, Bluesky."""
+    """Count as Mastodon and Bluesky do."""
     return int(grapheme.length(text))
 
 
 def code_points(text: str) -> int:
-    """Count code points: Discord, Slack."""
+    """Count as Discord and Slack do."""
     return len(text)
 
 
 def utf16_units(text: str) -> int:
-    """Count UTF-16 units: Telegram."""
+    """Count as Telegram does."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def octets(text: str) -> int:
-    """Count bytes in UTF-8: Bluesky, ntfy, Matrix, Web Push."""
+    """Count UTF-8, as Bluesky, ntfy, Matrix and Web Push do."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True)
 class SmsMeasure:
-    """SMS parts of a text, its units, and units per part."""
+    """Parts, units, and units per part."""
 
     parts: int
     units: int

@@ -1,7 +1,4 @@
-"""Outcomes of API requests: answers and network failures. Sends nothing.
-
-`of_answer` has one table for all services; `ApiService` adds the codes and texts of one.
-"""
+"""Outcomes of API requests. `of_answer` has one table for all services."""
 
 import re
 import socket
@@ -28,7 +25,7 @@ LONGEST_WORDS = 500
 TRY_LATER = (408, 421, 425)
 # From the service or its proxy (520 to 530 are Cloudflare's); not about one message.
 SERVICE_DOWN = (502, 503, 504, *range(520, 531))
-# The message was refused; a plainer version may be accepted.
+# A plainer version may be accepted.
 ABOUT_MESSAGE = (400, 413, 422)
 ANSWER = re.compile(r"\S{1,300} answered \d{3}\b")
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -41,7 +38,7 @@ REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str]
 
 
 class Verdict(Enum):
-    """Meaning of a service's own code, if the status is not enough."""
+    """Meaning of a service's own code."""
 
     TRY_AGAIN = "temporary, of this message"
     STOPS = "temporary, of the whole account"
@@ -53,7 +50,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """Conventions of one service. `code` extracts its code from an answer; `verdicts` maps codes.
+    """Conventions of one service. `code` extracts its code; `verdicts` maps codes.
 
     `advice` is for an invalid token or destination. `name` completes "does not answer like ...".
     """
@@ -64,7 +61,7 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
-    # When to pause requests; None: the service blocks nobody.
+    # None: the service blocks nobody.
     breaker: Breaker | None = None
     # For a 403 with a text and an unknown code.
     unknown_refusal: Verdict = Verdict.DESTINATION
@@ -80,8 +77,8 @@ def of_answer(
     *,
     cover: Callable[[str], str] = lambda text: text,
 ) -> Outcome:
-    """Return the outcome of an error response. `cover` masks secrets."""
-    # Mask before cutting: a secret that is cut is not recognized.
+    """`cover` masks secrets."""
+    # A secret that is cut is not recognized.
     words = cover(one_line(service.words(answer)))[:LONGEST_WORDS]
     said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
     # Not all services end their sentences, and advice may follow.
@@ -105,12 +102,11 @@ def of_answer(
 
 
 def is_answer(text: str) -> bool:
-    """Return whether a recorded text is from `of_answer`."""
     return ANSWER.match(text) is not None
 
 
 def _verdict(status: int) -> Verdict:
-    # A firewall in front of the service answers 403 without a text, only temporarily.
+    # A firewall's 403 without a text is temporary.
     if status in (403, 429) or status in SERVICE_DOWN:
         return Verdict.STOPS
     if status >= 500 or status in TRY_LATER:
@@ -121,7 +117,7 @@ def _verdict(status: int) -> Verdict:
 
 
 def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
-    """Return the outcome of a request without a complete answer, or redirected."""
+    """The answer is incomplete or a redirect."""
     links = list(exception_chain(failure))
     redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:

@@ -1,4 +1,4 @@
-"""Threads of posts, each made once, and progress that prevents duplicates."""
+"""Threads of posts, each made once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from channels.http.client import Failed
 
 # Text, key, previous id ("" for the first) → post. Raises Failed.
 PostReply = Callable[[str, str, str], Sent]
-# Text, previous id → the post of an earlier attempt, if any. Raises Failed.
+# Text, previous id → an earlier attempt's post. Raises Failed.
 LookUp = Callable[[str, str], Sent | None]
 
 
@@ -21,7 +21,7 @@ def post_thread(
     progress: Mapping[str, Any],
     look_up: LookUp | None = None,
 ) -> Sent:
-    """Post the missing texts of a thread; the n-th has the key `<key>-n`. Raises Failed.
+    """Post the missing texts; the n-th has the key `<key>-n`. Raises Failed.
 
     A text that is refused after the first ends the thread; posted texts remain.
     """
@@ -65,7 +65,7 @@ def carrying(outcome: Outcome, done: Mapping[str, Any]) -> Outcome:
 
 
 def still_unknown(outcome: Outcome) -> Outcome:
-    """The first attempt's time must be kept."""
+    """Keep the first attempt's time."""
     if isinstance(outcome, Temporary):
         return Ambiguous(outcome.text, progress=outcome.progress)
     return outcome

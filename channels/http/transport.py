@@ -1,4 +1,4 @@
-"""Single API requests: no redirects, no kept connections, bounded answers."""
+"""Single requests: no redirects, no kept connections, bounded answers."""
 
 import io
 import ipaddress
@@ -22,7 +22,7 @@ EXAMPLE = "Give it as https://{}."
 
 
 def server_url(typed: str, *, example: str) -> str:
-    """Return `https://host[:port]` for a URL or host. Raises ValueError with a sentence."""
+    """Return `https://host[:port]`. Raises ValueError with a sentence."""
     text, how = typed.strip(), EXAMPLE.format(example)
     try:
         if not text.isprintable():
@@ -47,7 +47,7 @@ def server_url(typed: str, *, example: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """No other machine may get a token unencrypted."""
+    """Tokens are sent unencrypted to this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -60,17 +60,15 @@ TIMEOUT_SECONDS = 15.0
 
 
 class Redirected(requests.RequestException):
-    """The service redirects. Not followed: a POST would become a GET and send the token along."""
+    """Not followed: a POST would become a GET and send the token along."""
 
 
 class AnswerTooLong(requests.RequestException):
-    """The answer is larger than any answer of a service."""
+    """Larger than any answer of a service."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """Complete answer of a service."""
-
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
@@ -87,7 +85,7 @@ class ApiResponse:
             return None
 
     def at(self, *path: str | int) -> Any:
-        """Return the value at a JSON path, or None."""
+        """Return None without a value at the JSON path."""
         value = self.json
         for step in path:
             if isinstance(value, Mapping) and isinstance(step, str):
@@ -103,14 +101,14 @@ class ApiResponse:
         return value if isinstance(value, str) else ""
 
     def number_at(self, *path: str | int, otherwise: int) -> int:
-        """Return an integer from 1 to a billion, else `otherwise`."""
+        """Return 1 to a billion, else `otherwise`."""
         value = self.at(*path)
         usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**9
         return value if usable else otherwise
 
 
 class Transport:
-    """Replacement for `requests.Session`; libraries only use `request` and `post`."""
+    """Replaces `requests.Session`; libraries only use `request` and `post`."""
 
     def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
@@ -119,13 +117,13 @@ class Transport:
         self.refusals = 0
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request; `answer` is None until complete."""
+        """`answer` is None until complete."""
         self.answer = None
         # If the server closes a kept connection just as we post, the answer seems lost. Not every server
         # announces that, so empty the pool; the session remains usable.
         self.session.close()
         headers = {**(options.pop("headers", None) or {}), "Connection": "close"}
-        # For all reads together: a server may send one octet per second.
+        # A server may send one octet per second.
         with (
             budget(MAX_SECONDS, MAX_ANSWER_BYTES),
             self.session.request(
@@ -145,7 +143,7 @@ class Transport:
                 host = ""
             place = "".join(char for char in host if char.isprintable())[:100]
             raise Redirected(place or "another page")
-        # Without the headers: a library may fail on an unreadable one after it has posted.
+        # A library may fail on an unreadable header after it has posted.
         plain = requests.Response()
         plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
         plain.request, plain.encoding = response.request, "utf-8"

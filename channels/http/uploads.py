@@ -1,4 +1,4 @@
-"""Uploads of pictures, which a service may take time to process."""
+"""Pictures, which a service may take time to process."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,16 @@ from channels.pictures import PictureBounds, fetched_picture
 from common.pictures.picture import CleanPicture
 from common.truncation import cut_to
 
-# Two minutes in all, each pause longer: 5 s, 10 s, 15 s ...; a lane may extend them.
+# Two minutes in all: 5 s, 10 s, 15 s ...; a lane may extend them.
 PAUSE = timedelta(seconds=5)
 MOST_LOOKS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Uploader:
-    """How a service accepts pictures.
+    """`upload` takes a description of at most `alt` characters. Both raise Failed.
 
-    `upload` takes a description of at most `alt` characters, and returns an id and whether it is ready.
-    `is_ready` asks again. Both raise Failed.
+    It returns an id and whether it is ready; `is_ready` asks again.
     """
 
     upload: Callable[[CleanPicture, str], tuple[str, bool]]
@@ -32,7 +31,7 @@ class Uploader:
 
 
 class Uploads:
-    """Uploaded pictures of a message by id, with readiness. Failures are left out."""
+    """Readiness by id. Failures are left out."""
 
     def __init__(self, progress: Mapping[str, Any]) -> None:
         """Restore the `progress` of an earlier outcome."""
@@ -44,7 +43,7 @@ class Uploads:
         return {"media": self._media, "looks": self._looks} if self._media else {}
 
     def ready(self, images: Sequence[PostImage], by: Uploader, now: datetime) -> list[str]:
-        """Return the usable pictures, uploaded once.
+        """Upload once, and return usable pictures.
 
         Raises Failed with a waiting Temporary while one is processed.
         """

@@ -1,5 +1,3 @@
-"""API client of one account."""
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -48,7 +46,7 @@ MASTODON = ApiService(
 
 
 class Client:
-    """Methods make one or two requests. Raises Failed.
+    """Makes one or two requests per method. Raises Failed.
 
     Uses Mastodon.py, but reads the answers itself. Exceptions: uploads, before which Mastodon.py asks for the
     version, and edits, where it fails with TypeError if there are pictures.
@@ -82,7 +80,7 @@ class Client:
         )
 
     def scopes(self) -> set[str]:
-        """Return the token's scopes; empty if unknown.
+        """Return none if unknown.
 
         Before 4.3, Mastodon refuses tokens that may not read everything.
         """
@@ -97,7 +95,7 @@ class Client:
             raise
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
-        """Post a status or a reply, which strangers' timelines don't show."""
+        """Replies are not in strangers' timelines."""
         post = partial(
             self._api.status_post,
             text,
@@ -113,7 +111,7 @@ class Client:
         return self._read(post, _sent, posting=True)
 
     def edit(self, status_id: str, message: Message, text: str) -> Sent:
-        """Edit a status. Its pictures remain only if listed."""
+        """Pictures remain only if listed."""
         path = f"/api/v1/statuses/{status_id}"
         pictures = self._ask(
             "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
@@ -142,10 +140,9 @@ class Client:
         return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
 
     def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
-        """Find this status among the account's last 40 since a time.
+        """Find it among the account's last 40 since a time.
 
-        Replies must be to `before`. Without a link, equal words raise Failed, because only a person can
-        decide.
+        Replies must be to `before`. Without a link, equal words raise Failed: only a person can decide.
         """
         is_known = bool(before or message.link)
 

@@ -1,4 +1,4 @@
-"""OAuth connection to any instance, where Feedletter registers itself."""
+"""OAuth with any instance, where Feedletter registers itself."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -29,7 +29,7 @@ from common.clock import utcnow
 APP_NAME = "Feedletter"
 # Posting, pictures, and the look-up after a lost answer.
 OUR_SCOPES = ("write:statuses", "write:media", "read:statuses")
-# To identify the account; from 4.3 on there is a scope for only that.
+# From 4.3 on there is a scope for only that.
 WHO, WHO_BEFORE = "profile", "read:accounts"
 PKCE = "S256"
 
@@ -73,7 +73,7 @@ class MastodonConnect(OAuth):
         return ask_service(register, url, host_of(url))
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """An instance forgets unauthorized applications after a day, and would show an error."""
+        """An instance forgets unauthorized applications after a day."""
         url = given["instance_url"]
         form = {
             "grant_type": "client_credentials",
@@ -125,7 +125,7 @@ def _account_of(url: str, token: str) -> str:
 
 
 def _said_of_oauth(url: str) -> Mapping[str, Any]:
-    """Return the OAuth metadata (RFC 8414; Mastodon from 4.3 on). Raises NotConnected."""
+    """Return metadata (RFC 8414; Mastodon from 4.3 on). Raises NotConnected."""
 
     def read(answer: ApiResponse) -> Mapping[str, Any]:
         # Some servers answer unknown paths with a page.

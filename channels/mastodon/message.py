@@ -1,5 +1,3 @@
-"""Announcements as statuses. Pure."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isqrt
@@ -25,10 +23,9 @@ MASTODON_SOURCE = "/mastodon"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Limits and features.
+    """`honours_keys`: keeps an Idempotency-Key for an hour, like Mastodon itself.
 
-    `honours_keys`: keeps an Idempotency-Key for an hour, like Mastodon itself. `images`: pictures per status;
-    `alt`: characters of a description.
+    `images`: pictures per status; `alt`: characters of a description.
     """
 
     limits: StatusLimits = field(default_factory=StatusLimits)
@@ -43,7 +40,7 @@ def instances() -> TtlCache[Instance]:
 
 
 def instance_of(answer: ApiResponse) -> Instance:
-    """Read either API version; forks have `max_toot_chars`. Raises UnreadableAnswer."""
+    """Either API version; forks have `max_toot_chars`. Raises UnreadableAnswer."""
     if answer.json is None:
         raise UnreadableAnswer("a page")
     usual, statuses, media = Instance(), ("configuration", "statuses"), ("configuration", "media_attachments")
@@ -63,13 +60,13 @@ def instance_of(answer: ApiResponse) -> Instance:
     )
 
 
-# Longer digests are only on their page.
+# Longer digests are on their page.
 LONGEST_THREAD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Status before it is cut; with `lines`, a thread. With a `refusal` there is nothing to post."""
+    """Not yet cut; with `lines`, a thread. With a `refusal` there is nothing to post."""
 
     instance_url: str
     access_token: str = field(repr=False)
@@ -91,7 +88,7 @@ class Message:
 
 
 def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """Build the status, without mentions."""
+    """Mention nobody."""
     template, is_thread = options.get("template", ""), said.is_digest and bool(options.get("thread"))
     parts = parts_of(said, template)
     if not template and not said.own_words:

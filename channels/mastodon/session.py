@@ -1,5 +1,3 @@
-"""Session that posts, edits and deletes statuses."""
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -60,10 +58,9 @@ INSTANCES = instances()
 
 
 class MastodonSession(ApiSession):
-    """Session for the account in each message. Used by one thread at a time."""
+    """Each message has its account. Used by one thread at a time."""
 
     def __init__(self, *, known: TtlCache[Instance] = INSTANCES, **options: Any) -> None:
-        """Accept the options of ApiSession."""
         super().__init__(**options)
         self._known = known
 
@@ -127,7 +124,7 @@ class MastodonSession(ApiSession):
         key: str,
         now: datetime,
     ) -> Outcome:
-        """Edit texts; pictures and number of statuses remain."""
+        """Pictures and number of statuses remain."""
         if message.refusal:
             return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
@@ -173,7 +170,6 @@ class MastodonChannel(BridgeChannel):
     lane = LaneDefaults(spacing_seconds=60.0)
 
     def domain(self, core: str) -> str:
-        """Return the host, without a port."""
         return urlsplit(f"//{core}").hostname or ""
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
@@ -199,5 +195,4 @@ class MastodonChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
-        """The credentials are in each message."""
         return MastodonSession()

@@ -1,5 +1,3 @@
-"""Mastodon as the rest of the program sees it."""
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -26,8 +24,6 @@ TOKEN_HELP = (
 
 
 class MastodonSpec(BridgeSpec):
-    """Posts to an account of the admin."""
-
     key = "mastodon"
     label = "Mastodon"
     sentence = "A post of an account of yours, on any instance."

@@ -1,5 +1,3 @@
-"""Checks of a homeserver and a room before they are saved."""
-
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -23,7 +21,7 @@ def resolved(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> ParsedDestination:
-    """Resolve server and room id, joining the room if possible. Raises InvalidDestination."""
+    """Resolve server and room id, joining if possible. Raises InvalidDestination."""
     config, token = destination.config, destination.secrets["access_token"]
     opened = MatrixSession(session=session, timeout=timeout)
     with closing(opened):
@@ -77,7 +75,7 @@ def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
         return False
     content = created.get("content", created)
     more = content.get("additional_creators") if isinstance(content, dict) else None
-    # Servers that return only the content don't name the sender.
+    # Without the event the sender is unknown.
     return created.get("sender", account) == account or (isinstance(more, list) and account in more)
 
 

@@ -1,4 +1,4 @@
-"""Client-server API of a homeserver, https://spec.matrix.org/latest/client-server-api/."""
+"""https://spec.matrix.org/latest/client-server-api/"""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 def _seconds(answer: ApiResponse) -> float | None:
-    """The wait was in the body before Matrix 1.10."""
+    """In the body before Matrix 1.10."""
     said = answer.at("retry_after_ms")
     return said / 1000 if isinstance(said, int) else None
 
@@ -32,7 +32,7 @@ MATRIX = ApiService(
         "M_MISSING_TOKEN": Verdict.DESTINATION,
         "M_USER_DEACTIVATED": Verdict.DESTINATION,
         "M_FORBIDDEN": Verdict.DESTINATION,
-        # Done by an administrator, and reversible.
+        # Reversible by an administrator.
         "M_USER_LOCKED": Verdict.STOPS,
         "M_USER_SUSPENDED": Verdict.STOPS,
     },
@@ -42,7 +42,7 @@ MATRIX = ApiService(
 
 
 class Homeserver:
-    """Methods make one request unless stated otherwise. Raises Failed."""
+    """Makes one request per method unless stated otherwise. Raises Failed."""
 
     def __init__(self, client: ApiClient, url: str, token: str) -> None:
         self._client, self._api = client, url + API
@@ -52,7 +52,7 @@ class Homeserver:
         return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
 
     def join(self, room: str) -> str:
-        """Join a room by id or alias, and return its id."""
+        """Return the room's id."""
         return self._client.call(
             "POST",
             f"{self._api}/join/{_in_path(room)}",
@@ -62,7 +62,7 @@ class Homeserver:
         )
 
     def creation(self, room_id: str) -> dict[str, Any]:
-        """Return the creation event, or its content if the server ignores `format`."""
+        """Return only the content if the server ignores `format`."""
         return self.state(room_id, "m.room.create", params={"format": "event"})
 
     def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Homeserver:
 
 
 def _page(answer: ApiResponse) -> tuple[list[dict[str, Any]], str]:
-    """Return events, newest first, and the next page's token, if any."""
+    """Return events, newest first, and the next page's token."""
     events, end = answer.at("chunk"), answer.at("end")
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise UnreadableAnswer("no events")

@@ -1,5 +1,3 @@
-"""Announcements as Matrix events. Pure."""
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +13,12 @@ from common.truncation import DoesNotFit, FittingPart, fitted
 # edit, which has the text twice.
 LONGEST_CONTENT = 24_000
 MOST_TITLES = 50
-# Identifies our event.
 KEY = "feedletter.key"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Event to send. `html` is empty for a plain one. With a `refusal` there is none."""
+    """`html` is empty for a plain event. With a `refusal` there is none."""
 
     config: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
@@ -43,7 +40,6 @@ class Notice:
 
 
 def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
-    """Build the notice; titles are links."""
     template = options.get("template", "")
 
     def notice(parts: Sequence[FittingPart], refusal: str = "") -> Notice:
@@ -64,7 +60,6 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
 
 
 def size_of(notice: Notice) -> int:
-    """Count octets."""
     return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
 
 

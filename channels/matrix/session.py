@@ -1,5 +1,3 @@
-"""Session that posts to rooms and looks up its events."""
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -27,7 +25,7 @@ from channels.matrix.client import MATRIX, Homeserver
 from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of, size_of
 from common.ttl_cache import TtlCache
 
-# Encryption may be enabled later: check each room once an hour.
+# Encryption may be enabled later.
 ROOM_REMEMBERED_SECONDS = 60 * 60.0
 MOST_ROOMS = 1000
 ENCRYPTED = (
@@ -45,7 +43,6 @@ ENCRYPTED_ROOMS = encrypted_rooms()
 
 class MatrixSession(ApiSession):
     def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
-        """Accept the options of ApiSession."""
         super().__init__(**options)
         self._encrypted = encrypted
 
@@ -58,7 +55,7 @@ class MatrixSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Post once: the transaction is repeatable for minutes; later, the event is looked up."""
+        """The transaction is repeatable for minutes; later, the event is looked up."""
         if message.refusal:
             return Permanent(message.refusal)
         server, room = self._server(message, now), message.config["room"]
@@ -97,7 +94,6 @@ class MatrixSession(ApiSession):
         return _sent(message, remote_id)
 
     def delete(self, message: Notice, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Redact the event; repeatable."""
         txn = sha256(remote_id.encode()).hexdigest()
         try:
             self._server(message, now).redact(message.config["room"], remote_id, txn)
@@ -106,7 +102,7 @@ class MatrixSession(ApiSession):
         return Sent(remote_id)
 
     def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
-        """Return why the room cannot get readable text, or None."""
+        """Return why the room cannot get readable text."""
         room = message.config["room"]
         key = f"{message.config['server_url']} {room}"
         try:
@@ -131,7 +127,7 @@ def _sent(message: Notice, event_id: str) -> Sent:
 class MatrixChannel(BridgeChannel):
     key = "matrix"
     crash_policy = CrashPolicy.LOOK_UP
-    # A server's usual limit is one message in five seconds.
+    # Usual limit: one message in five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
@@ -143,5 +139,4 @@ class MatrixChannel(BridgeChannel):
         return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
 
     def connect(self, lane: LaneFacts) -> MatrixSession:
-        """The credentials are in each message."""
         return MatrixSession()

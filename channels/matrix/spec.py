@@ -1,5 +1,3 @@
-"""Matrix as the rest of the program sees it."""
-
 import re
 from collections.abc import Mapping
 from functools import partial

@@ -1,5 +1,3 @@
-"""Ntfy messages. Pure."""
-
 import json
 import re
 from collections.abc import Mapping

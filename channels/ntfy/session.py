@@ -1,4 +1,4 @@
-"""Session that publishes to topics, https://docs.ntfy.sh/publish/#publish-as-json."""
+"""https://docs.ntfy.sh/publish/#publish-as-json"""
 
 import json
 from base64 import b64encode
@@ -49,7 +49,7 @@ class NtfySession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Publish with the key as sequence id, so that a repetition replaces the first."""
+        """A repetition replaces the first, as the key is the sequence id."""
         return self._publish(message, sequence_id_of(key), now)
 
     def edit(
@@ -100,8 +100,7 @@ def check_topic(
 ) -> None:
     """Check the credentials. Raises InvalidDestination.
 
-    A server can be asked who may read a topic, but not who may write. For a write-only token, ask for its
-    account.
+    A server cannot be asked who may write. For a write-only token, ask for its account.
     """
     config, secrets = destination.config, destination.secrets
     opened = NtfySession(session=session, timeout=timeout)
@@ -141,9 +140,9 @@ def _success(answer: ApiResponse) -> None:
 
 class NtfyChannel(BridgeChannel):
     key = "ntfy"
-    # A server since 2.16 replaces the first message with a repetition.
+    # Since 2.16, a repetition replaces the first message.
     crash_policy = CrashPolicy.RESEND
-    # ntfy.sh allows sixty messages at once, then one every five seconds.
+    # ntfy.sh allows sixty at once, then one every five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
@@ -167,7 +166,6 @@ class NtfyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> NtfySession:
-        """The credentials are in each message."""
         return NtfySession()
 
 

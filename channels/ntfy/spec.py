@@ -1,5 +1,3 @@
-"""Ntfy as the rest of the program sees it."""
-
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -34,8 +32,6 @@ def tag_list(typed: str) -> str:
 
 
 class NtfySpec(BridgeSpec):
-    """Pushes to the subscribers of a topic."""
-
     key = "ntfy"
     label = "ntfy"
     sentence = "A push to phones and desktops, by ntfy.sh or a server of yours."

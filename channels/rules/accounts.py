@@ -1,4 +1,2 @@
-"""Names of mail accounts."""
-
 # The account of EMAIL_URL.
 DEFAULT_ACCOUNT = "default"

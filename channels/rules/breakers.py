@@ -1,4 +1,4 @@
-"""Pauses a whole service that refuses too many requests."""
+"""Pauses a service that refuses too many requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Recent = Sequence[tuple[datetime, int]]
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Pause a service after `refusals` refused requests `within` a time, for that time, then send slowly.
+    """Pause after `refusals` refused requests `within` a time, for that time, then send slowly.
 
     Channels with the same `service` share it. `name` is for people; `why` says what more refusals would
     cause. `statuses`: answers that count.
@@ -32,7 +32,6 @@ class Breaker:
 def with_refusals(
     recent: Recent, number: int, now: datetime, *, within: timedelta
 ) -> list[tuple[datetime, int]]:
-    """Return recent refusals with `number` more."""
     this = now.replace(second=0, microsecond=0)
     kept = dict(row for row in recent if row[0] > now - within)
     kept[this] = kept.get(this, 0) + number

@@ -1,10 +1,8 @@
-"""Meanings of a mail server's refusal, and whom each concerns."""
-
 from enum import StrEnum
 
 
 class Concern(StrEnum):
-    """Whom a refusal concerns. It alone decides the consequences."""
+    """Whom a refusal concerns, which alone decides the consequences."""
 
     ADDRESS = "address"  # never deliverable
     MAILBOX = "mailbox"  # not deliverable now

@@ -1,11 +1,11 @@
-"""Policy refusals (5.7.x): when to pause a domain or a newsletter."""
+"""Policy refusals (5.7.x) pause a domain or a newsletter."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Number of a domain's letters examined.
+# Of a domain.
 LAST_LETTERS = 100
 # Pause from this number and share of refused recipients.
 LEAST = 10
@@ -14,7 +14,7 @@ SHARE = 0.2
 LEAST_OF_IDENTITY = 3
 # This many large domains are not at fault together.
 LARGE_DOMAINS = 3
-# Share of an issue's recipients, in a sample, that makes a domain large.
+# Share of a sample of recipients that makes a domain large.
 LARGE_SHARE = 0.01
 RECIPIENTS_SAMPLED = 2000
 
@@ -33,7 +33,7 @@ class Answers:
 
 
 def is_refusal(status: str) -> bool:
-    """Return whether an enhanced code (RFC 3463) concerns policy or reputation."""
+    """Return whether it (RFC 3463) concerns policy or reputation."""
     return _REFUSAL.fullmatch(status) is not None
 
 
@@ -42,7 +42,7 @@ def is_about_identity(status: str) -> bool:
 
 
 def may_matter(statuses: Sequence[str]) -> bool:
-    """Return whether the refusals could be enough to pause anything."""
+    """Return whether they could be enough to pause anything."""
     refused = sum(map(is_refusal, statuses))
     return refused >= LEAST or sum(map(is_about_identity, statuses)) >= LEAST_OF_IDENTITY
 
@@ -56,16 +56,13 @@ def doubts_us(answers: Answers) -> bool:
 
 
 def large(domains: Sequence[str]) -> dict[str, float]:
-    """Return large domains and their shares in a sample of recipients."""
+    """Return shares in a sample of recipients."""
     shares = {domain: count / len(domains) for domain, count in Counter(domains).items() if domain}
     return {domain: share for domain, share in shares.items() if share >= LARGE_SHARE}
 
 
 def stops_newsletter(answers: Answers, *, is_large: bool, large_that_refuse: int) -> bool:
-    """Return whether the answers stop the whole newsletter.
-
-    `large_that_refuse`: large domains paused for refusing, this one included.
-    """
+    """`large_that_refuse`: large domains paused for refusing, this one included."""
     if not is_large:
         return False
     return doubts_us(answers) or (refuses(answers) and large_that_refuse >= LARGE_DOMAINS)

@@ -19,7 +19,6 @@ _MAILBOX = (
     r"(?:user|mail ?box|recipient|account|address|addressee|alias|person|local[ -]?part|user ?name|userid)"
 )
 _BOX = r"(?:(?:user'?s? ?)?mail ?box|in-?box|mail ?(?:folder|drop|dir|file)|account)"
-# Words allowed in between.
 _UP_TO_2, _UP_TO_4 = r"(?:\S{1,30} ){0,2}", r"(?:\S{1,30} ){0,4}"
 _MAIL = r"(?:message|e-?mail|mail|letter|attachment|header)s?"
 

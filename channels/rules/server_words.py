@@ -1,8 +1,7 @@
-"""Meaning of a mail server's refusal, by words and codes. Pure.
+"""Meaning of a mail server's refusal. Pure.
 
-Answers and later reports are read alike. Decisive words precede codes: servers have answered 5.1.1 for full
-mailboxes and for blocked senders. The server's own code precedes the `Status` of another host. Linear, up to
-MOST_SERVER_WORDS characters.
+Decisive words precede codes: servers have answered 5.1.1 for full mailboxes and for blocked senders. The
+server's own code precedes the `Status` of another host. Linear, up to MOST_SERVER_WORDS characters.
 """
 
 import re
@@ -14,7 +13,7 @@ MOST_SERVER_WORDS = 2_000
 
 
 def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
-    """Return the meaning. `code`: reply (550) if known; `status`: enhanced code besides the words."""
+    """`code`: reply (550) if known; `status`: enhanced code besides the words."""
     words = words[:MOST_SERVER_WORDS]
     line = " ".join(words.lower().replace("’", "'").split())
     bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).replace("_", " ").split())
@@ -51,9 +50,9 @@ def precise(status: str, words: str) -> str:
 _CODE = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])")
 # Hosts quote each other. The last one knows.
 _QUOTED = re.compile(r"\bsaid: |\breturned '|\berror (?:\d{3}-)?'|<<< |-> |\bserver was:|\bresponse was:")
-# “Failed”, and the end of a dialogue without recipients.
+# “Failed”, and a dialogue without recipients.
 _EMPTY = re.compile(r"[245]\.(?:0\.0|5\.[01])")
-# RFC 5321 §4.2.1: start of a server's own words.
+# RFC 5321 §4.2.1.
 _REPLY = re.compile(r"(?:\A|[:'\[>] ?|<<< )([45][0-9]{2})[ -]")
 
 
@@ -102,7 +101,7 @@ _LOGIN_REPLIES = frozenset({530, 534, 535, 538})
 
 
 def _by_plain_code(code: int, enhanced: str, bare: str) -> Meaning | None:
-    """Return the meaning of codes that are as clear as words."""
+    """Return the meaning of codes as clear as words."""
     if code in _LOGIN_REPLIES:
         return Meaning.LOGIN
     if enhanced in _SENDER or (enhanced in _OF_BOTH and _OF_SENDER.search(bare)):
@@ -115,7 +114,7 @@ def _by_plain_code(code: int, enhanced: str, bare: str) -> Meaning | None:
     return Meaning.NO_ADDRESS if enhanced == "5.4.1" and "access denied" in bare else None
 
 
-# Removed, as they contain meaningless words: spam-filter.example.org, full@example.org.
+# They contain meaningless words: spam-filter.example.org, full@example.org.
 _ADDRESS = re.compile(r"""[^\s<>()\[\]"',;:@]{1,64}@[\w.-]{1,255}""")
 _LINK = re.compile(r"\bhttps?: ?//\S{1,500}")
 _NAME = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){2,10}[a-z][\w-]{1,62}(?![\w-])")

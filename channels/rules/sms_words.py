@@ -1,4 +1,4 @@
-"""Meaning of an answer to a text message, and of a message status. Pure."""
+"""Meaning of an answer, and of a message status."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ KNOWN_TO_TWILIO = {
     **dict.fromkeys(("start", "unstop"), Wish.START),
     **dict.fromkeys(("help", "info"), Wish.HELP),
 }
-# Words in our other languages, without accents.
+# Other languages, without accents.
 _OURS = {
     **dict.fromkeys(
         (
@@ -39,7 +39,7 @@ _OURS = {
     **dict.fromkeys(("hilfe", "aide", "ayuda", "ajuda"), Wish.HELP),
 }
 _WORDS = {**_OURS, **KNOWN_TO_TWILIO}
-# Words that may be followed by others without another meaning.
+# Other words may follow these without another meaning.
 _PLAIN = frozenset({"stop", "stopp", "stopall", "unsubscribe"})
 _MOST_WORDS = 5
 # Never deliverable: unknown, landline, answered STOP.
@@ -57,7 +57,7 @@ CODE_WORDS = {
 
 
 def word_of(body: str) -> str:
-    """Return an answer's only word, without accents and punctuation, or ""."""
+    """Return the only word, without accents and punctuation, or ""."""
     text = unicodedata.normalize("NFKD", body[:LONGEST_REPLY].casefold())
     plain = "".join(char for char in text if not unicodedata.combining(char))
     words: list[str] = re.findall(r"[^\W_]+", plain)
@@ -68,7 +68,7 @@ def word_of(body: str) -> str:
 
 
 def wish_of(body: str, opt_out_type: str = "") -> Wish | None:
-    """Return the wish. `opt_out_type` is Twilio's opinion, if any."""
+    """`opt_out_type` is Twilio's opinion, if any."""
     if opt_out_type.lower() in (wish.value for wish in Wish):
         return Wish(opt_out_type.lower())
     return _WORDS.get(word_of(body))

@@ -1,4 +1,4 @@
-"""Problems of a mail account that was tried, and what to do, in sentences. Pure."""
+"""Problems of a mail account that was tried, and what to do."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TriedServer:
-    """The form's server. `proof`: its provider's advice about passwords, if known."""
+    """`proof`: its provider's advice about passwords, if known."""
 
     host: str
     port: int
@@ -53,14 +53,13 @@ _ABOUT_SENDER = (
 
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
-    """Return why there was no connection and what to do. `said`: words of the server or network."""
+    """`said`: words of the server or network."""
     asked = f" It has to be this: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
     text = _CAUSES[cause].format(host=server.host, port=server.port)
     return _quoting(f"{text}{asked}", said)
 
 
 def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) -> str:
-    """Return why the test mail was refused and what to do."""
     if meaning is Meaning.SENDER:
         text = _ABOUT_SENDER.format(host=server.host, sender=server.sender)
     else:

@@ -1,4 +1,4 @@
-"""Return addresses that name their delivery (VERP): bounces+<delivery>-<stamp>@BOUNCE_DOMAIN.
+"""Return addresses (VERP): bounces+<delivery>-<stamp>@BOUNCE_DOMAIN.
 
 In hex, as some hosts change the case of the local part.
 """
@@ -12,7 +12,7 @@ _TOKEN = re.compile(rb"bounces\+([0-9a-f]{1,16})-([0-9a-f]{32})(?![0-9a-f])", re
 
 
 class Token(NamedTuple):
-    """Delivery id and the stamp that has to prove it. Unverified."""
+    """Unverified."""
 
     delivery_id: int
     stamp: str
@@ -27,7 +27,7 @@ def address(token: Token, domain: str) -> str:
 
 
 def tokens(raw: bytes) -> tuple[Token, ...]:
-    """Return distinct return addresses in a text, up to MOST_TOKENS. Unverified."""
+    """Return distinct ones, up to MOST_TOKENS. Unverified."""
     found: dict[Token, None] = {}
     for match in _TOKEN.finditer(raw):
         found[Token(int(match[1], 16), match[2].decode("ascii").lower())] = None

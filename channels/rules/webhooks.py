@@ -1,6 +1,4 @@
-"""Signatures and retries of webhooks.
-
-Standard Webhooks 1.0.0,
+"""Standard Webhooks 1.0.0,
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
 
@@ -19,7 +17,7 @@ BOTH_SIGN_FOR = timedelta(days=1)
 
 GIVE_UP_AFTER = timedelta(days=3)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=6)
-# Per webhook, so that one that is down gets one call instead of all that wait.
+# Per webhook: one that is down gets one call instead of all that wait.
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(minutes=10)
 LONGEST_WISH = timedelta(days=1)
 HTTP_GONE = 410
@@ -32,7 +30,7 @@ def secret_of(key: bytes) -> str:
 
 
 def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """Return headers with a signature of `id.timestamp.body` per secret, "space delimited"."""
+    """Sign `id.timestamp.body` with each secret, "space delimited"."""
     moment = str(int(at.timestamp()))
     content = b".".join((event_id.encode(), moment.encode(), body))
     signatures = []
@@ -47,12 +45,11 @@ def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequenc
 
 
 def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
-    """Return whether the previous secret signs, too."""
     return rotated_at is not None and now < rotated_at + BOTH_SIGN_FOR
 
 
 def verdict(status: int | None) -> CallVerdict:
-    """Return the meaning of a status; None is no answer. A redirect is not followed and is an error."""
+    """None is no answer. A redirect is not followed and is an error."""
     if status is not None and 200 <= status < 300:
         return "taken"
     return "gone" if status == HTTP_GONE else "again"
@@ -61,7 +58,7 @@ def verdict(status: int | None) -> CallVerdict:
 def next_try(
     attempts: int, *, now: datetime, give_up_at: datetime, wish: datetime | None = None
 ) -> datetime | None:
-    """Return when to retry, or None if its time is over. `wish`: the receiver's Retry-After."""
+    """Return None if its time is over. `wish`: the receiver's Retry-After."""
     if now >= give_up_at:
         return None
     planned = now + delay(attempts, first=FIRST_PAUSE, limit=LONGEST_PAUSE)
@@ -69,7 +66,6 @@ def next_try(
 
 
 def webhook_rests_until(failures: int, *, now: datetime, wish: datetime | None = None) -> datetime:
-    """Return the end of a webhook's rest after consecutive failures."""
     return max(now + delay(failures, first=FIRST_REST, limit=LONGEST_REST), _granted(wish, now))
 
 

@@ -1,4 +1,4 @@
-"""Posts in Slack, Mattermost or Rocket.Chat. Pure."""
+"""Posts in Slack, Mattermost or Rocket.Chat."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +11,12 @@ from channels.letter import Recipient
 from channels.wording import listed_parts, parts_of
 from common.truncation import DoesNotFit, FittingPart, fitted
 
-# Slack's and Mattermost's limits (16,383) are higher, but a chat is no place for more.
+# Limits (16,383) are higher, but a chat is no place for more.
 MOST_CHARACTERS = 3_000
 # Slack refuses blocks from about 13,200 characters on.
 MOST_IN_BLOCKS = 12_000
 MOST_TITLES = 20
 MOST_ALT = 2_000
-# Slack's limit.
 MOST_IMAGE_URL = 3_000
 
 # Mattermost has escapes for these; it shows html unchanged.
@@ -110,7 +109,7 @@ def _in_slack(part: FittingPart) -> str:
 
 
 def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Return escaped Markdown; the server fetches a picture from the link."""
+    """The server fetches a picture from the link."""
 
     def written(text: str) -> str:
         return _MATTERMOST.sub(r"\\\1", _unmentioned(text))
@@ -119,7 +118,7 @@ def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> S
 
 
 def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Return Rocket.Chat's Markdown: some signs have escapes, others get an invisible joiner."""
+    """Some signs have escapes, others get an invisible joiner."""
 
     def written(text: str) -> str:
         apart = _ROCKETCHAT_MORE.sub(rf"\1{WORD_JOINER}", _unmentioned(text))

@@ -1,4 +1,4 @@
-"""Sessions of incoming webhooks, with the errors of each service."""
+"""Incoming webhooks, with the errors of each service."""
 
 import re
 from collections.abc import Mapping
@@ -153,7 +153,7 @@ def _taken(answer: ApiResponse) -> None:
 
 
 class IncomingWebhookChannel(BridgeChannel):
-    # The service has no idempotency key and no look-up.
+    # No idempotency key and no look-up.
     crash_policy = CrashPolicy.HOLD
     # Slack: "one message per second per channel".
     lane = LaneDefaults(spacing_seconds=2.0)
@@ -170,7 +170,6 @@ class IncomingWebhookChannel(BridgeChannel):
         return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)
 
     def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
-        """The credentials are in each message."""
         return IncomingWebhookSession(self.service)
 
 

@@ -1,5 +1,3 @@
-"""Incoming webhooks of Slack, Mattermost and Rocket.Chat."""
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class IncomingWebhookSpec(BridgeSpec):
-    """Room of an incoming webhook, with `path` in its URL."""
+    """`path` is in the webhook's URL."""
 
     asks_when_unsure = True
     core_is_chosen = True
@@ -35,7 +33,7 @@ class IncomingWebhookSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """An incoming webhook can only be tested by posting."""
+        """Only posting can test it."""
         return destination
 
 

@@ -1,5 +1,3 @@
-"""Text messages. Pure."""
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -12,7 +10,7 @@ from channels.letter import Letter, Recipient
 from channels.wording import headline, parts_of, text_of_unlinked
 from common.truncation import DoesNotFit, FittingPart, fit_parts
 
-# Typographic characters and their simple equivalents.
+# Simple equivalents.
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′‹›`´", "'"),
     **dict.fromkeys("“”„‟″«»", '"'),
@@ -28,7 +26,7 @@ _SPACES = re.compile(" {2,}")
 
 
 def sms_text(text: str, *, as_written: bool = False) -> str:
-    """Remove control characters and direction marks; convert to the GSM alphabet if possible.
+    """Remove control characters and direction marks; use the GSM alphabet if possible.
 
     Accents outside the alphabet and pictures are dropped, but only if the rest fits. Otherwise, and with
     `as_written`, the text is not converted.
@@ -117,8 +115,6 @@ def parts_allowed(options: Mapping[str, str]) -> int:
 
 
 def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
-    """Return a check for at most `most` parts, as written."""
-
     def fits(text: str) -> bool:
         written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
         is_bounded = len(text) <= 2 * LONGEST_TEXT and utf16_units(written) <= LONGEST_TEXT

@@ -1,5 +1,3 @@
-"""Parsing of phone numbers to E.164. No network."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -12,7 +10,7 @@ from common.ports.channels import InvalidDestination
 LONGEST = 40
 ANY_COUNTRY = "*"
 REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
-# These receive no text messages, or only at the owner's expense.
+# No text messages, or only at the owner's expense.
 NOT_MOBILE = frozenset(
     {
         PhoneNumberType.FIXED_LINE,
@@ -28,7 +26,7 @@ NOT_MOBILE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MobileNumber:
-    """`e164` with a plus sign, `shown` with spaces, `region` a country code or ""."""
+    """`e164` has a plus sign, `shown` spaces; `region` is a country code or ""."""
 
     e164: str
     shown: str

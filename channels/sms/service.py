@@ -1,4 +1,4 @@
-"""Twilio's signatures and error codes: https://www.twilio.com/docs/api/errors."""
+"""Twilio's error codes: https://www.twilio.com/docs/api/errors"""
 
 import hmac
 from base64 import b64encode
@@ -12,7 +12,7 @@ from channels.http.transport import ApiResponse
 
 
 def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
-    """HMAC-SHA1 of URL and sorted fields, with the account's token. Repeated values count once."""
+    """Return HMAC-SHA1 of URL and sorted fields. Repeated values count once."""
     fields = (f"{name}{value}" for name in sorted(form) for value in sorted(set(form[name])))
     mac = hmac.new(token.encode(), (url + "".join(fields)).encode("utf-8", "replace"), sha1)
     return b64encode(mac.digest()).decode()
@@ -56,7 +56,7 @@ _ACCOUNT = (
 )  # fmt: skip
 # The queue is full; too many requests.
 _BUSY = (20429, 21611, 30001)
-# Temporarily unreachable; unknown reason.
+# Unreachable; unknown reason.
 _AGAIN = (30003, 30008)
 
 

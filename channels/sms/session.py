@@ -1,4 +1,4 @@
-"""Session with Twilio, https://www.twilio.com/docs/messaging/api/message-resource."""
+"""https://www.twilio.com/docs/messaging/api/message-resource"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -74,7 +74,7 @@ LOOKED_THROUGH = 50
 
 
 class SmsSession(ApiSession):
-    """Session of one account. Used by one thread at a time.
+    """Used by one thread at a time.
 
     `callback` is the URL for status reports, without the delivery's number; may be empty.
     """
@@ -101,7 +101,7 @@ class SmsSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Look up an earlier attempt, because Twilio has no idempotency key."""
+        """Look up an earlier attempt: Twilio has no idempotency key."""
         if message.refusal:
             return Permanent(message.refusal)
         if not (self._sid and self._token and self._sender):
@@ -180,7 +180,7 @@ class SmsChannel:
     """Newsletters choose the Twilio account."""
 
     key = "sms"
-    # Twilio has no key, but can list its messages.
+    # No key, but messages can be listed.
     crash_policy = CrashPolicy.LOOK_UP
     # Twilio queues what exceeds a number's rate; the caps limit the cost of a mistake.
     lane = LaneDefaults(serial=False, concurrency=5, rate=10.0, per_day=1_000, per_recipient=10)
@@ -191,7 +191,7 @@ class SmsChannel:
         return options.get("account", "")
 
     def shared_account(self, core: str) -> str:
-        """Return nothing: its lanes are accounts themselves."""
+        """Lanes are accounts themselves."""
         return ""
 
     def domain(self, core: str) -> str:
@@ -205,7 +205,6 @@ class SmsChannel:
         return lambda recipient: to_recipient(message, recipient)
 
     def sessions(self, lane: LaneFacts) -> None:
-        """Return None: its sessions block."""
         return
 
     def connect(self, lane: LaneFacts) -> SmsSession:

@@ -1,5 +1,3 @@
-"""Text messages as the rest of the program sees them."""
-
 import re
 from collections.abc import Mapping
 
@@ -53,7 +51,7 @@ def part_count(typed: str) -> str:
 
 
 class SmsSpec:
-    """Text messages to people, who may sign up themselves with a code."""
+    """People may sign up themselves with a code."""
 
     key = "sms"
     label = "SMS"

@@ -1,5 +1,3 @@
-"""Telegram messages. Pure."""
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,7 @@ from common.truncation import DoesNotFit, FittingPart, fitted
 
 # In UTF-16 units of the visible text.
 TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
-# A message has at most 100 entities, such as links.
+# At most 100 entities, such as links.
 DIGEST_LINES = 50
 TOO_LONG = "The link alone is longer than what Telegram takes."
 UNTITLED = "New Untitled Post"
@@ -43,7 +41,7 @@ class Message:
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """An invisible joiner breaks mentions."""
+    """Break mentions by an invisible joiner."""
     if said.refusal:
         return Message(refusal=said.refusal)
     template = options.get("template", "")

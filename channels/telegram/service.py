@@ -1,4 +1,4 @@
-"""Telegram's error messages."""
+"""Telegram has error texts only."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from channels.http.transport import ApiResponse
 
 NOT_MODIFIED = "message is not modified"
 MESSAGE_GONE = ("message to delete not found", "message to edit not found")
-# Telegram has no codes besides HTTP's. All of these have status 400.
+# No codes besides HTTP's. All of these have status 400.
 _CHAT_IS_GONE = (
     "chat not found",
     "message thread not found",

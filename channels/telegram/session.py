@@ -1,5 +1,3 @@
-"""Session of a Telegram bot."""
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -168,7 +166,7 @@ def _of(remote_id: str) -> dict[str, Any]:
 
 
 def _sent(answer: ApiResponse) -> Sent:
-    """Return the outcome; a private group's link works for members. Raises UnreadableAnswer."""
+    """Return a link that works for members if the group is private. Raises UnreadableAnswer."""
     result = result_of(answer)
     number, chat = result.get("message_id"), answer.at("result", "chat", "id")
     name = answer.text_at("result", "chat", "username")
@@ -181,7 +179,7 @@ def _sent(answer: ApiResponse) -> Sent:
 
 class TelegramChannel(BridgeChannel):
     key = "telegram"
-    # Bots have no idempotency key and cannot read.
+    # No idempotency key, and no reading.
     crash_policy = CrashPolicy.HOLD
     # Limits: 20 messages a minute per group, about 30 a second per bot.
     lane = LaneDefaults(spacing_seconds=3.0)
@@ -220,7 +218,7 @@ def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
 def check_chat(
     destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
 ) -> ParsedDestination:
-    """Add the chat's number and title. Raises InvalidDestination."""
+    """Add number and title. Raises InvalidDestination."""
     asking, account = asking or _session(token), destination.config["account"]
 
     def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:

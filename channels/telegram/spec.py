@@ -1,5 +1,3 @@
-"""Telegram as the rest of the program sees it."""
-
 import re
 from collections.abc import Mapping
 
@@ -11,7 +9,7 @@ _NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
 
 
 def chat(typed: str) -> str:
-    """Check a chat's id or @name. Raises ValueError."""
+    """Accept an id or @name. Raises ValueError."""
     if re.fullmatch(r"-?\d{1,20}", typed, re.ASCII):
         return typed
     if found := _NAME.fullmatch(typed):
@@ -32,8 +30,6 @@ def bot_token(typed: str) -> str:
 
 
 class TelegramSpec(BridgeSpec):
-    """Bot that posts in channels and groups."""
-
     key = "telegram"
     label = "Telegram"
     sentence = "A message of your bot's in a channel or a group."

@@ -1,5 +1,3 @@
-"""Announcements as webhook calls. Pure."""
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +28,7 @@ TOO_LONG = "The post's link and names alone are longer than a webhook takes."
 
 @dataclass(frozen=True, slots=True)
 class PostsCall:
-    """Data of a call. With a `refusal` there is none."""
+    """With a `refusal` there is no call."""
 
     secrets: Mapping[str, str] = field(repr=False)
     data: Mapping[str, Any] = field(repr=False)
@@ -101,7 +99,6 @@ def _post(entry: Entry) -> dict[str, Any]:
 
 
 def _text(said: Announcement, options: Mapping[str, str]) -> str:
-    """Return the text that another bridge would post."""
     try:
         parts = parts_of(said, options.get("template", ""))
         return fit_parts(parts, lambda text: len(text) <= MOST_WORDS)

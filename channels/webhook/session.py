@@ -1,4 +1,4 @@
-"""Session that calls webhooks, signed according to Standard Webhooks 1.0.0."""
+"""Calls signed according to Standard Webhooks 1.0.0."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class WebhookSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Use the key as webhook-id, which identifies a repetition."""
+        """The webhook-id, our key, identifies a repetition."""
         return self._call(message, message.body("published", key), key, key, now)
 
     def edit(
@@ -92,7 +92,7 @@ class WebhookSession(ApiSession):
 
 class WebhookChannel(BridgeChannel):
     key = "webhook"
-    # The receiver recognizes a repetition by its webhook-id.
+    # The webhook-id identifies a repetition.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults()
 
@@ -107,5 +107,4 @@ class WebhookChannel(BridgeChannel):
         return Looks(text, len(body), message.longest, shape=Shape.CODE, unit="bytes")
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
-        """The credentials are in each message."""
         return WebhookSession()

@@ -1,5 +1,3 @@
-"""Webhooks as the rest of the program sees them."""
-
 import base64
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -24,7 +22,7 @@ def signing_secret(typed: str) -> str:
 
 
 class WebhookSpec(BridgeSpec):
-    """Calls that announce each post to another program."""
+    """Announces each post to another program."""
 
     key = "webhook"
     label = "Webhook"

@@ -1,4 +1,4 @@
-"""Encryption for one browser: RFC 8291, one record of aes128gcm (RFC 8188)."""
+"""RFC 8291, one record of aes128gcm (RFC 8188)."""
 
 import os
 
@@ -30,7 +30,7 @@ def encrypted(
     private: EllipticCurvePrivateKey | None = None,
     salt: bytes | None = None,
 ) -> bytes:
-    """Encrypt a push of at most LONGEST_PUSH octets. Raises ValueError, also for invalid keys.
+    """Encrypt at most LONGEST_PUSH octets. Raises ValueError, also for invalid keys.
 
     `private` and `salt` are new for each message, except in tests.
     """

@@ -1,4 +1,4 @@
-"""P-256 keys in Web Push format: base64url without padding. Pure."""
+"""P-256 keys: base64url without padding."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
@@ -40,7 +40,7 @@ def point_of(key: EllipticCurvePublicKey) -> bytes:
 
 
 def new_private_key() -> str:
-    """Generate a private key, stored as a base64url number."""
+    """Stored as a base64url number."""
     number = generate_private_key(SECP256R1()).private_numbers().private_value
     return base64url(number.to_bytes(32, "big"))
 

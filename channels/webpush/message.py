@@ -1,5 +1,3 @@
-"""Notifications. Pure."""
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,7 @@ NO_PAGE = "There is no page to open. Set SITE_URL, and let the newsletter have p
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Data for the browser's worker (static/feedletter/push-worker.js), unless there is a `refusal`.
+    """Data for static/feedletter/push-worker.js, unless there is a `refusal`.
 
     A click opens `url`; `leave` is the unsubscribe link, with `leave_label` on its button.
     """

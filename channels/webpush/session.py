@@ -1,4 +1,4 @@
-"""Session with the push services of browsers: RFC 8030."""
+"""Push services of browsers: RFC 8030."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -49,7 +49,7 @@ def origin_of(endpoint: str) -> str:
 
 
 def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: str, now: datetime) -> str:
-    """Return the Authorization header. `subject` is a mailto: or https: address."""
+    """Return a header. `subject` is a mailto: or https: address."""
     claims = {"aud": audience, "exp": int((now + GOOD_FOR).timestamp()), "sub": subject}
     parts = ({"typ": "JWT", "alg": "ES256"}, claims)
     signed = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in parts)
@@ -63,7 +63,7 @@ def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: s
 TIME_TO_LIVE = timedelta(days=7)
 # For services below the RFC's minimum.
 SHORTER_PUSH = LONGEST_PUSH // 2
-# Anyone may subscribe with a slow service, and others wait behind it.
+# Anyone may subscribe with a slow service.
 PUSH_SECONDS = 10.0
 NO_KEY = (
     "Nothing was posted: the key of this site's notifications cannot be read. SECRET_KEY has changed: add the"
@@ -112,7 +112,7 @@ PUSH_SERVICE = ApiService(
 
 
 class WebPushSession(ApiSession):
-    """Session. `private` is None if unreadable; `subject` is our contact address."""
+    """`private` is None if unreadable; `subject` is our contact address."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class WebPushSession(ApiSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._private, self._subject = private, subject
-        # Token and expiry for each push service. Apple allows a new one at most once an hour.
+        # Apple allows a new token at most once an hour.
         self._tokens: dict[str, tuple[str, datetime]] = {}
 
     def send(
@@ -136,7 +136,7 @@ class WebPushSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Push with a topic from the key: a repetition replaces the first push."""
+        """A repetition replaces the first push: its topic is from the key."""
         if message.refusal:
             return Permanent(message.refusal)
         if self._private is None:
@@ -196,15 +196,15 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
     return replace(outcome, text=text, stops_lane=False, suspect=False)
 
 
-# The only account, which has the key. Admins cannot use capitals in account names.
+# The only account, which has the key. Admins cannot use capitals.
 DEVICES = "Devices"
 
 
 class WebPushChannel:
-    """Channel with one lane for all devices; push services are their domains."""
+    """One lane for all devices; push services are their domains."""
 
     key = "webpush"
-    # A second push replaces the first: by topic at the push service, by tag on the device.
+    # By topic at the push service, by tag on the device.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
@@ -214,7 +214,7 @@ class WebPushChannel:
         return DEVICES
 
     def shared_account(self, core: str) -> str:
-        """Return nothing: its lane is the account itself."""
+        """The lane is the account itself."""
         return ""
 
     def domain(self, core: str) -> str:
@@ -236,11 +236,9 @@ class WebPushChannel:
         )
 
     def sessions(self, lane: LaneFacts) -> None:
-        """Return None: its sessions block."""
         return
 
     def connect(self, lane: LaneFacts) -> WebPushSession:
-        """The endpoint is in each message."""
         number = lane.credentials.get("private", "")
         return WebPushSession(private=private_key_of(number) if number else None, subject=subject())
 

@@ -1,4 +1,4 @@
-"""Web Push (notifications on devices) as the rest of the program sees it."""
+"""Notifications on devices."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def _secret(typed: str) -> str:
 
 
 class WebPushSpec:
-    """Devices that announce new issues. The browser's permission prompt is the consent."""
+    """The browser's permission prompt is the consent."""
 
     key = "webpush"
     label = "Notifications on devices"

@@ -1,4 +1,4 @@
-"""Pages of servers' feeds, which their people manage by chat."""
+"""Their people manage these feeds by chat."""
 
 from django.contrib import admin
 from django.db.models import QuerySet

@@ -1,4 +1,4 @@
-"""Decisions of servers' people about held posts.
+"""Servers' decisions about held posts.
 
 A feed of several servers waits for all of them. After two days, no decision means no.
 """
@@ -28,7 +28,6 @@ def decide(*, alert_id: int, guild_id: int, decision: ServerAlert.Decision, now:
 
 
 def apply_decisions(*, now: datetime) -> int:
-    """Return the number of feeds."""
     waiting: dict[int, list[ServerAlert]] = defaultdict(list)
     rows = ServerAlert.objects.filter(trouble=HELD, applied_at=None, guild_feed__isnull=False)
     for alert in rows.select_related("guild_feed").order_by("pk"):
@@ -67,7 +66,7 @@ def _apply(feed_id: int, alerts: Sequence[ServerAlert], now: datetime) -> None:
             for key in keys:
                 if key not in chosen:
                     note_by_hand(one.subscribable_id, key, now=now)
-    # An operator decides about their own feed in the admin.
+    # Operators decide in the admin.
     if BotFeed.objects.filter(feed=feed_id, is_operators=False).exists():
         release(now=now, item_ids=wanted)
         exclude_held(now=now, item_ids=[key for key in keys if key not in wanted])

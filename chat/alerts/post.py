@@ -1,5 +1,3 @@
-"""Posts notices to servers' log channels (network)."""
-
 import logging
 import uuid
 from collections.abc import Callable
@@ -33,7 +31,6 @@ def tell(*, now: datetime) -> int:
 
 
 def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
-    """Return the number of notices posted."""
     if is_resting():
         return 0
     posted = 0
@@ -64,11 +61,11 @@ def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
         )
         return False
     own = alert.guild_feed.channel_id if alert.guild_feed else None
-    # Quota notices are for readers, others for the server's managers.
+    # Quota notices are for readers, others for managers.
     channel = own if alert.trouble == QUOTA else alert.guild.log_channel or own
     with translation.override(language_of(alert.guild)):
         body = message_of(alert).body
-    # Discord recognizes the nonce for some minutes, if an earlier worker posted it and died.
+    # An earlier worker may have posted it and died. Discord recognizes the nonce for some minutes.
     body |= {"nonce": nonce_of(alert.key), "enforce_nonce": True, "flags": 4}
     try:
         said = ask_bot("POST", f"/channels/{channel}/messages", json=body)
@@ -145,7 +142,7 @@ def _is_gone(guild: Guild, now: datetime) -> bool:
 
 
 def ask_after_guilds(*, now: datetime) -> int:
-    """Ask once a day. Return the number of servers left."""
+    """Ask once a day."""
     left = 0
     for guild in to_ask_after(now)[:200]:
         if is_resting():

@@ -1,4 +1,4 @@
-"""Troubles reported to servers: each once, at most three a day."""
+"""Each trouble is reported once, at most three a day."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -22,7 +22,6 @@ STAMP = "%Y%m%dT%H%M%S"
 
 
 def note_troubles(*, now: datetime) -> int:
-    """Return the number of new rows."""
     alerts = list(_troubles(now))
     known = set(ServerAlert.objects.filter(key__in=[one.key for one in alerts]).values_list("key", flat=True))
     lately = (
@@ -34,7 +33,7 @@ def note_troubles(*, now: datetime) -> int:
         if one.key in known:
             continue
         is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
-        # Held posts need a decision, and quotas are no trouble.
+        # Held posts need a decision; quotas are no trouble.
         if is_many and one.trouble not in (HELD, QUOTA):
             continue
         counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
@@ -69,7 +68,7 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
     for row in subscribed.filter(destination__disabled_at__isnull=False).select_related(*related):
         to = row.destination
         yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
-    # A channel's lane is named after its destination.
+    # A lane is named after its destination.
     lanes = {lane.account: lane for lane in Lane.objects.filter(kind=KIND, refused_since__isnull=False)}
     waiting = subscribed.filter(destination__disabled_at=None, destination__core__in=lanes)
     for row in waiting.select_related(*related):

@@ -1,4 +1,4 @@
-"""`/feed add`: find feeds at an address and post one in a channel."""
+"""`/feed add`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +52,7 @@ def add(context: Context) -> Result:
 
 
 def feed_to_move(context: Context) -> GuildFeed | None:
-    """Return the feed if a number replaces the address. Raises Refused."""
+    """Return None unless a number replaces the address. Raises Refused."""
     typed = context.asked.fields.get("url", "").strip().removeprefix("#")
     if not typed.isascii() or not typed.isdecimal():
         return None
@@ -69,7 +69,7 @@ def moved(one: GuildFeed, context: Context) -> Message:
     said = _("%(feed)s posts in %(channel)s from now on.")
     words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
     one.refresh_from_db(fields=["channel_id"])
-    # The channel may have refused another feed, or an earlier one.
+    # The channel may have refused another feed.
     why = still_refused(one, now=context.now)
     return Message(why or words, [feed_buttons(one)])
 
@@ -87,7 +87,7 @@ def checked_address(url: str) -> None:
 
 
 def work_add(context: Context, row: Interaction) -> Message:
-    """Find feeds (network); several are offered as a choice."""
+    """Offer several feeds as a choice (network)."""
     asked = context.asked
     if one := feed_to_move(context):
         return moved(one, context)

@@ -1,5 +1,3 @@
-"""Commands for what is posted, and when: filter, digest."""
-
 from datetime import time
 from typing import Any
 from zoneinfo import ZoneInfo

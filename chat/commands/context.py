@@ -1,5 +1,3 @@
-"""Context of commands, and their common texts."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,21 +29,19 @@ from common.refused import Refused
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One interaction of one server."""
-
     asked: ParsedInteraction
     guild: Guild
     now: datetime
 
     @property
     def feed(self) -> GuildFeed:
-        """Return the named feed. Raises Refused."""
+        """Raises Refused."""
         typed = self.asked.fields.get("feed") if not self.asked.pressed else str(self.asked.number)
         return find_feed(self.guild, typed or "")
 
 
 Handler = Callable[[Context], Result]
-# May use the network; the row stores results.
+# May use the network.
 Work = Callable[[Context, Interaction], Message]
 
 
@@ -61,13 +57,13 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
 
 
 def feed_line(one: GuildFeed) -> str:
-    """Such as `3 · Title → #news`, with trouble or interval."""
+    """Return `3 · Title → #news`, with trouble or interval."""
     line = f"**{one.number}** · {shown_link(one.title, one.feed.site_url or one.feed.url)} → "
     line += channel_mention(one.channel_id)
     if trouble := trouble_in_words(one):
         line += f" · {trouble}"
     elif one.feed.last_polled_at is not None:
-        # Currently: the pace follows the feed's publications.
+        # The pace follows the feed's publications.
         seconds = (one.feed.next_poll_at - one.feed.last_polled_at).total_seconds()
         line += f" · {interval_words(max(round(seconds / 60), 1))}"
     return line
@@ -81,7 +77,6 @@ def interval_words(minutes: int) -> str:
 
 
 def trouble_in_words(one: GuildFeed) -> str:
-    """Return why nothing is posted, or ""."""
     if one.subscribable.stopped:
         return _("paused")
     if refusal := channel_refusal(one):
@@ -136,7 +131,7 @@ def words_of(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return " ".join(error.messages)
     text = str(error)
-    # “channel_id: …” names an option unknown to server members.
+    # Server members don't know the option of “channel_id: …”.
     name, _colon, rest = text.partition(": ")
     text = rest if rest and name.replace("_", "").isalpha() and name.islower() else text
     return f"{text[:1].upper()}{text[1:]}"

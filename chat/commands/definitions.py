@@ -1,7 +1,4 @@
-"""Definitions of the commands for Discord, in all languages.
-
-https://discord.com/developers/docs/interactions/application-commands
-"""
+"""https://discord.com/developers/docs/interactions/application-commands"""
 
 from typing import Any
 
@@ -13,14 +10,14 @@ from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
-# Channels with messages: text, voice, announcements, threads, stages, forums and media.
+# Text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
 LONGEST_DESCRIPTION = 100
 
 
 def commands() -> list[dict[str, Any]]:
-    """Body of `PUT /applications/{id}/commands`."""
+    """Return the body of `PUT /applications/{id}/commands`."""
     feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
     some = {**feed, **_described(gettext_noop("Its number, title or address; all for all feeds"))}
     anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}

@@ -1,4 +1,4 @@
-"""Commands and buttons that need no network."""
+"""Commands without network."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -83,14 +83,14 @@ def resume(context: Context) -> Result:
 
 
 def work_resume(context: Context, row: Interaction) -> Message:
-    """Also check the permissions (network)."""
+    """Check the permissions, too (network)."""
     message = _paused(context, is_paused=False)
     why = still_refused(context.feed, now=context.now)
     return replace(message, content=why) if why else message
 
 
 def still_refused(one: GuildFeed, *, now: datetime) -> str:
-    """Return missing permissions if the channel had refused the bot (network). Raises Refused."""
+    """Return missing permissions if the channel had refused (network). Raises Refused."""
     why = ask_again(one, now=now) if channel_refusal(one) else ""
     refusal = channel_refusal(one) if why else None
     return f"{why} {try_words(refusal)}".strip() if refusal else why
@@ -113,7 +113,7 @@ def _means_all(context: Context) -> bool:
 
 
 def _all_paused(context: Context, *, is_paused: bool) -> Message:
-    """Channels that refuse the bot are only listed."""
+    """List channels that refuse the bot."""
     rows = list(_present(context))
     changed = [one for one in rows if one.subscribable.stopped != is_paused]
     for one in changed:
@@ -207,7 +207,7 @@ def fate_words(fate: PostFate) -> str:
 
 
 def status(context: Context) -> Result:
-    """Troubles are first."""
+    """Show troubles first."""
     rows = list(_present(context))
     limit = context.guild.feed_limit
     limit = bot_settings().feeds_per_guild if limit is None else limit

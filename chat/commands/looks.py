@@ -1,4 +1,4 @@
-"""`/feed edit`: panel of menus that apply at once, and two forms."""
+"""`/feed edit`: menus that apply at once, and two forms."""
 
 from collections.abc import Collection, Mapping
 
@@ -41,7 +41,7 @@ USUAL = "usual"
 SENDER, MINE = {"name": "sender", "picture": "picture"}, "-"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
 HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
-# “Show the author” is on unless the option turns it off.
+# On unless the option turns it off.
 AUTHOR = "author"
 
 
@@ -66,7 +66,7 @@ def edit(context: Context) -> Result:
 
 
 def _apply_options(one: GuildFeed, context: Context) -> None:
-    """These need no network. Raises Refused."""
+    """Needs no network. Raises Refused."""
     typed = context.asked.fields
     if like := typed.get("like", ""):
         copy_settings(one, find_feed(context.guild, like))

@@ -1,11 +1,8 @@
-"""Functions of commands, buttons, menus and forms."""
-
 from collections.abc import Mapping
 
 from chat.commands import add, contents, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 
-# Allowed for everybody.
 OPEN: Mapping[str, Handler] = {"list": feeds.list_feeds, "preview": trials.preview}
 COMMANDS: Mapping[str, Mapping[str, Handler]] = {
     "feed": {
@@ -25,7 +22,7 @@ COMMANDS: Mapping[str, Mapping[str, Handler]] = {
     },
     "feeds": OPEN,
 }
-# Buttons and menus. PUBLIC_BUTTONS change nothing.
+# PUBLIC_BUTTONS change nothing.
 BUTTONS: Mapping[str, Handler] = {
     "list": feeds.list_feeds,
     "pick": add.pick,
@@ -62,7 +59,7 @@ FORMS: Mapping[str, Handler] = {
 }
 # Commands that open a form, too, by the form's button.
 FORM_COMMANDS: Mapping[str, str] = {"words": "edit part:words", "threads": "edit part:threads"}
-# Done by a worker, because sites and Discord may be slow.
+# Sites and Discord may be slow.
 WORK: Mapping[str, Work] = {
     "add": add.work_add,
     "pick": add.work_pick,

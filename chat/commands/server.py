@@ -1,4 +1,4 @@
-"""`/feed settings`: log channel, language and time zone of a server."""
+"""`/feed settings`."""
 
 from dataclasses import replace
 from typing import Any

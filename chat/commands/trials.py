@@ -30,7 +30,7 @@ def skip(context: Context) -> Result:
 
 
 def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
-    """The message is replaced, so that nobody decides again."""
+    """Replace the message, so that nobody decides again."""
     was_new = decide_alert(
         alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now
     )
@@ -57,7 +57,7 @@ def preview(context: Context) -> Result:
 
 
 def work_preview(context: Context, row: Interaction) -> Message:
-    """The server's feeds are shown as they would look here."""
+    """Show the server's feeds as they would look here."""
     one = _known(context)
     if one is None:
         found = discovered(context.asked.fields.get("feed", ""), context)

@@ -1,4 +1,4 @@
-"""Requests to Discord's API. Not inside transactions."""
+"""Not inside transactions."""
 
 from contextlib import closing
 from typing import Any
@@ -21,7 +21,7 @@ GONE_CODES = (10003, 10004, 50001)
 
 
 class ApiRefused(Refused):
-    """The message is Discord's; `status` is 0 without an answer."""
+    """`status` is 0 without an answer."""
 
     def __init__(self, message: str, *, status: int, code: Any, is_temporary: bool) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class ApiRefused(Refused):
 def ask_bot(
     method: str, path: str, *, json: Any = None, token: str = "", timeout: float = TIMEOUT_SECONDS
 ) -> Any:
-    """Return the JSON of the response (network). Raises ApiRefused."""
+    """Return JSON (network). Raises ApiRefused."""
     token = token or settings.DISCORD_BOT_TOKEN
     named = {"Authorization": f"Bot {token}"}
     return _asked(method, path, json=json, headers=named, secrets=(token,), timeout=timeout)

@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Message for the asking person only, unless `public`."""
+    """For the asking person only, unless `public`."""
 
     content: str
     rows: Sequence[Sequence[Body]] = ()
@@ -46,7 +46,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Discord allows five in a form."""
+    """A form has at most five."""
 
     name: str
     label: str

@@ -1,5 +1,3 @@
-"""The bot's service account, synchronized with the settings."""
-
 import logging
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Feeds of servers. Each is a bridge with a confirmed subscription, in the usual pipeline."""
+"""Each feed of a server is a bridge with a confirmed subscription."""
 
 import logging
 from collections.abc import Mapping
@@ -62,10 +62,7 @@ def add_guild_feed(
     interaction: int,
     now: datetime,
 ) -> GuildFeed:
-    """Add a feed to a channel; idempotent per interaction.
-
-    Raises Refused, InvalidDestination and ValidationError.
-    """
+    """Idempotent per interaction. Raises Refused, InvalidDestination and ValidationError."""
     with transaction.atomic():
         limits = locked_settings()
         guild = Guild.objects.select_for_update(no_key=True).get(pk=guild.pk)
@@ -141,10 +138,7 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
 
 
 def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: datetime) -> Feed:
-    """Return the feed that the channel may get. Raises Refused.
-
-    The caller's transaction holds the settings' lock.
-    """
+    """Raises Refused. The caller's transaction holds the settings' lock."""
     limits = BotSettings.objects.get(pk=1)
     if limits.denies(host_of_url(url)):
         raise Refused(_("The operator of this bot does not let it read that site."))
@@ -170,7 +164,7 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
     with following_interval(feed, old):
         one.feed = feed
         one.save(update_fields=["feed"])
-    # Alerts about the old address are obsolete.
+    # Alerts about the old address.
     ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
     leave_feed(old, now=now)
     return one
@@ -178,7 +172,7 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
 
 @transaction.atomic
 def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
-    """Set the longest interval in minutes (None: default). Raises Refused."""
+    """None: the default. Raises Refused."""
     limits = locked_settings()
     if minutes is not None and not limits.shortest_interval <= minutes <= LONGEST_INTERVAL:
         raise Refused(
@@ -195,14 +189,14 @@ def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
 
 @transaction.atomic
 def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
-    """Copy looks, filter and digest from another feed of the server.
+    """Copy looks, filter and digest, but no name, channel, forum tags or pause.
 
-    Name, channel, forum tags and pause remain. Raises Refused and ValidationError.
+    Raises Refused and ValidationError.
     """
     source, target = other.subscribable, one.subscribable
     options = dict(source.options)
     if one.channel_id != other.channel_id:
-        # Forum tags are specific to a channel.
+        # Specific to a channel.
         options.pop("applied_tags", None)
         if own := target.options.get("applied_tags"):
             options["applied_tags"] = own
@@ -216,7 +210,7 @@ def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
 
 
 def subscription_of(one: GuildFeed) -> Subscription | None:
-    """Return the confirmed one; None after removal."""
+    """Return None after removal."""
     rows = one.subscribable.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
     return rows.select_related("destination", "subscribable").order_by("-pk").first()
 
@@ -267,13 +261,13 @@ def _waiting(subscription: Subscription) -> "QuerySet[Delivery]":
 
 
 def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
-    """Update the channel's data, such as forum tags (network). Raises Refused and InvalidDestination."""
+    """Update data such as forum tags (network). Raises Refused and InvalidDestination."""
     to = checked_channel(one.guild, one.channel_id)
     subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
 
 
 def find_feed(guild: Guild, typed: str) -> GuildFeed:
-    """Find a feed by number, address or title. Raises Refused."""
+    """Search by number, address or title. Raises Refused."""
     rows = guild.guild_feeds.present().select_related("subscribable", "feed", "guild")
     text = typed.strip()
     number = text.lstrip("#")
@@ -295,7 +289,7 @@ def find_feed(guild: Guild, typed: str) -> GuildFeed:
 
 
 def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
-    """Return (words, value) for up to 25 matching feeds, with one query."""
+    """Return (words, value) for up to 25 feeds, with one query."""
     rows = GuildFeed.objects.present().filter(guild=guild_id)
     text = typed.strip()[:100]
     if text:
@@ -308,7 +302,7 @@ def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
 
 
 def forget_old(*, now: datetime) -> int:
-    """Drop feeds removed a month ago. Return the number of rows."""
+    """Drop feeds removed a month ago."""
     done, before = 0, now - KEPT_AFTER_REMOVAL
     for one in (
         GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable").order_by("pk")[:200]
@@ -324,7 +318,7 @@ TRIED_FOR = timedelta(hours=1)
 
 
 def post_first(*, now: datetime) -> int:
-    """Post the first posts of new feeds, oldest first. Return their number."""
+    """Post the first posts, oldest first."""
     rows = GuildFeed.objects.present().filter(first_posts__gt=0, feed__first_polled_at__isnull=False)
     return sum(_post_first(one, now) for one in rows.select_related("subscribable").order_by("pk")[:50])
 

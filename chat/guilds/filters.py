@@ -1,5 +1,3 @@
-"""Filters of a server's feed, in words that people typed."""
-
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 

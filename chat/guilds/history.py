@@ -1,4 +1,4 @@
-"""State of a feed's latest posts in a server: why was one not posted?"""
+"""Why was a post not posted?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,11 +16,10 @@ NEW, HELD, UNSURE, WITHDRAWN = "new", "held", "unsure", "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
-    """State of a post.
+    """`state` is one of rules.item_fate's, new (not settled), held (needs a decision),
+    unsure (perhaps posted), withdrawn (before it had settled) or "".
 
-    `state` is one of rules.item_fate's, new (not settled), held (needs a decision), unsure (perhaps posted),
-    withdrawn (before it had settled) or "". `words` give the reason; `at` is when it was posted, or will be
-    at the earliest.
+    `words` give the reason; `at` is when it was posted, or will be at the earliest.
     """
 
     title: str
@@ -68,7 +67,7 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         elif item.state == Item.State.UNASSIGNED:
             yield PostFate(title, item.link, WITHDRAWN)
         else:
-            # Other reasons name newsletters, perhaps of other servers.
+            # Other reasons may name newsletters of other servers.
             why = item.reason if item.state == Item.State.EXCLUDED else ""
             yield PostFate(title, item.link, "", why)
 

@@ -16,7 +16,7 @@ REASON = "It has posted as often as a feed of a Discord server may in a day."
 
 
 def keep_quotas(*, now: datetime) -> int:
-    """Pause feeds that reached the daily limit; resume after midnight. Return the number paused."""
+    """Pause feeds that reached the daily limit; resume after midnight."""
     for one in GuildFeed.objects.filter(rests_until__lte=now):
         resume_newsletter(subscribable_id=one.subscribable_id, now=now)
         GuildFeed.objects.filter(pk=one.pk, rests_until__lte=now).update(rests_until=None)
@@ -54,7 +54,7 @@ def _posted(since: datetime) -> "QuerySet[Delivery]":
 
 
 def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
-    """Return the midnights around now in the server's zone."""
+    """Return the midnights in the server's zone."""
     zone = zone_of(one.guild)
     today = now.astimezone(zone).date()
     return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
@@ -66,10 +66,7 @@ HOURLY = {"add": 10, "preview": 30, "test": 5}
 
 
 def refuse_many_addresses(*, guild_id: int, now: datetime) -> None:
-    """Raise Refused after too many address look-ups by `/feed edit`.
-
-    Other edits do not need a worker's attempt.
-    """
+    """Raise Refused after too many look-ups. Other edits need no worker."""
     recent = Interaction.objects.since(now - timedelta(hours=1)).filter(guild_id=guild_id, act="edit")
     if recent.filter(attempts__gt=0).count() >= HOURLY["add"]:
         raise Refused(_beyond(HOURLY["add"]))

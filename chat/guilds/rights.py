@@ -1,5 +1,3 @@
-"""Permissions of the bot in channels, stored and from Discord."""
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -47,7 +45,7 @@ UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 class ChannelRefusal(NamedTuple):
-    """Discord's reason. `retry_at`: the lane's next attempt."""
+    """`retry_at` is the lane's."""
 
     words: str
     retry_at: datetime | None = None
@@ -65,11 +63,10 @@ def channel_refusal(one: GuildFeed) -> ChannelRefusal | None:
 
 
 def ask_again(one: GuildFeed, *, now: datetime) -> str:
-    """Ask Discord whether the bot may post in the channel (network).
+    """Return a sentence about what is missing (network).
 
-    Returns a sentence about what is missing. If nothing is, waiting posts are sent at once. A channel
-    disabled by a Discord answer is enabled; its lane retries by itself. Raises Refused if permissions don't
-    help.
+    If nothing is, waiting posts are sent at once. A channel disabled by a Discord answer is enabled; its lane
+    retries by itself. Raises Refused if permissions don't help.
     """
     subscription = subscription_of(one)
     if subscription is None:
@@ -89,7 +86,7 @@ def ask_again(one: GuildFeed, *, now: datetime) -> str:
 
 
 def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
-    """Return the missing permission (network); "" if none is known.
+    """Return "" if none is known (network).
 
     Raises Refused if the channel is gone, and ApiRefused without an answer.
     """

@@ -1,5 +1,3 @@
-"""Servers: created on demand, limited, left, banned."""
-
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,7 +24,7 @@ def bot_settings() -> BotSettings:
 
 
 def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
-    """Create or update a server that has the bot. In the caller's transaction."""
+    """Runs in the caller's transaction."""
     guild, _made = Guild.objects.get_or_create(pk=guild_id, defaults={"locale": locale, "added_at": now})
     changes: dict[str, Any] = {}
     if locale and guild.locale != locale:
@@ -91,14 +89,12 @@ def zone_of(guild: Guild) -> ZoneInfo:
 
 
 def leave_guild(guild: Guild, *, why: str, now: datetime) -> int:
-    """Return the number of removed feeds."""
     count = sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
     Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=why[:500])
     return count
 
 
 def ban_guild(guild: Guild, *, now: datetime) -> int:
-    """Return the number of removed feeds."""
     Guild.objects.filter(pk=guild.pk, banned_at=None).update(banned_at=now)
     return sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
 
@@ -108,6 +104,5 @@ def unban_guild(guild: Guild) -> None:
 
 
 def to_ask_after(now: datetime) -> "QuerySet[Guild]":
-    """Not asked about for a day."""
     unasked = Q(asked_at=None, added_at__lte=now - ASK_EVERY) | Q(asked_at__lte=now - ASK_EVERY)
     return Guild.objects.filter(unasked, removed_at=None).order_by("asked_at", "pk")

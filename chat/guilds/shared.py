@@ -1,4 +1,4 @@
-"""Feeds shared by servers: one row per address, with the combined interval."""
+"""One row per address, with the combined interval of its servers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from feeds.models import Feed
 from subscriptions.collections.drop import drop_feed
 from subscriptions.models import Subscribable
 
-# People expect posts soon; two-step finality would take half an hour.
+# Two-step finality would take half an hour.
 TIMING: Mapping[str, Any] = {
     "min_delay_minutes": 5,
     "await_stabilization_minutes": 5,
@@ -35,7 +35,7 @@ def locked_settings() -> BotSettings:
 
 
 def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
-    """Return the shared row, and whether it is new."""
+    """Return whether it is new."""
     if there := shared_feed(url):
         return there, False
     feed = add_feed(url=url, now=now, title=title, **TIMING)
@@ -44,10 +44,7 @@ def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
 
 
 def shared_feed(url: str) -> Feed | None:
-    """Return the shared row, if any.
-
-    An operator's feed needs permission, and no credentials.
-    """
+    """An operator's feed needs permission, and no credentials."""
     usable = Q(is_operators=False) | Q(feed__credentials="")
     rows = BotFeed.objects.filter(
         usable, unused_since=None, feed__host=host_of_url(url), feed__dropping=False
@@ -79,14 +76,14 @@ def _interval_of(feed: Feed) -> Interval:
 
 
 def leave_feed(feed: Feed, *, now: datetime) -> None:
-    """Stop reading a feed without servers, unless others want it."""
+    """Stop reading it, unless others want it."""
     shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=feed, is_operators=False).first()
     if shared is None or GuildFeed.objects.present().filter(feed=feed).exists():
         return
-    # A reader who follows it now waits for our lock, or is counted.
+    # A reader who follows it waits for our lock, or is counted.
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     if operators_newsletters(feed).exists():
-        # Now an operator's feed, with its settings unchanged.
+        # Now an operator's, with its settings unchanged.
         shared.delete()
         return
     if not feed.read_by:
@@ -105,10 +102,7 @@ def wanted_by_others() -> "QuerySet[Feed]":
 
 
 def give_over(*, now: datetime) -> int:
-    """Give unused feeds to the operator, if others want them. Return how many.
-
-    They continue to be read.
-    """
+    """Give unused feeds to the operator, if others want them. They continue to be read."""
     left = BotFeed.objects.filter(unused_since__isnull=False, feed__in=wanted_by_others())
     done = 0
     for row in left.select_related("feed").order_by("pk"):
@@ -124,7 +118,7 @@ def give_over(*, now: datetime) -> int:
 
 
 def drop_unused(*, before: datetime, now: datetime) -> int:
-    """Drop feeds unused since then that nobody wants. Return how many."""
+    """Drop feeds unused since then that nobody wants."""
     done = 0
     for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
         if not wanted_by_others().filter(pk=row.feed_id).exists():

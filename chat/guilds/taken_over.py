@@ -1,4 +1,4 @@
-"""Migration of feeds from another bot, with their numbers and looks."""
+"""Migration of feeds from another bot."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from feeds.addresses import host_of_url
 from feeds.models import Feed
 from subscriptions.collections.edits import note_by_hand
 
-# CordFeeder's format and ours: a line, and the beginning of the post.
+# CordFeeder's format and ours.
 USUAL_LOOK = {"style": "compact"}
 # Not added by an interaction.
 NO_INTERACTION = 0
@@ -50,7 +50,7 @@ def take_feed(
 
 
 def resume_feed(feed: Feed, *, now: datetime) -> None:
-    """Start reading a migrated feed, or mark it as unused. In the caller's transaction.
+    """Start reading a feed, or mark it as unused. In the caller's transaction.
 
     Feeds that were read before are unchanged.
     """
@@ -64,7 +64,7 @@ def resume_feed(feed: Feed, *, now: datetime) -> None:
 
 
 def why_not_taken(*, guild_id: int, url: str, channel_id: int) -> str:
-    """Return our rows' reason against a migration, or ""."""
+    """Return "" if it can be migrated."""
     if bot_settings().denies(host_of_url(url)):
         return "Its host is among those that the bot does not read: see the page Discord bot."
     guild = Guild.objects.filter(pk=guild_id).first()
@@ -91,9 +91,9 @@ def take_guild_feed(
     added_at: datetime,
     now: datetime,
 ) -> GuildFeed:
-    """Add a migrated feed to its channel, with its number if that is free.
+    """Add a feed to its channel, with its number if that is free.
 
-    Of its `posts`, the ones that wait here for other servers are left out. The server's limit is raised if
+    Of its `posts`, those waiting here for other servers are left out. The server's limit is raised if
     necessary. In the caller's transaction. Raises InvalidDestination and ValidationError.
     """
     limits = locked_settings()

@@ -1,4 +1,4 @@
-"""Answers interactions within Discord's three seconds, or defers them to a worker."""
+"""Answers within Discord's three seconds, or defers to a worker."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from common.refused import Refused
 
 log = logging.getLogger(__name__)
 
-# Of the person, only id and permissions are kept.
+# Of the person, only id and permissions.
 KEPT = (
     "id",
     "type",
@@ -63,7 +63,7 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
 
 
 def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -> Body:
-    """Handle an interaction once, even if repeated. Raises Refused, which is counted."""
+    """Handle repetitions once. Raises Refused, which is counted."""
     with transaction.atomic():
         row, is_new = Interaction.objects.get_or_create(
             pk=asked.id,
@@ -83,7 +83,7 @@ def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -
     refuse_beyond_hourly(guild_id=asked.guild_id, act=asked.act, now=now)
     handler = handler_of(asked)
     if asked.kind != COMMAND and asked.act not in PUBLIC_BUTTONS and not manages(asked.permissions):
-        # A role may have been granted the commands, which only Discord knows.
+        # A role may have been granted the commands.
         return _later(row, asked, payload, Later())
     with transaction.atomic():
         result = handler(Context(asked, guild, now))

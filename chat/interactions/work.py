@@ -1,4 +1,4 @@
-"""Worker that handles deferred interactions. The rows are the queue."""
+"""Deferred interactions. The rows are the queue."""
 
 import logging
 import uuid
@@ -30,7 +30,7 @@ from common.secrets import opened
 
 log = logging.getLogger(__name__)
 
-# Longer than any work: discovery has 10 s, requests to Discord 15 s.
+# Discovery has 10 s, requests to Discord 15 s.
 WORK_LEASE = timedelta(seconds=90)
 TOKEN_LIVES = timedelta(minutes=15)
 # "is thinking …" may not be there yet.
@@ -70,7 +70,7 @@ def _claimed(count: int, now: datetime) -> list[Interaction]:
 
 
 def _worked(row: Interaction, clock: Callable[[], datetime]) -> bool:
-    """Runs in a thread. Return whether it was answered."""
+    """Return whether it was answered. Runs in a thread."""
     try:
         return _answered(row, clock)
     except Exception:
@@ -87,7 +87,7 @@ def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
     token = opened(row.secrets).get("token", "")
     if row.answer is None:
         row.answer = _work(row, asked, clock)
-        # Stored before it is sent, so that no other worker repeats the work.
+        # No other worker must repeat the work.
         Interaction.objects.filter(pk=row.pk, lease_token=row.lease_token).update(answer=row.answer)
     now = clock()
     try:

@@ -1,5 +1,3 @@
-"""Servers of the Discord bot, and the operator's settings."""
-
 from typing import Self
 
 from django.core.validators import MinValueValidator
@@ -55,7 +53,7 @@ class Guild(models.Model):
 
     id = models.BigIntegerField(primary_key=True)
     name = models.CharField(max_length=100, blank=True, default="")
-    # From Discord, and the choice of its people (one of LANGUAGES).
+    # From Discord, and the choice of its people.
     locale = models.CharField(max_length=10, blank=True, default="")
     language = models.CharField(max_length=10, blank=True, default="")
     zone = models.CharField(max_length=64, default="UTC")
@@ -80,11 +78,11 @@ class Guild(models.Model):
 
 
 class BotFeed(models.Model):
-    """Feed shared by servers, of the bot or lent by an operator."""
+    """Of the bot or lent by an operator. Servers share it."""
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, related_name="bot_feed")
     is_operators = models.BooleanField(default=False)
-    # Without servers it is not read, and dropped after a month.
+    # Not read since then; dropped after a month.
     unused_since = models.DateTimeField(null=True)
 
     class Meta:
@@ -102,14 +100,14 @@ class GuildFeedQuerySet(models.QuerySet["GuildFeed"]):
 
 
 class GuildFeed(models.Model):
-    """Feed in a channel, posted by a bridge. `number` is for the server's people."""
+    """Feed in a channel. `number` is for the server's people."""
 
     guild = models.ForeignKey(Guild, on_delete=models.CASCADE, related_name="guild_feeds")
     number = models.PositiveIntegerField()
     subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="guild_feed")
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="guild_feeds")
     channel_id = models.BigIntegerField()
-    # A person's id at Discord.
+    # At Discord.
     added_by = models.BigIntegerField()
     added_at = models.DateTimeField(default=timezone.now)
     removed_at = models.DateTimeField(null=True)
@@ -117,7 +115,7 @@ class GuildFeed(models.Model):
     interaction_id = models.BigIntegerField()
     # It reached the day's limit and waits for midnight.
     rests_until = models.DateTimeField(null=True)
-    # Newest posts still to be posted at the start.
+    # Still to be posted at the start.
     first_posts = models.PositiveSmallIntegerField(default=0)
     # A shared feed is read at the shortest interval.
     every_minutes = models.PositiveIntegerField(null=True)
@@ -144,7 +142,7 @@ class GuildFeed(models.Model):
 
 
 class ServerAlert(models.Model):
-    """Message about one trouble. A nonce derived from `key` prevents posting it twice."""
+    """Message about one trouble. A nonce from `key` prevents posting it twice."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"
@@ -171,7 +169,7 @@ class ServerAlert(models.Model):
     remote_id = models.CharField(max_length=50, blank=True, default="")
     decision = models.CharField(max_length=6, choices=Decision, blank=True, default="")
     decided_at = models.DateTimeField(null=True)
-    # When the decision was carried out.
+    # When it was carried out.
     applied_at = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)

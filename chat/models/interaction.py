@@ -27,14 +27,13 @@ class Interaction(models.Model):
     id = models.BigIntegerField(primary_key=True)
     guild_id = models.BigIntegerField()
     user_id = models.BigIntegerField()
-    # Command or button, such as add.
     act = models.CharField(max_length=20)
     state = models.CharField(max_length=7, choices=State, default=State.DONE)
     created_at = models.DateTimeField(default=timezone.now)
     # Deleted when done.
     request = models.JSONField(default=dict)
     found = models.JSONField(default=dict)
-    # Message, once the work is done.
+    # Once the work is done.
     answer = models.JSONField(null=True)
     # {"token"}: allows answering for us for 15 minutes.
     secrets = SecretsField()

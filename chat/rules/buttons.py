@@ -1,11 +1,11 @@
-"""Ids of buttons, menus and forms: `v1:<act>:<number>`; old ones still work. Pure."""
+"""`v1:<act>:<number>`; old ids still work."""
 
 import re
 from dataclasses import dataclass
 
 VERSION = "v1"
 LONGEST_CUSTOM_ID = 100
-# Maximum of a snowflake and of a bigint column.
+# Maximum of snowflakes and bigint.
 LARGEST_ID = 2**63 - 1
 _NUMBER = re.compile(r"[0-9]{1,19}")
 

@@ -1,4 +1,4 @@
-"""Polling interval of shared feeds, in minutes."""
+"""In minutes."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ LONGEST_INTERVAL = 24 * 60
 class Interval:
     """Bounds of a feed's interval (`Feed.recheck_every_minutes`, `ceiling_minutes`).
 
-    While a post settles the feed is read at the shortest, so a long choice must not lengthen that.
+    While a post settles, feeds are read at the shortest: a long choice must not lengthen that.
     """
 
     shortest: int
@@ -22,9 +22,6 @@ USUAL = Interval(10, 60)
 
 
 def shared_interval(chosen: Collection[int | None]) -> Interval:
-    """Return the interval for all servers' choices (None: the default).
-
-    A choice is the longest time between two polls.
-    """
+    """Combine all servers' longest times between two polls (None: the default)."""
     longest = min((minutes or USUAL.longest for minutes in chosen), default=USUAL.longest)
     return Interval(min(USUAL.shortest, longest), longest)

@@ -1,4 +1,4 @@
-"""Strict parsing of Discord's interactions, which may contain anything. Pure."""
+"""Strict parsing of interactions, which may contain anything."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedInteraction:
-    """`act` is the subcommand or the purpose of a button or form.
+    """`act` is the subcommand or a button's purpose.
 
     `values` were chosen in a menu, `fields` typed or given as options.
     """
@@ -44,10 +44,10 @@ class ParsedInteraction:
     pressed: Pressed | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     focused: str = ""
-    # From a button or menu, or a form opened by one.
+    # From a button or menu, or their form.
     is_on_message: bool = False
     values: tuple[str, ...] = ()
-    # Type and our permissions (or None) by channel in the options.
+    # Type and our permissions (or None).
     channels: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     @property
@@ -94,7 +94,7 @@ def read(payload: Any) -> ParsedInteraction:
 
 
 def snowflake_of(said: Any) -> int:
-    """Return an id that fits a bigint column. Raises Malformed."""
+    """Check that it fits a bigint. Raises Malformed."""
     if not isinstance(said, str) or not _SNOWFLAKE.fullmatch(said) or int(said) > LARGEST_ID:
         raise Malformed("no id")
     return int(said)

@@ -1,7 +1,4 @@
-"""Discord's permission bits. Pure.
-
-https://discord.com/developers/docs/topics/permissions#permissions-bitwise-permission-flags
-"""
+"""https://discord.com/developers/docs/topics/permissions#permissions-bitwise-permission-flags"""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +25,7 @@ def manages(bits: int) -> bool:
 
 
 def missing_in(bits: int, channel_type: Any) -> list[str]:
-    """Return missing permissions for posting, with Discord's English names."""
+    """Return Discord's English names."""
     if bits & ADMINISTRATOR:
         return []
     needed = (VIEW, SEND_IN_THREADS if channel_type in THREADS else SEND, EMBED)
@@ -38,7 +35,7 @@ def missing_in(bits: int, channel_type: Any) -> list[str]:
 def permissions_in(
     channel: Mapping[str, Any], *, roles: Any, member: Mapping[str, Any], guild_id: int, user_id: Any
 ) -> int:
-    """Return a member's permissions in a channel, from API data.
+    """Return a member's permissions, from API data.
 
     Server roles first, then the channel's overwrites for everybody, the member's roles and the member.
     https://discord.com/developers/docs/topics/permissions#permission-overwrites
@@ -66,5 +63,5 @@ def _texts(said: Any) -> set[str]:
 
 
 def bits_of(said: object) -> int:
-    """Parse decimal bits; 0 for anything else or beyond 128 bits."""
+    """Return 0 for anything but decimals of at most 128 bits."""
     return int(said) if isinstance(said, str) and _DECIMAL.fullmatch(said) else 0

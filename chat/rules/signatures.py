@@ -1,4 +1,4 @@
-"""Verification of Discord's requests: Ed25519 over timestamp and body. Pure.
+"""Ed25519 over timestamp and body.
 
 https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint
 """
@@ -9,14 +9,14 @@ from datetime import datetime
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-# An interaction's token is valid for 15 minutes; older requests are replays.
+# An interaction's token is valid so long; older requests are replays.
 OLDEST_SECONDS = 15 * 60
-# Unix time in seconds. Hundreds of digits would overflow a float.
+# Hundreds of digits would overflow a float.
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 
 
 def is_signed(body: bytes, *, signature: str, timestamp: str, public_key: str, now: datetime) -> bool:
-    """Verify a recent signature; `signature` and `public_key` are hexadecimal."""
+    """Accepts recent ones; `signature` and `public_key` are hexadecimal."""
     if not _TIMESTAMP.fullmatch(timestamp):
         return False
     try:

@@ -83,7 +83,7 @@ def shared_feed_at(url: str) -> Feed | None:
 def follow_feed(
     *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
 ) -> Followed:
-    """Add its current posts at their dates, too."""
+    """Follow a feed, and add its current posts at their dates."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
         if reading is not None:
@@ -129,7 +129,7 @@ def _follow(
 
 
 def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
-    """Keep its posts. Returns False if it was not followed."""
+    """Unfollow it, but keep its posts. Returns False if it was not followed."""
     with transaction.atomic():
         rows = Follow.objects.filter(channel=channel, feed=feed)
         if not rows.delete()[0]:

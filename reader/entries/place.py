@@ -102,6 +102,7 @@ def place_in_turn() -> None:
 
 
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
+    """The entry must be locked."""
     for some in batched(list(places), CHANNELS_TOGETHER):
         rows = TimelineEntry.objects.bulk_create(
             TimelineEntry(

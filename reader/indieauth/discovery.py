@@ -121,7 +121,7 @@ def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) 
 
 
 def sentence(error: FetchError, url: str) -> str:
-    """Hide addresses of private networks."""
+    """Return a message without addresses of private networks."""
     if isinstance(error, AddressRefused):
         return f"{host_of(url)} is not on the public web."
     return str(error)

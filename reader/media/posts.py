@@ -27,7 +27,7 @@ def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
 
 
 def jf2_by_proxy(jf2: Mapping[str, Any], *, site: str) -> Jf2:
-    """Drop what cannot be proxied."""
+    """Proxy pictures, dropping others."""
     post = dict(jf2)
     for name in PICTURES:
         post[name] = pictures_by_proxy(post.get(name, ()), site=site)

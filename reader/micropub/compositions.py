@@ -51,6 +51,7 @@ class NewPhoto:
 
 
 def composition_of(reader: Reader, pk: int) -> Composition:
+    """Raises NoSuchComposition."""
     row = reader.compositions.filter(pk=pk).first()
     if row is None:
         raise NoSuchComposition("You wrote nothing of that number.")

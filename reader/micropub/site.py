@@ -157,6 +157,6 @@ def _asked(site: Site, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _words(text: object, site: Site) -> str:
-    """Remove the token, which the server may repeat."""
+    """Mask the token, which the server may repeat."""
     words = one_line(text) if isinstance(text, str) else ""
     return shortened(words.replace(site.token, "…"), LONGEST_PROBLEM)

@@ -141,7 +141,7 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
 
 
 def keys_in(texts: Iterable[str]) -> list[int]:
-    """Ignore texts that are no keys."""
+    """Return keys in form values; others are ignored."""
     numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
     return [number for number in numbers if number <= LARGEST_KEY]
 

@@ -154,7 +154,7 @@ class ShownPost:
 
     @property
     def done(self) -> frozenset[str]:
-        """Leave out refused ones."""
+        """Kinds of reactions, without refused ones."""
         return frozenset(reaction.kind for reaction in self.reactions if not reaction.is_refused)
 
     @property

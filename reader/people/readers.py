@@ -53,7 +53,7 @@ def add_reader(
 
 
 def may_read(reader: Reader) -> bool:
-    """Check settings and user."""
+    """Return whether settings and user allow reading."""
     user = reader.user
     if not user.is_active or reader.leaving_at is not None:
         return False

@@ -70,7 +70,7 @@ def is_on_loopback(url: str) -> bool:
 
 
 def may_return_to(redirect_uri: str, client_id: str, listed: Collection[str]) -> bool:
-    """Require the client's origin, or that it lists the address (§4.2.2)."""
+    """Return whether it has the client's origin or is listed by it (§4.2.2)."""
     if origin_of(redirect_uri) is None:
         return False
     return redirect_uri in listed or origin_of(redirect_uri) == origin_of(client_id)

@@ -27,7 +27,7 @@ class Timeline:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """Indexes of places and unread rows begin with this."""
+        """Condition that the indexes of places and unread rows begin with."""
         return {"channel": self.channel} if self.channel else {"reader": self.reader}
 
     def seen(self) -> TimelineEntryQuerySet:
@@ -62,7 +62,7 @@ def page_of(
 
 
 def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozenset[int]]:
-    """Keep the order."""
+    """Return places in this order, and the unread ones."""
     rows = (
         TimelineEntry.objects.filter(pk__in=pks)
         .select_related("entry", "feed__icon", "channel")

@@ -45,7 +45,7 @@ class Selection:
 
     @property
     def wanted(self) -> tuple[Trait, ...]:
-        """Include opposites of unwanted states."""
+        """Return traits, with opposites of unwanted states."""
         return (*self.traits, *(OPPOSITES[trait] for trait in self.without if trait in OPPOSITES))
 
 

@@ -32,7 +32,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
 
 
 def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
-    """Ignore invisible entries."""
+    """Star visible entries."""
     places = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     seen = sorted(set(places.values_list("entry_id", flat=True)))
     rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)

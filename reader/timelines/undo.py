@@ -41,7 +41,7 @@ def older_than(moment: datetime) -> Q:
 
 @transaction.atomic
 def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: str = "") -> Marking | None:
-    """Remember the posts; return None if none was unread.
+    """Mark and remember the posts; return None if none was unread.
 
     `onto` names the last marking, to be undone with this one.
     """

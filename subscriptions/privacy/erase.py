@@ -29,7 +29,7 @@ def count_held(destination: Destination) -> dict[str, int]:
 
 @transaction.atomic
 def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
-    """Erase an address and return numbers of rows by kind. Idempotent.
+    """Erase an address in one transaction; return numbers of rows by kind. Idempotent.
 
     The Destination stays without address, so that no issue is sent twice and counts are right. A suppression
     stays, to be obeyed. If there were subscriptions, a digest stays (ErasedMark), so that no import brings

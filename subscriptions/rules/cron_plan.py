@@ -1,4 +1,4 @@
-"""Simple cron lines. Several weekdays are stored as one, which older releases can read."""
+"""Simple cron lines. Several weekdays are stored as `0 7 * * 1,4`, which older releases can read."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

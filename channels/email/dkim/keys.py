@@ -1,5 +1,3 @@
-"""DKIM private keys and their DNS records. Pure."""
-
 import base64
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -25,14 +23,13 @@ LONGEST_STRING = 255
 
 @dataclass(frozen=True, slots=True)
 class DkimRecord:
-    """TXT record; `name` without the final dot."""
+    """`name` has no final dot."""
 
     name: str
     value: str
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """Split the value for a zone file; verifiers join the strings directly."""
         steps = range(0, len(self.value), LONGEST_STRING)
         return tuple(self.value[at : at + LONGEST_STRING] for at in steps)
 
@@ -63,7 +60,7 @@ class UnusableKey(Refused):
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """Loaded signing key. Thread-safe; OpenSSL releases the GIL."""
+    """Thread-safe; OpenSSL releases the GIL."""
 
     domain: str
     selector: str
@@ -74,7 +71,7 @@ class SigningKey:
         return algorithm_of(self.private)
 
     def signature(self, data: bytes) -> bytes:
-        """Return the octets of b=. RFC 8463 §3: Ed25519 signs the hash of the data, RSA the data."""
+        """Return b=. RFC 8463 §3: Ed25519 signs the hash of the data, RSA the data."""
         if isinstance(self.private, RSAPrivateKey):
             return self.private.sign(data, _PADDING, _SHA256)
         return self.private.sign(sha256(data).digest())
@@ -85,7 +82,7 @@ def algorithm_of(private: Private) -> str:
 
 
 def generate(algorithm: str) -> Private:
-    """Generate a key. RSA takes about 0.1 s. Raises ValueError for an unknown algorithm."""
+    """RSA takes about 0.1 s. Raises ValueError for an unknown algorithm."""
     if algorithm == RSA:
         return generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     if algorithm == ED25519:
@@ -98,7 +95,7 @@ def to_pem(private: Private) -> str:
 
 
 def from_pem(pem: str) -> Private:
-    """Load a key that `to_pem` wrote, without the check of its primes (35 ms)."""
+    """Load a key without the check of its primes (35 ms)."""
     private = load_pem_private_key(pem.encode(), None, unsafe_skip_rsa_key_validation=True)
     return _fit(private)
 
@@ -121,7 +118,7 @@ def read_pem(pem: bytes) -> Private:
 
 
 def public_value(private: Private) -> str:
-    """Return p= of the DNS record: SubjectPublicKeyInfo for RSA, 32 octets for Ed25519 (RFC 8463 §4.2)."""
+    """Return p=: SubjectPublicKeyInfo for RSA, 32 octets for Ed25519 (RFC 8463 §4.2)."""
     if isinstance(private, RSAPrivateKey):
         octets = private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     else:

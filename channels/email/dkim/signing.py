@@ -1,4 +1,4 @@
-"""DKIM-Signature fields of a message (RFC 6376 §3.5, §3.7). Pure."""
+"""DKIM-Signature fields (RFC 6376 §3.5, §3.7). Pure."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ def split_message(message: bytes) -> tuple[bytes, bytes]:
 
 
 def relaxed_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Return normalized names and values in order: lower case names, unfolded, single spaces."""
+    """Return lower case names, and values unfolded with single spaces."""
     lines = _with_single_spaces(head.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" ")).split(CRLF_OCTETS)
     parts = (line.partition(b":") for line in lines if line)
     # Spaces only: a form feed is not white space in RFC 6376 §2.8.
@@ -65,7 +65,7 @@ _FOLD = "\r\n "
 
 
 def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
-    """Return one DKIM-Signature field per key, to prepend to the message; `now` is aware.
+    """Return one DKIM-Signature field per key, to prepend; `now` is aware.
 
     The message has CRLF line ends and no doubled dots. Raises ValueError without a From.
     """
@@ -116,7 +116,7 @@ def _beginning(domain: str, selector: str, algorithm: str) -> str:
 
 
 def _folded(pieces: Iterable[str], used: int) -> str:
-    """Fold pieces into lines of _MARGIN characters; `used` are reserved on each."""
+    """Fold into lines of _MARGIN characters; `used` are reserved on each."""
     lines = [""]
     for piece in pieces:
         # The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.

@@ -1,5 +1,3 @@
-"""Requests that send one letter to many recipients."""
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +12,7 @@ from channels.letter import Letter, Recipient
 from channels.placeholders import values_for
 from common.text import one_line
 
-# Octets of text in one request; services accept 10 to 50 million.
+# Octets; services accept 10 to 50 million.
 MOST_OCTETS = 8_000_000
 
 FormOf = Callable[[Letter], WireLetter]
@@ -22,7 +20,7 @@ FormOf = Callable[[Letter], WireLetter]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Recipient and message (headers only, if the service merges); or the `problem` in making it."""
+    """The message has only headers if the service merges; `problem` is why there is none."""
 
     recipient: Recipient
     parts: Parts | None = None

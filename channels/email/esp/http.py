@@ -1,4 +1,4 @@
-"""Bounded HTTP session for ESP APIs: public addresses only, no redirects."""
+"""Bounded HTTP session: public addresses only, no redirects."""
 
 import re
 import socket
@@ -16,7 +16,7 @@ from common.net.client import SafeSession
 from common.net.errors import AddressRefused, exception_chain, never_left
 from common.net.transport import CheckedAdapter
 
-# Written by the service, or passed separately.
+# The service writes these, or gets them separately.
 _THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})
 _DELIVERY = re.compile(r"\.([1-9][0-9]{0,17})@")
 
@@ -30,7 +30,7 @@ class Unanswered(Exception):
 
 
 class EspHttp(SafeSession):
-    """Session for anymail. Raises Unsent and Unanswered."""
+    """For anymail. Raises Unsent and Unanswered."""
 
     def __init__(self, *, seconds: float) -> None:
         adapter = CheckedAdapter(
@@ -40,7 +40,7 @@ class EspHttp(SafeSession):
         super().__init__(adapter, user_agent=agent, seconds=seconds)
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request without redirects, so that the key goes to no other host."""
+        """Follow no redirects, so that the key goes to no other host."""
         try:
             return super().request(*args, **{**kwargs, "allow_redirects": False})
         except (requests.RequestException, OSError) as error:
@@ -62,7 +62,7 @@ def unfinished(error: BaseException) -> Unsent | Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One recipient's message: `address` without, `to` with the name; `headers` are all other fields."""
+    """`address` without, `to` with the name; `headers` are all other fields."""
 
     delivery_id: int
     address: str

@@ -1,5 +1,3 @@
-"""Messages for anymail: one message, or one per request with many recipients."""
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +21,7 @@ def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
 
 
 def listed_mail(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
-    """Build one request of whole messages; their texts are inserted when it is sent."""
+    """Their texts are inserted when the request is sent."""
     first = several[0]
     has_html, has_text = (PLACEHOLDER if text else "" for text in (first.html, first.text))
     mail = _mail(several, service, host, subject=PLACEHOLDER, text=has_text, html=has_html)
@@ -66,14 +64,14 @@ def _mail(
     )
     if html:
         mail.attach_alternative(html, "text/html")
-    # The newsletter's name from List-Id (RFC 2919); mails without a newsletter have no List-Id.
+    # From List-Id (RFC 2919), which mails without a newsletter lack.
     found = re.search(r"<([^<>]+)>\s*$", first.headers.get("List-Id", ""))
     if found and (name := found[1].removesuffix(f".{host}")):
         mail.tags = [name[:MAX_TAG]]
     if service.untracked:
         mail.track_opens = mail.track_clicks = False
     if service.style is not Style.SINGLE and len(several) > 1:
-        # With any of these, even empty, anymail sends each recipient a separate message.
+        # With any of these, even empty, anymail sends separate messages.
         mail.merge_data = {}
         mail.merge_metadata = {parts.address: metadata(parts.delivery_id) for parts in several}
     return mail

@@ -1,4 +1,4 @@
-"""Form letters for ESPs: a list of whole messages, or one text with merge fields. Pure.
+"""Form letters for ESPs: a list of whole messages, or one text with merge fields.
 
 A placeholder has two merge fields: its token with h (escaped, for html) and with t (for text and subject).
 Text of a post that looks like a merge field is escaped.
@@ -36,7 +36,7 @@ def delivery_of(told: Mapping[str, object]) -> int | None:
 
 
 OPENING = "opening"
-# Text for anymail to copy for each recipient; it contains no content.
+# Anymail copies it for each recipient.
 PLACEHOLDER = "-"
 
 
@@ -62,7 +62,7 @@ def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, te
 
 
 def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Return one recipient's merge data. `placeholders`: field → token, `values`: field → text."""
+    """`placeholders`: field → token, `values`: field → text."""
     filled = {OPENING: service.opening} if service.opens else {}
     for name, token in placeholders.items():
         value = values.get(name, "")

@@ -1,4 +1,4 @@
-"""Outcomes of ESP responses: per recipient, request and lane. Pure."""
+"""Outcomes per recipient, request and lane."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from feeds.rules.pace import retry_at
 
 MAX_SERVICE_WORDS = 300
 _TELLING = ("message", "errormessage", "error", "detail", "description", "title", "errors", "messages")
-# Concerns sender, plan or credit: the next letter would be refused too.
+# Sender, plan or credit: the next letter would be refused too.
 _SENDER = re.compile(r"\bfrom\b|\bsender|reply.?to|\bdomain\b.{0,40}\bverif|not verified", re.IGNORECASE)
 _ACCOUNT = re.compile(
     r"signature|credit|quota|limit\b|\bplan\b|account|subscription|payment|approv|activat|suspend|billing|permission|api.?key|unauthori[sz]ed|token",
@@ -27,9 +27,9 @@ _RECIPIENT = re.compile(
 )
 _WRONG_KEY = (401, 403)
 _TOO_LARGE = 413
-# Not found, not allowed, not paid: the account or the API address is wrong.
+# The account or the API address is wrong.
 _OUR_SETTINGS = (402, 404, 405, 407, 410)
-# Raised by boto3 before it sends anything.
+# By boto3 before it sends anything.
 _BEFORE_SENDING = frozenset(
     {"EndpointConnectionError", "ConnectTimeoutError", "SSLError", "ParamValidationError"}
 )
@@ -39,7 +39,7 @@ _INACTIVE = 406
 
 @dataclass(frozen=True, slots=True)
 class ServiceRefused:
-    """The request was refused, perhaps for one recipient. `outcome`: for a single recipient."""
+    """`outcome` is for a single recipient."""
 
     outcome: Outcome
 
@@ -81,7 +81,7 @@ def judged(said: str, words: str) -> Outcome:
 
 
 def words_of_answer(answer: Any) -> str:
-    """Extract an answer's messages for people (parsed JSON)."""
+    """Extract messages for people."""
     found: dict[str, None] = {}
     _collect(answer, found, told=False)
     return shortened(one_line("; ".join(found)), MAX_SERVICE_WORDS)

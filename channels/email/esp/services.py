@@ -1,5 +1,3 @@
-"""Supported mail services. Data only."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,7 +13,7 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Keys of a request of whole messages. `messages` is empty if the request itself is the list."""
+    """`messages` is empty if the request itself is the list."""
 
     messages: str
     subject: str
@@ -25,12 +23,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A mail service.
+    """`key`, `secret`, `domain` and the values of `options` are anymail settings.
 
-    `key`, `secret`, `domain` and the values of `options` are anymail settings; keys of `options` are those in
-    EMAIL_URL. `metadata`: webhooks return our metadata. `untracked`: tracking can be disabled.
-
-    `opens`: regular expression for the character that begins a merge field (TOKEN: our tokens);
+    Keys of `options` are those in EMAIL_URL. `metadata`: webhooks return ours. `untracked`: tracking can be
+    disabled. `opens`: regular expression for the character that begins a merge field (TOKEN: our tokens);
     `merge_field`: its format.
     """
 
@@ -158,5 +154,5 @@ SERVICES: Mapping[str, Service] = {
     "unisender-go": Service("Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES),
 }
 ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
-# Options of all services: another API address, and the key that signs webhooks.
+# Another API address, and the key that signs webhooks.
 COMMON_OPTIONS = ("api_url", "webhook_key")

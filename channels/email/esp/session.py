@@ -1,5 +1,3 @@
-"""Sessions with mail services: one request for a group of recipients."""
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from common.transactions import forbid_open_transaction
 
 
 def backend(target: EspSettings, *, seconds: float) -> Any:
-    """Return an open backend. Raises ImproperlyConfigured if a package is missing."""
+    """Raises ImproperlyConfigured if a package is missing."""
     service, options = target.service, target.options
     made = import_module(f"anymail.backends.{service.backend}").EmailBackend
     if service.style is Style.LIST:
@@ -71,13 +69,13 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
 log = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 60.0
-# If so many recipients were refused one by one, and none accepted, the cause is the letter.
+# If none was accepted before, the cause is the letter.
 REFUSALS_BEFORE_VERDICT = 3
 
 
 @dataclass
 class BatchProgress:
-    """Results of a group's requests. `verdict`: the outcome of everything not yet tried."""
+    """`verdict`: the outcome of everything not yet tried."""
 
     taken: bool = False
     refused: list[Outcome] = field(default_factory=list)
@@ -96,7 +94,7 @@ class BatchProgress:
 
 
 class EspSession:
-    """Session with a mail service, for one thread at a time.
+    """Used by one thread at a time.
 
     The ledger repeats a request with an unknown outcome for all its recipients, so all may get the letter
     twice.
@@ -127,14 +125,14 @@ class EspSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send one message in one request. The services do not support `key`."""
+        """The services do not support `key`."""
         whole = message_parts(message)
         mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)
         result = self._request(mail, [whole.address], now)
         return result.outcome if isinstance(result, ServiceRefused) else result[0]
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
-        """Send a letter and return the outcomes in order. Recipients don't see each other."""
+        """Return the outcomes in order. Recipients don't see each other."""
         try:
             group = Group(self.target.service, settings.SITE_HOST, letter, self._form)
         except ValueError as error:
@@ -146,7 +144,7 @@ class EspSession:
             outcomes += [Temporary(item.problem) if item.problem else next(sent) for item in chunk]
         if fortune.taken or len(recipients) == 1:
             return outcomes
-        # Nobody got this letter, so the recipients are hardly the cause: retry all.
+        # Nobody got it, so the recipients are hardly the cause: retry all.
         return [Temporary(one.text) if isinstance(one, Permanent) else one for one in outcomes]
 
     def close(self) -> None:

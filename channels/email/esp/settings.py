@@ -1,4 +1,4 @@
-"""Parsing of EMAIL_URL for mail services: anymail+mailgun://KEY@mg.example.org?region=eu."""
+"""EMAIL_URL for mail services: anymail+mailgun://KEY@mg.example.org?region=eu."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class EspSettings:
-    """Account with a mail service. Its key and options are secret."""
+    """Key and options are secret."""
 
     esp: str
     key: str = field(repr=False)
@@ -37,7 +37,7 @@ class EspSettings:
 
 
 def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
-    """Parse a URL. Raises ImproperlyConfigured without the value, which holds a key."""
+    """Raises ImproperlyConfigured without the value, which holds a key."""
     scheme, _, rest = url.partition("://")
     esp = scheme.lower().removeprefix(ANYMAIL_PREFIX).replace("_", "-")
     esp = ALIASES.get(esp, esp)
