@@ -7,12 +7,11 @@ class ReaderConfig(AppConfig):
     verbose_name = "Reading"
 
     def ready(self) -> None:
-        from common.ports.restores import hold_by
-        from feeds.polling.audience import join_audience
+        from common.ports.registries import audiences, holds
         from reader.entries.search_index import ensure_index
-        from reader.entries.take import Readers
+        from reader.entries.take import take
         from reader.micropub.compositions import doubt_unsent
 
-        join_audience(Readers())
-        hold_by(doubt_unsent)
+        audiences.append(take)
+        holds.append(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)

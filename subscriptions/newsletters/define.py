@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Min, Q
 
 from common.ports import channels
+from common.ports.registries import newsletter_checks
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable
@@ -51,8 +52,6 @@ MAX_PARAMS = 50
 MAX_GRACE = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
 DELAY = Subscribable.Approval.DELAY
-# Hooks of later apps. Each raises ValidationError with the field.
-checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
@@ -151,8 +150,8 @@ def set_extra_params(
         kept = {key: value for key, value in subscribable.params.items() if key not in set(remove)}
         subscribable.params = {**kept, **add}
         check_params(subscribable.params)
-        for check_of_later_app in checks_of_later_apps:
-            check_of_later_app(subscribable)
+        for check in newsletter_checks:
+            check(subscribable)
         subscribable.save(update_fields=["params"])
     return subscribable
 
@@ -230,8 +229,8 @@ def check_subscribable(subscribable: Subscribable) -> None:
     _check_channel(subscribable)
     check_params(subscribable.params)
     check_hooks(subscribable)
-    for check_of_later_app in checks_of_later_apps:
-        check_of_later_app(subscribable)
+    for check in newsletter_checks:
+        check(subscribable)
 
 
 def _check_channel(subscribable: Subscribable) -> None:

@@ -1,18 +1,17 @@
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from common.ports.registries import needed_destinations
 from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription
 
 # After a holiday, an old link still leads to a fresh one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 EXPIRED_AT_ONCE = 500
 CODES_FOR = timedelta(hours=1)
-# Hooks of later apps, which return the destination keys still needed.
-kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
 
 def expire_sign_ups(*, now: datetime) -> int:
@@ -48,5 +47,5 @@ def drop_unused(addresses: Collection[int]) -> None:
     unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
     waiting = AddressChange.objects.filter(Q(old=OuterRef("pk")) | Q(new=OuterRef("pk")))
     candidates = list(unused.filter(~Exists(waiting)).values_list("pk", flat=True))
-    kept = {key for needs in kept_by for key in needs(candidates)}
+    kept = {key for needs in needed_destinations for key in needs(candidates)}
     Destination.objects.filter(pk__in=set(candidates) - kept).delete()
