@@ -16,6 +16,7 @@ class DeliveryConfig(AppConfig):
         from common.ports.events import happened
         from common.ports.figures import counters
         from common.ports.panels import install_later
+        from common.ports.personal_data import sources
         from common.ports.site_mail import install_site_mail
         from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
@@ -24,8 +25,7 @@ class DeliveryConfig(AppConfig):
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
         from delivery.issues import progress
         from delivery.letters.site_mail import SiteMailByLane
-        from delivery.privacy.personal_data import install as install_held_data
-        from delivery.privacy.personal_data import needed
+        from delivery.privacy.personal_data import SOURCES, needed
         from delivery.views.issues import latest_of
         from delivery.views.preview import brands
         from delivery.webhooks.outbox import enqueue
@@ -38,7 +38,7 @@ class DeliveryConfig(AppConfig):
         install_later("delivery.panels")
         counters[list_growth.GROWTH] = list_growth.count_growth
         counters[progress.ISSUE_FIGURE] = progress.count_large_issues
-        install_held_data()
+        sources.extend(SOURCES)
         registries.brand_sources.append(brands)
         registries.latest_sources.append(latest_of)
         registries.newsletter_checks.extend(
