@@ -17,7 +17,7 @@ class ChatConfig(AppConfig):
         from chat.models import BotFeed
         from common.checks import OWN_CHECKS
         from common.ports.panels import install_later
-        from feeds.items.alerts import told_to_others
+        from common.ports.registries import told_to_others
 
         register(check_discord, OWN_CHECKS)
         if self.is_on:

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.html import list_link
-from common.ports.panels import Action, Panel, add_action, add_panel
+from common.ports.panels import Action, Panel, add
 from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin.newsletter import SubscribableAdmin
@@ -48,9 +48,9 @@ def lend(request: HttpRequest, keys: list[int]) -> str:
 
 def install() -> None:
     SubscribableAdmin.list_filter = (ServersFilter, *SubscribableAdmin.list_filter)  # type: ignore[assignment]
-    add_panel("feeds.Feed", Panel("Discord servers", of_servers, order=23))
-    add_action(
+    add(
         "feeds.Feed",
+        Panel("Discord servers", of_servers, order=23),
         Action(
             "lend",
             "Let the Discord bot use it",

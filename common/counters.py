@@ -5,23 +5,19 @@ A killed process loses its last seconds: use them for plots, not for decisions.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+
+from common.ports.registries import count_writers
 
 Key = tuple[str, str]
 
 _counts: Counter[Key] = Counter()
 _lock = threading.Lock()
-_writers: list[Callable[[Mapping[Key, int]], None]] = []
 
 
 def count(name: str, label: str = "", by: int = 1) -> None:
     if by:
         with _lock:
             _counts[name, label] += by
-
-
-def write_with(writer: Callable[[Mapping[Key, int]], None]) -> None:
-    _writers.append(writer)
 
 
 def flush() -> None:
@@ -32,7 +28,7 @@ def flush() -> None:
     if not taken:
         return
     try:
-        for writer in _writers:
+        for writer in count_writers:
             writer(taken)
     except Exception:
         with _lock:

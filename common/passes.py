@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
 
+from common.ports.registries import pass_listeners
+
 PASS_BUDGET = timedelta(seconds=20)
 
 _running: dict[str, float] = {}
 _here = threading.local()
-_listeners: list[Callable[[str], None]] = []
 
 
 class TimeBudget:
@@ -47,7 +48,7 @@ def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
                 _here.stage = None
                 del _running[stage]
                 busy.release()
-            for listener in _listeners:
+            for listener in pass_listeners:
                 listener(stage)
 
     return pass_or_return
@@ -57,11 +58,6 @@ def note_progress() -> None:
     """Reset this thread's running time, because it makes progress."""
     if (stage := getattr(_here, "stage", None)) is not None:
         _running[stage] = time.monotonic()
-
-
-def when_passed(listener: Callable[[str], None]) -> None:
-    """Call the listener with the stage's name after each successful pass."""
-    _listeners.append(listener)
 
 
 def longest_running() -> float:

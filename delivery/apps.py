@@ -13,9 +13,11 @@ class DeliveryConfig(AppConfig):
         from common.checks import OWN_CHECKS
         from common.cli.registry import add_commands
         from common.db import lookups
+        from common.ports import registries
         from common.ports.events import happened
-        from common.ports.figures import add_figures
+        from common.ports.figures import counters
         from common.ports.panels import install_later
+        from common.ports.personal_data import sources
         from common.ports.site_mail import install_site_mail
         from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
@@ -24,12 +26,10 @@ class DeliveryConfig(AppConfig):
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
         from delivery.issues import progress
         from delivery.letters.site_mail import SiteMailByLane
-        from delivery.privacy.personal_data import install as install_held_data
-        from delivery.privacy.personal_data import needed
-        from delivery.views.preview import install as install_looks
+        from delivery.privacy.personal_data import SOURCES, needed
+        from delivery.views.issues import latest_of
+        from delivery.views.preview import brands
         from delivery.webhooks.outbox import enqueue
-        from subscriptions.newsletters.define import checks_of_later_apps
-        from subscriptions.subscribers.expire import kept_by
 
         lookups.register()
         register_all()
@@ -37,12 +37,15 @@ class DeliveryConfig(AppConfig):
         tracking.connect(on_tracking, dispatch_uid="delivery")
         happened.connect(enqueue, dispatch_uid="webhooks")
         install_later("delivery.panels")
-        add_figures(list_growth.GROWTH, list_growth.count_growth)
-        add_figures(progress.ISSUE_FIGURE, progress.count_large_issues)
-        install_held_data()
-        install_looks()
-        checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests))
-        kept_by.append(needed)
+        counters[list_growth.GROWTH] = list_growth.count_growth
+        counters[progress.ISSUE_FIGURE] = progress.count_large_issues
+        sources.extend(SOURCES)
+        registries.brand_sources.append(brands)
+        registries.latest_sources.append(latest_of)
+        registries.newsletter_checks.extend(
+            (refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests)
+        )
+        registries.needed_destinations.append(needed)
         install_site_mail(SiteMailByLane())
 
         add_commands(

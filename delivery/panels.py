@@ -11,16 +11,8 @@ from django.utils.safestring import SafeString
 from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
-from common.ports.panels import (
-    Action,
-    CannotAct,
-    Column,
-    Panel,
-    add_action,
-    add_column,
-    add_panel,
-    add_tab_form,
-)
+from common.ports.panels import Action, CannotAct, Column, Panel, add
+from common.ports.registries import template_sources
 from delivery.admin.bridges.forms import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
@@ -42,7 +34,6 @@ from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from feeds.models import Item
-from subscriptions.forms.admin import template_sources
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.subscribers.sign_up import is_by_code
 
@@ -55,56 +46,60 @@ SUBSCRIPTIONS_SHOWN = 50
 
 def install() -> None:
     template_sources.append(letter_templates)
-    add_panel("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
-    add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
-    add_panel("subscriptions.Subscribable", Panel("How it looks on a phone", how_it_texts, order=8))
-    add_panel("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
-    add_panel("subscriptions.Subscribable", Panel("A notification on devices", notification_of, order=25))
-    add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
-    add_column("feeds.Item", Column("fate", "what became of it", what_became_of_each))
-    add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
-    add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
-    add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
-    add_panel("subscriptions.Assignable", Panel("What is in it", next_issue, order=15, asks=True))
-    add_panel("subscriptions.Assignable", Panel("Words of your own", words_of_next, order=20, asks=True))
-    add_panel("subscriptions.Assignable", Panel("The letter", next_letter, order=90, is_beside=True))
-    next_panel = Panel("The next issue", next_of_newsletter, order=12, asks=True)
-    add_panel("subscriptions.Subscribable", next_panel)
-    add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15, tab="subscribers"))
-    add_panel("subscriptions.Subscribable", Panel("Letters", letters_written, order=18, tab="issues"))
-    add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
-    add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=95, tab=TAB))
-    add_panel(
+    add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
+    add(
+        "feeds.Item",
+        Column("fate", "what became of it", what_became_of_each),
+        Panel("What became of it", what_became_of, order=10),
+        Panel("Where it went", item_issues, order=30),
+    )
+    add(
         "subscriptions.Subscribable",
+        Panel("Sending is paused", sending_paused, order=5),
+        Panel("Waits for its first reader", first_issue, order=6),
+        Panel("What it posts", what_it_posts, order=7),
+        Panel("How it looks on a phone", how_it_texts, order=8),
+        Panel("The next issue", next_of_newsletter, order=12, asks=True),
+        Panel("Growth", of_newsletter, order=15, tab="subscribers"),
+        Panel("Letters", letters_written, order=18, tab="issues"),
+        Panel("Issues", recent_issues, order=20, tab="issues"),
+        Panel("A notification on devices", notification_of, order=25),
+        Panel("Bridges", bridges_beside, order=30),
         Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
-    )
-    add_tab_form("subscriptions.Subscribable", LOOK_FORM)
-    add_column("subscriptions.Subscribable", Column("last_issue", "last issue", last_issues))
-    add_panel("subscriptions.Subscription", Panel("Do they get it?", whether_reached, order=5))
-    add_panel("subscriptions.Destination", Panel("Do they get it?", whether_person_reached, order=5))
-    add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
-    add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
-    add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
-    add_panel("subscriptions.Subscription", Panel("What came back", bounces_of_subscriber, order=25))
-    add_panel("subscriptions.Destination", Panel("What came back", bounces_of, order=35))
-    add_panel("subscriptions.Subscribable", Panel("Sending is paused", sending_paused, order=5))
-    for action in PAUSE_ACTIONS:
-        add_action("subscriptions.Subscribable", action)
-    add_action("subscriptions.Subscribable", USUAL_LOOK)
-    add_panel(
-        "subscriptions.Subscribable",
         Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
-    )
-    add_action(
-        "subscriptions.Subscribable",
+        Panel("Letters", letters, order=95, tab=TAB),
+        LOOK_FORM,
+        Column("last_issue", "last issue", last_issues),
+        *PAUSE_ACTIONS,
+        USUAL_LOOK,
+        # A test is a mail.
         Action(
             "send_test",
             "Send me a test",
             send_me_a_test,
-            # A test is a mail.
             fits=lambda row: not is_bridge(row) and not is_by_code(row),
         ),
     )
+    add(
+        "subscriptions.Assignable",
+        Panel("What is in it", next_issue, order=15, asks=True),
+        Panel("Words of your own", words_of_next, order=20, asks=True),
+        Panel("The letter", next_letter, order=90, is_beside=True),
+    )
+    add(
+        "subscriptions.Subscription",
+        Panel("Do they get it?", whether_reached, order=5),
+        Panel("Everything sent to them", sent_to_subscriber, order=20),
+        Panel("What came back", bounces_of_subscriber, order=25),
+    )
+    add(
+        "subscriptions.Destination",
+        Panel("Do they get it?", whether_person_reached, order=5),
+        Panel("Everything sent there", sent_to, order=30),
+        Panel("What came back", bounces_of, order=35),
+    )
+    add("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
+    add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
 
 
 def what_became_of(item: Item) -> SafeString:

@@ -10,7 +10,7 @@ class DemoConfig(AppConfig):
 
     def ready(self) -> None:
         if os.environ.get(MARK):
+            from common.ports.registries import alert_sources
             from demo.bridges import alerts
-            from feedletter_site.monitoring.attention import more_alerts
 
-            more_alerts.append(alerts)
+            alert_sources.append(alerts)

@@ -8,9 +8,9 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        from common import counters, passes
         from common.cli.registry import add_commands
-        from common.ports.figures import keep_by
+        from common.ports.figures import keepers
+        from common.ports.registries import count_writers, pass_listeners
         from feedletter_site import checks, hook_checks
         from feedletter_site.logs import mask_keys
         from feedletter_site.monitoring import figures, vitals
@@ -20,11 +20,10 @@ class SiteConfig(AppConfig):
         checks.register_checks()
         hook_checks.register_hook_checks()
         mask_keys()
-        keep_by(figures.kept)
+        keepers.append(figures.kept)
         password_limits.watch()
-
-        passes.when_passed(vitals.VITALS.ran)
-        counters.write_with(vitals.write_counts)
+        pass_listeners.append(vitals.VITALS.ran)
+        count_writers.append(vitals.write_counts)
         worker_ready.connect(vitals.begin_worker)
         beat_init.connect(vitals.begin_beat)
         worker_shutdown.connect(vitals.end_worker)

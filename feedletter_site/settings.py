@@ -11,10 +11,11 @@ from django.core.management.utils import get_random_secret_key
 
 from channels.email.account_url import parse_email_url
 from channels.email.address import parse_sender
+from common.rates import parse_limits
 from delivery.bounces.account import parse_bounce_url
 from feedletter_site import admin_look, env
 from feedletter_site.broker_url import parse_broker_url
-from subscriptions.rules.limits import parse_limits
+from subscriptions.rules.limits import USUAL_LIMITS
 
 VERSION = "0.1.0.dev0"  # as in pyproject.toml
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -93,7 +94,10 @@ CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours,
 # `feedletter.secret.salt` of the Scala feedletter, whose links still work.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
 SIGN_UP_LIMITS = env.checked(
-    "SIGN_UP_LIMITS", "", "limits such as ip=10/hour, ip=30/day, address=10/day", parse_limits
+    "SIGN_UP_LIMITS",
+    "",
+    "limits such as ip=10/hour, ip=30/day, address=10/day",
+    lambda text: parse_limits(text, USUAL_LIMITS),
 )
 # No other modules are loaded (docs/hooks.md).
 HOOK_MODULES = env.listing("HOOK_MODULES")
@@ -139,6 +143,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
+    "common",
     "feeds",
     "subscriptions",
     "delivery",

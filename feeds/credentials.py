@@ -2,11 +2,12 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from django.core.exceptions import ValidationError
 
+from common.ports.registries import shown_by
 from common.secrets import opened
 from common.text import words
 from feeds.models import Feed
@@ -24,10 +25,6 @@ _OURS = words(
     proxy-authorization proxy-connection
     """
 )
-
-
-# Set by other apps. Each names what shows a feed's posts to others.
-shown_by: list[Callable[[Feed], list[str]]] = []
 
 
 def checked_credentials(given: Mapping[str, str] | None) -> dict[str, str]:

@@ -13,17 +13,16 @@ class ReaderConfig(AppConfig):
 
     def ready(self) -> None:
         from common.cli.registry import add_commands
-        from common.ports.restores import hold_by
-        from feeds.polling.audience import join_audience
+        from common.ports.registries import audiences, holds
         from reader.entries.search_index import ensure_index
-        from reader.entries.take import Readers
+        from reader.entries.take import take
         from reader.micropub.compositions import doubt_unsent
 
         # Rows stay while the app is off, so restores and migrations include them.
-        hold_by(doubt_unsent)
+        holds.append(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
         if self.is_on:
-            join_audience(Readers())
+            audiences.append(take)
             add_commands(
                 "reader.management",
                 readers=(

@@ -7,18 +7,19 @@ class SubscriptionsConfig(AppConfig):
 
     def ready(self) -> None:
         from common.cli.registry import add_commands
-        from common.ports.figures import add_figures
+        from common.ports.figures import counters
         from common.ports.panels import install_later
-        from feeds.credentials import shown_by
+        from common.ports.personal_data import sources
+        from common.ports.registries import shown_by
         from subscriptions.newsletters.define import open_newsletters
-        from subscriptions.privacy.personal_data import install as install_held_data
+        from subscriptions.privacy.personal_data import SOURCES
         from subscriptions.subscribers import counts
 
-        add_figures(counts.KIND, counts.count_readers)
-        add_figures(counts.LANGUAGES, counts.count_languages)
+        counters[counts.KIND] = counts.count_readers
+        counters[counts.LANGUAGES] = counts.count_languages
         install_later("subscriptions.panels")
         install_later("subscriptions.panels_sign_up")
-        install_held_data()
+        sources.extend(SOURCES)
         # Commands warn as well, and load no admin pages.
         shown_by.append(open_newsletters)
 

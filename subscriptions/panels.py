@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import add_url, button, html_table, link_to, when
 from common.clock import utcnow
 from common.ports import channels
-from common.ports.panels import Action, Panel, add_action, add_panel
+from common.ports.panels import Action, Panel, add
 from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
@@ -19,15 +19,15 @@ OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."
 
 
 def install() -> None:
-    add_panel("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20))
-    add_panel("feeds.Item", Panel("Collections", collections_of_post, order=20))
     may_be_sent = (Item.State.UNASSIGNED, Item.State.ASSIGNED)
-    add_action(
+    add(
         "feeds.Item",
+        Panel("Collections", collections_of_post, order=20),
         Action("exclude", "Do not send", exclude_posts, fits=lambda item: item.state in may_be_sent),
     )
-    add_action(
+    add(
         "feeds.Feed",
+        Panel("Newsletters", newsletters_of_feed, order=20),
         Action("drop", "Delete", drop_feeds, confirm=what_dropping_feeds_does, permission="drop"),
     )
 

@@ -2,7 +2,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.clock import utcnow
-from common.ports.panels import Panel, add_panel
+from common.ports.panels import Panel, add
 from common.text import pluralize
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.rate_limits import count_refusals
@@ -18,9 +18,7 @@ WHY = {
 
 
 def install() -> None:
-    add_panel(
-        "subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers")
-    )
+    add("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers"))
 
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:

@@ -2,11 +2,12 @@ from celery import shared_task
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
+from common.rates import forget_rows
 from subscriptions.collections.assign import assign_final
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
 from subscriptions.subscribers.address_change import forget_changes
-from subscriptions.subscribers.expire import expire_sign_ups, forget_tallies
+from subscriptions.subscribers.expire import expire_sign_ups
 from subscriptions.subscribers.sign_in import forget_links
 
 
@@ -28,7 +29,7 @@ def forget() -> None:
 @skip_if_running
 def expire() -> None:
     expire_sign_ups(now=utcnow())
-    forget_tallies(now=utcnow())
+    forget_rows(now=utcnow())
 
 
 @shared_task(name="subscriptions.lists")

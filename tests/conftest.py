@@ -335,14 +335,13 @@ def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
     from feeds.models import Feed
     from feeds.polling import audience
 
-    class Raising:
-        def take(self, feed: Any, told: Any) -> None:
-            raise RuntimeError("an audience that raises each time")
+    def raising(feed: Any, told: Any) -> None:
+        raise RuntimeError("an audience that raises each time")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Feed._meta.get_field("read_by"), "_get_default", lambda: 1)
         if how == "raising":
-            patch.setattr(audience, "_audiences", [Raising()])
+            patch.setattr(audience, "audiences", [raising])
         yield
 
 

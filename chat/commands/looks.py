@@ -24,7 +24,7 @@ from chat.discord.messages import (
     shown_title,
 )
 from chat.guilds.feeds import change_address, choose_interval, copy_settings, find_feed, refresh_channel
-from chat.guilds.limits import refuse_many_addresses
+from chat.guilds.limits import NEW_ADDRESS, refuse_beyond_hourly
 from chat.guilds.rights import refuse_without_webhooks
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
@@ -53,7 +53,7 @@ def edit(context: Context) -> Result:
     one, url = context.feed, context.asked.fields.get("url", "")
     if url:
         checked_address(url)
-        refuse_many_addresses(guild_id=context.guild.pk, now=context.now)
+        refuse_beyond_hourly(guild_id=context.guild.pk, act=NEW_ADDRESS, now=context.now)
     _apply_options(one, context)
     if url or _sender_of(context):
         return Later()

@@ -36,7 +36,6 @@ from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave
 
 KEPT_AFTER_REMOVAL = timedelta(days=30)
-ADDS_AN_HOUR = 10
 
 
 def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:

@@ -1,4 +1,4 @@
-"""Rate limits, counted with the stored interactions."""
+"""How often feeds may post, and people may ask."""
 
 from datetime import datetime, time, timedelta
 
@@ -6,7 +6,8 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
 from chat.guilds.servers import bot_settings, zone_of
-from chat.models import GuildFeed, Interaction
+from chat.models import GuildFeed
+from common.rates import HOUR, Limit, count_rows_within
 from common.refused import Refused
 from delivery.issues.pause import pause_newsletter, resume_newsletter
 from delivery.models import Delivery
@@ -60,34 +61,24 @@ def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
     return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
 
 
-COMMANDS_A_MINUTE = 20
-# Per server and hour.
-HOURLY = {"add": 10, "preview": 30, "test": 5}
-
-
-def refuse_many_addresses(*, guild_id: int, now: datetime) -> None:
-    """Raise Refused after too many look-ups. Other edits need no worker."""
-    recent = Interaction.objects.since(now - timedelta(hours=1)).filter(guild_id=guild_id, act="edit")
-    if recent.filter(attempts__gt=0).count() >= HOURLY["add"]:
-        raise Refused(_beyond(HOURLY["add"]))
-
-
-def _beyond(count: int) -> str:
-    said = _("This server may do that %(count)s times an hour. Try again later.")
-    return said % {"count": count}
+COMMANDS = Limit("chat commands", 20)
+# Of a server. Other edits are answered without asking anybody.
+NEW_ADDRESS = "new address"
+HOURLY = {
+    act: Limit(f"chat {act}", most, HOUR)
+    for act, most in {"add": 10, NEW_ADDRESS: 10, "preview": 30, "test": 5}.items()
+}
 
 
 def refuse_haste(*, user_id: int, now: datetime) -> None:
-    """Raises Refused. This command counts."""
-    recent = Interaction.objects.since(now - timedelta(minutes=1)).filter(user_id=user_id)
-    if recent.count() > COMMANDS_A_MINUTE:
+    """Raises Refused."""
+    if not count_rows_within((COMMANDS, str(user_id)), now=now):
         raise Refused(_("That was a lot within a minute. Wait a moment, please."))
 
 
 def refuse_beyond_hourly(*, guild_id: int, act: str, now: datetime) -> None:
     """Raises Refused."""
-    if act not in HOURLY:
-        return
-    recent = Interaction.objects.since(now - timedelta(hours=1)).filter(guild_id=guild_id, act=act)
-    if recent.count() > HOURLY[act]:
-        raise Refused(_beyond(HOURLY[act]))
+    limit = HOURLY.get(act)
+    if limit and not count_rows_within((limit, str(guild_id)), now=now):
+        said = _("This server may do that %(count)s times an hour. Try again later.")
+        raise Refused(said % {"count": limit.most})

@@ -140,6 +140,6 @@ def _release(row: Interaction, **changes: Any) -> None:
 
 
 def forget_interactions(*, now: datetime) -> int:
-    """Delete after two days, longer than Discord's tokens live. Limits count an hour."""
+    """Delete after two days, longer than Discord's tokens live."""
     rows = Interaction.objects.filter(created_at__lt=now - KEEP, state=Interaction.State.DONE)
     return rows.delete()[0]

@@ -146,7 +146,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('created_at', 'pk'),
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_try_at'], name='interaction_due'), models.Index(fields=['guild_id', 'act', 'created_at'], name='interaction_guild'), models.Index(fields=['user_id', 'created_at'], name='interaction_user'), models.Index(fields=['created_at'], name='interaction_age')],
+                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_try_at'], name='interaction_due'), models.Index(fields=['created_at'], name='interaction_age')],
                 'constraints': [],
             },
         ),

@@ -18,7 +18,7 @@ class InteractionQuerySet(models.QuerySet["Interaction"]):
 
 
 class Interaction(models.Model):
-    """`id` is Discord's. Waiting rows are the queue; done ones count for limits."""
+    """`id` is Discord's. Waiting rows are the queue."""
 
     class State(models.TextChoices):
         DONE = "done", "done"
@@ -49,8 +49,6 @@ class Interaction(models.Model):
         ordering = ("created_at", "pk")
         indexes = (
             models.Index(name="interaction_due", fields=["next_try_at"], condition=Q(state="waiting")),
-            models.Index(name="interaction_guild", fields=["guild_id", "act", "created_at"]),
-            models.Index(name="interaction_user", fields=["user_id", "created_at"]),
             models.Index(name="interaction_age", fields=["created_at"]),
         )
 

@@ -140,12 +140,12 @@ class ServiceAdmin(PageWords, OwnTransactions):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         own = list(super().get_list_display(request))
         place = own.index(self.columns_before) if self.columns_before else len(own)
-        later = [shown_column(column) for column in panels.columns_of(self.label)]
+        later = [shown_column(column) for column in panels.added(self.label, panels.Column)]
         return [*own[:place], *later, *own[place:]]
 
     def look_up(self, rows: Sequence[Any]) -> None:
         """Add the columns of later apps, with one query each."""
-        later = {column.name: column.of_rows(rows) for column in panels.columns_of(self.label)}
+        later = {column.name: column.of_rows(rows) for column in panels.added(self.label, panels.Column)}
         for row in rows:
             row.columns = {name: values.get(row.pk, "") for name, values in later.items()}
 
@@ -197,17 +197,19 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
     def tab_form(self, request: HttpRequest, obj: Model | None) -> panels.TabForm | None:
         tab = self.tab(request, obj)
-        return next((each for each in panels.tab_forms(self.label) if tab and each.tab == tab), None)
+        forms = panels.added(self.label, panels.TabForm)
+        return next((each for each in forms if tab and each.tab == tab), None)
 
     def shown_panels(self, obj: Model, request: HttpRequest, tab: str) -> list[tuple[panels.Panel, str]]:
-        every = sorted((*self.own_panels, *panels.panels(self.label)), key=lambda panel: panel.order)
+        later = panels.added(self.label, panels.Panel)
+        every = sorted((*self.own_panels, *later), key=lambda panel: panel.order)
         if tab:
             every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]
         rendered = [(each, each.render(obj, request) if each.asks else each.render(obj)) for each in every]
         return [(panel, html) for panel, html in rendered if html]
 
     def every_action(self) -> list[panels.Action]:
-        return [*self.own_actions, *panels.actions(self.label)]
+        return [*self.own_actions, *panels.added(self.label, panels.Action)]
 
     def allowed(self, request: HttpRequest) -> list[panels.Action]:
         return [action for action in self.every_action() if self.may(request, action)]

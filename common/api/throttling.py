@@ -1,23 +1,16 @@
-"""Rate limits `api` and `api_anonymous` of the settings."""
+"""Rate limits of the settings: `api`, `api_anonymous`, and those that views name."""
 
 import math
 import time
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
-from common.net.addresses import networks_of
-from common.rates import count_request
-
-PERIOD_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-def read_rate(text: str) -> tuple[int, int]:
-    """Parse "600/minute" as (600, 60)."""
-    count, _, period = text.partition("/")
-    return int(count), PERIOD_SECONDS[period[0]]
+from common.rates import Limit, Use, count, parse_limits
 
 
 class Throttle(BaseThrottle):
@@ -27,31 +20,29 @@ class Throttle(BaseThrottle):
         self.seconds_left: float = 0
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        rate, clients = asker(request)
-        most, seconds = read_rate(str(api_settings.DEFAULT_THROTTLE_RATES[rate]))
         now = time.time()
-        self.seconds_left = seconds - now % seconds
-        window = int(now // seconds)
-        counts = [
-            (count_request(f"{rate}:{client}:{window}", seconds), most * times)
-            for client, times in clients.items()
-        ]
-        count, limit = min(counts, key=lambda pair: pair[1] - pair[0])
+        uses = [(limit, f"{client}:{int(now // limit.seconds)}") for limit, client in asker(request, view)]
+        limit, left = min(((use[0], use[0].most - count(use)) for use in uses), key=itemgetter(1))
+        self.seconds_left = limit.seconds - now % limit.seconds
         view.rate_headers = {
-            "RateLimit-Limit": str(limit),
-            "RateLimit-Remaining": str(max(limit - count, 0)),
+            "RateLimit-Limit": str(limit.most),
+            "RateLimit-Remaining": str(max(left, 0)),
             "RateLimit-Reset": str(math.ceil(self.seconds_left)),
         }
-        return count <= limit
+        return left >= 0
 
     def wait(self) -> float:
         return self.seconds_left
 
 
-def asker(request: Request) -> tuple[str, dict[str, int]]:
-    """Return the name of the rate, and the clients with their multiples of it."""
-    if request.auth is not None:
-        return "api", {f"token-{request.auth.pk}": 1}
-    if request.user.is_authenticated:
-        return "api", {f"user-{request.user.pk}": 1}
-    return "api_anonymous", networks_of(str(request.META.get("REMOTE_ADDR", "")))
+def asker(request: Request, view: Any) -> Iterable[Use]:
+    scope = getattr(view, "throttle_scope", "")
+    if not scope and request.auth is not None:
+        return [(_limit("api"), f"token-{request.auth.pk}")]
+    if not scope and request.user.is_authenticated:
+        return [(_limit("api"), f"user-{request.user.pk}")]
+    return _limit(scope or "api_anonymous").by_network(str(request.META.get("REMOTE_ADDR", "")))
+
+
+def _limit(name: str) -> Limit:
+    return parse_limits(f"{name}={api_settings.DEFAULT_THROTTLE_RATES[name]}")[0]

@@ -6,25 +6,12 @@ from typing import Any
 LARGE = 20_000
 
 # JSON values by the keys of objects.
-Counter = Callable[[], Mapping[int, Any]]
-Keeper = Callable[[str, Iterable[int]], Mapping[int, Any]]
+Figures = Mapping[int, Any]
 
-_counters: dict[str, Counter] = {}
-_keepers: list[Keeper] = []
-
-
-def add_figures(kind: str, count: Counter) -> None:
-    """`count` returns the figures of all objects with more than LARGE rows."""
-    _counters[kind] = count
+# By kind: returns the figures of all objects with more than LARGE rows.
+counters: dict[str, Callable[[], Figures]] = {}
+keepers: list[Callable[[str, Iterable[int]], Figures]] = []
 
 
-def counters() -> Mapping[str, Counter]:
-    return dict(_counters)
-
-
-def keep_by(keeper: Keeper) -> None:
-    _keepers[:] = [keeper]
-
-
-def kept_figures(kind: str, keys: Iterable[int]) -> Mapping[int, Any]:
-    return _keepers[0](kind, keys) if _keepers else {}
+def kept_figures(kind: str, keys: Iterable[int]) -> Figures:
+    return keepers[0](kind, keys) if keepers else {}

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from django.utils.safestring import SafeString
 
@@ -81,11 +81,10 @@ class Action:
         return self.confirm is not None
 
 
+Part = TypeVar("Part", Panel, Column, TabForm, Action)
+
 _installers: list[Callable[[], None]] = []
-_panels: dict[str, list[Panel]] = defaultdict(list)
-_actions: dict[str, list[Action]] = defaultdict(list)
-_columns: dict[str, list[Column]] = defaultdict(list)
-_tab_forms: dict[str, list[TabForm]] = defaultdict(list)
+_parts: dict[str, list[Any]] = defaultdict(list)
 
 
 def install_later(path: str) -> None:
@@ -93,41 +92,14 @@ def install_later(path: str) -> None:
     _installers.append(lambda: import_module(path).install())
 
 
-def add_panel(model: str, panel: Panel) -> None:
+def add(model: str, *parts: Panel | Column | TabForm | Action) -> None:
     """`model` is a label such as "feeds.Item"."""
-    _panels[model].append(panel)
+    _parts[model].extend(parts)
 
 
-def add_action(model: str, action: Action) -> None:
-    _actions[model].append(action)
-
-
-def add_column(model: str, column: Column) -> None:
-    _columns[model].append(column)
-
-
-def add_tab_form(model: str, form: TabForm) -> None:
-    _tab_forms[model].append(form)
-
-
-def panels(model: str) -> list[Panel]:
+def added(model: str, kind: type[Part]) -> list[Part]:
     install()
-    return list(_panels[model])
-
-
-def actions(model: str) -> list[Action]:
-    install()
-    return list(_actions[model])
-
-
-def columns_of(model: str) -> list[Column]:
-    install()
-    return list(_columns[model])
-
-
-def tab_forms(model: str) -> list[TabForm]:
-    install()
-    return list(_tab_forms[model])
+    return [part for part in _parts[model] if isinstance(part, kind)]
 
 
 def install() -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from common.db.leases import RELEASED
 from common.passes import TimeBudget
-from common.ports.restores import hold_unsent
+from common.ports.registries import holds
 from common.refused import Refused
 from delivery.models import Delivery, Issue, Lane, Restore
 from delivery.models.delivery import PENDING_STATES, WAITING
@@ -83,7 +83,8 @@ def begin(*, now: datetime) -> HeldByRestore:
         if (earlier := is_open()) is not None:
             raise AlreadyOpen(earlier.begun_at)
         restore, posts = Restore.objects.create(begun_at=now), hold_all(now=now)
-        hold_unsent(now)
+        for hold in holds:
+            hold(now)
     _let_claims_end()
     deliveries, which = 0, waits_for_go(restore) & Q(state__in=PENDING_STATES)
     while count := _update_batch(which, **HOLDING, **RELEASED):

@@ -15,12 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 from common.clock import utcnow
 from common.languages import asked_for
 from common.ports.channels import InvalidDestination
+from common.rates import OverLimit
 from common.refused import Refused
 from delivery.accounts.push_key import push_public_key
 from delivery.views.issues import newsletter_or_404
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
-from subscriptions.subscribers import rate_limits
 from subscriptions.subscribers.devices import (
     is_gone,
     is_told,
@@ -29,6 +29,7 @@ from subscriptions.subscribers.devices import (
     takes_devices,
     tell_device,
 )
+from subscriptions.subscribers.rate_limits import note_refusal
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +67,8 @@ def device(request: HttpRequest, name: str) -> HttpResponse:
         elif act == "stop":
             stop_telling(newsletter=newsletter, data=data, now=now)
         return JsonResponse({"told": is_told(newsletter=newsletter, data=data), "gone": is_gone(data)})
-    except rate_limits.OverLimit as over:
-        rate_limits.note_refusal(over, subscribables=[newsletter], ip=ip, now=now)
+    except OverLimit as over:
+        note_refusal(over, subscribables=[newsletter], ip=ip, now=now)
         return _refused(gettext("Too many have asked just now. Please try again later."), 429)
     except InvalidDestination as error:
         log.info(NO_DEVICE, error)

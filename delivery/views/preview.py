@@ -16,9 +16,9 @@ from delivery.models import Theme
 from delivery.rendering.branding import by_day, by_night, header_picture_of, logo_of
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page_posts import FORM
-from delivery.views.issues import latest_of, newsletter_or_404
+from delivery.views.issues import newsletter_or_404
 from delivery.views.newsletter import sign_up_form
-from subscriptions.branding.brands import Brand, brand_sources, latest_sources
+from subscriptions.branding.brands import Brand
 from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
 from subscriptions.rules import colours
@@ -35,11 +35,6 @@ def stylesheet_of(newsletter: Subscribable) -> str:
     theme = theme_of(newsletter)
     accent = theme.accent or newsletter.params.get("accent", "") or site_facts().accent
     return colours.stylesheet(accent, theme.background)
-
-
-def install() -> None:
-    brand_sources.append(brands)
-    latest_sources.append(latest_of)
 
 
 def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:

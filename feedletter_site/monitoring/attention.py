@@ -1,6 +1,5 @@
 """Alerts: problems that need a person, with links."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,6 +11,7 @@ from django.utils.text import capfirst
 
 from common.admin.html import list_url, object_url
 from common.clock import utcnow
+from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
@@ -42,10 +42,6 @@ class Alert:
     also: tuple[str, str] | None = None
 
 
-# For apps above this one.
-more_alerts: list[Callable[[], list[Alert]]] = []
-
-
 def may_see(user: Any, model: type[Model]) -> bool:
     """Users who may change a model may view it, as in its admin."""
     meta = model._meta
@@ -60,7 +56,7 @@ def alerts(user: Any) -> list[Alert]:
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    also = [alert for more in more_alerts for alert in more()]
+    also = [alert for source in alert_sources for alert in source()]
     return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
 
 

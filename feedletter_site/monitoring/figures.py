@@ -53,7 +53,7 @@ def overview_figures(now: datetime) -> Figures:
 
 def count_again() -> None:
     _count(Figure.objects.filter(pk=NAME).first())
-    for kind, count in counters().items():
+    for kind, count in counters.items():
         # Replaces all former figures.
         rows = [
             Figure(name=f"{kind}:{key}", value=each, counted_at=utcnow()) for key, each in count().items()

@@ -1,7 +1,8 @@
 """Limits on wrong passwords per network and user name."""
 
 import logging
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -12,18 +13,16 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from common.net.addresses import networks_of
 from common.ports.site_mail import site_mail
+from common.rates import DAY, HOUR, Limit, OverLimit, Use, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.text import one_line, shortened
 from delivery.letters.mails import ADMIN, PASSWORD_RESET
-from subscriptions.rules.limits import Limit
-from subscriptions.subscribers.rate_limits import CountedRequest, OverLimit, check_values, count_request
 
 ASKED = "A new %s password was asked for from %s: %s"
-RESETS_OF_NETWORK = Limit("admin reset ip", 10, timedelta(hours=1))
+RESETS_OF_NETWORK = Limit("admin reset ip", 10, HOUR)
 # Protects mailboxes, and other networks still get a mail.
-OF_ADDRESS = Limit("admin reset to", 3, timedelta(days=1))
+OF_ADDRESS = Limit("admin reset to", 3, DAY)
 MOST_ACCOUNTS = 5
 LONGEST_SHOWN = 150
 
@@ -33,13 +32,10 @@ def ask_for_reset(*, email: str, whose: str, ip: str, now: datetime, language: s
 
     `whose` is ADMIN or READER. Raises OverLimit if the network asked too often.
     """
-    network = next(iter(networks_of(ip)))
     log.warning(ASKED, whose, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
     with transaction.atomic():
-        count_request(check_values([(RESETS_OF_NETWORK, network)], now))
-        try:
-            count_request(check_values([(OF_ADDRESS, f"{email.lower()} {network}")], now))
-        except OverLimit:
+        count_rows(check_rows(RESETS_OF_NETWORK.by_network(ip), now))
+        if not count_rows_within(*OF_ADDRESS.by_network(ip, email.lower()), now=now):
             return
         # Active users with a usable password.
         users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
@@ -63,8 +59,8 @@ def _is_meant(user: User, whose: str) -> bool:
 
 log = logging.getLogger(__name__)
 
-OF_NETWORK = Limit("admin ip", 10, timedelta(hours=1))
-OF_NAME = Limit("admin user", 20, timedelta(days=1))
+OF_NETWORK = Limit("admin ip", 10, HOUR)
+OF_NAME = Limit("admin user", 20, DAY)
 LONGEST_USER_NAME = 150
 FAILED = "Admin sign-in failed from %s: %s"
 TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin for a new password."
@@ -73,7 +69,7 @@ TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin
 def tries_left(request: HttpRequest, username: str) -> bool:
     """Check without a lock."""
     try:
-        _draws(request, username)
+        check_rows(_uses(request, username), timezone.now())
     except OverLimit:
         log.warning(FAILED, _address(request), "too many wrong passwords")
         return False
@@ -88,23 +84,19 @@ def count_wrong(
         return
     username = str(credentials.get("username", ""))
     log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_USER_NAME)))
-    try:
-        with transaction.atomic():
-            count_request(_draws(request, username))
-    except OverLimit:
-        return  # a concurrent request used the last try
+    # If refused, a concurrent request used the last try.
+    count_rows_within(*_uses(request, username), now=timezone.now())
 
 
 def watch() -> None:
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 
 
-def _draws(request: HttpRequest, username: str) -> list[CountedRequest]:
-    network = next(iter(networks_of(_address(request))))
+def _uses(request: HttpRequest, username: str) -> Iterator[Use]:
     user = get_user_model().objects.filter(username=username[:LONGEST_USER_NAME]).first()
     # A new password resets the count, so `manage.py changepassword` helps users whom others lock out.
-    name = f"{username.lower()} {user.password if user else ''}"
-    return check_values([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
+    yield from OF_NETWORK.by_network(_address(request))
+    yield OF_NAME, f"{username.lower()} {user.password if user else ''}"
 
 
 def _address(request: HttpRequest) -> str:

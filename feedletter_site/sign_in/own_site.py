@@ -12,8 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
-from common.net.addresses import networks_of
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.text import one_line
 from reader.indieauth.client import begin, finish
 from reader.indieauth.discovery import NotConfirmed, discover, site_url
@@ -23,8 +22,7 @@ from reader.rules.identity import LONGEST_IDENTITY
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Strangers can make us contact any site.
-TRIES_A_MINUTE = 6
-TRIES_OF_ALL_A_MINUTE = 120
+TRIES, TRIES_OF_ALL = Limit("sign-in-site", 6), Limit("sign-in-sites", 120)
 BEGUN, GOING_TO = "sign_in_site", "sign_in_site_next"
 
 
@@ -32,11 +30,8 @@ BEGUN, GOING_TO = "sign_in_site", "sign_in_site_next"
 @require_POST
 def begin_sign_in(request: HttpRequest) -> HttpResponse:
     me = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
-    network = next(iter(networks_of(str(request.META.get("REMOTE_ADDR", "")))))
-    if not (
-        is_within(f"sign-in-site-{network}", TRIES_A_MINUTE)
-        and is_within("sign-in-site", TRIES_OF_ALL_A_MINUTE)
-    ):
+    tries = TRIES.by_network(str(request.META.get("REMOTE_ADDR", "")))
+    if not (count_within(*tries) and count_within((TRIES_OF_ALL, ""))):
         problem = gettext("That was often. Please wait a minute.")
         return _again(request, me=me, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:

@@ -12,9 +12,9 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidge
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
+from common.rates import OverLimit
 from delivery.letters.mails import ADMIN
 from feedletter_site.services.password_limits import ask_for_reset
-from subscriptions.subscribers.rate_limits import OverLimit
 
 TOO_OFTEN = "A new password was asked for too often from your network. Try again in an hour."
 

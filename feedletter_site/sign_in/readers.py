@@ -3,8 +3,6 @@
 Admins may use it; wrong passwords count for both sign-ins.
 """
 
-from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
-from common.net.addresses import networks_of
+from common.rates import DAY, Limit, OverLimit, check_rows, count_rows
 from delivery.letters.mails import READER
 from feedletter_site.services.password_limits import tries_left
 from feedletter_site.sign_in.password_reset import AskForReset
@@ -32,12 +30,10 @@ from reader.pages.forms import NewcomerForm
 from reader.pages.people import MODEL_BACKEND, admitted
 from reader.people.readers import OPEN, add_reader
 from subscriptions.forms.robots import RobotProofForm
-from subscriptions.rules.limits import Limit
-from subscriptions.subscribers.rate_limits import OverLimit, check_values, count_request
 
-NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, timedelta(days=1))
+NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, DAY)
 # Limits floods from many networks.
-NEWCOMERS = Limit("reader join", 500, timedelta(days=1))
+NEWCOMERS = Limit("reader join", 500, DAY)
 ANYBODY = "anybody"
 
 
@@ -110,14 +106,10 @@ def join(request: HttpRequest) -> HttpResponse:
 def _join(ip: str, **given: Any) -> Reader:
     """Count only successful registrations. Raises OverLimit."""
     now = utcnow()
-    limits = [
-        (replace(NEWCOMERS_OF_NETWORK, most=NEWCOMERS_OF_NETWORK.most * times), network)
-        for network, times in networks_of(ip).items()
-    ]
     with transaction.atomic():
-        drawn = check_values([*limits, (NEWCOMERS, ANYBODY)], now)
+        checked = check_rows([*NEWCOMERS_OF_NETWORK.by_network(ip), (NEWCOMERS, ANYBODY)], now)
         reader = add_reader(now=now, **given)
-        count_request(drawn)
+        count_rows(checked)
     return reader
 
 

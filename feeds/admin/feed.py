@@ -156,7 +156,7 @@ def newest_posts(feed: Feed) -> SafeString:
     rows = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     items = list(rows[:NEWEST])
     # Apps that send posts add columns.
-    columns = panels.columns_of(Item._meta.label)
+    columns = panels.added(Item._meta.label, panels.Column)
     later = [column.of_rows(items) for column in columns]
     return html_table(
         ("post", "published", *(column.title for column in columns)),

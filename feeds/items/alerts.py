@@ -1,19 +1,17 @@
 """Feeds that admins must be alerted to."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, assert_never
+from typing import assert_never
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 
 from common.ports.events import Event, EventKind, emit
+from common.ports.registries import told_to_others
 from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
-
-# Feeds whose followers get mail instead of the admins.
-told_to_others: "list[Callable[[], QuerySet[Any, Any]]]" = []
 
 
 def is_any_wanting(now: datetime) -> bool:

@@ -7,11 +7,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from django.db import transaction
 
 from common.passes import TimeBudget
+from common.ports.registries import audiences
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.known_items import chunks, kept_feed
 from feeds.polling.read import Reading
@@ -37,19 +37,6 @@ class Told:
     reading: Reading
 
 
-class Audience(Protocol):
-    def take(self, feed: Feed, told: Told) -> None:
-        """Keep what is needed. The feed's row is locked; items must not be changed."""
-
-
-_audiences: list[Audience] = []
-
-
-def join_audience(audience: Audience) -> None:
-    """Register an audience. Call it in AppConfig.ready()."""
-    _audiences.append(audience)
-
-
 def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCounts) -> None:
     """Call the audiences in the transaction that stored the reading. Raises nothing.
 
@@ -61,8 +48,8 @@ def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCo
     told = _told(feed, reading, since, moment, counts if since == moment else None)
     try:
         with transaction.atomic():
-            for audience in _audiences:
-                audience.take(feed, told)
+            for take in audiences:
+                take(feed, told)
     except Exception:
         log.exception("those who read a feed could not be told; it is tried again", extra={"feed": feed.pk})
         feed.audience_behind_since = since
@@ -116,8 +103,8 @@ def _repaired(pk: int, now: datetime) -> bool:
             return False
         if feed.read_by and reading is not None:
             told = _told(feed, reading, feed.audience_behind_since, feed.fetched_through or now)
-            for audience in _audiences:
-                audience.take(feed, told)
+            for take in audiences:
+                take(feed, told)
         Feed.objects.filter(pk=pk).update(audience_behind_since=None)
     return True
 

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef
 
 from common.clock import utcnow
 from common.passes import TimeBudget
+from common.rates import Limit, count_within
 from common.refused import Refused
 from common.text import one_line
 from feeds.adding.add import add_feed, feed_at
@@ -34,8 +35,15 @@ from reader.rules.retention import BACKFILLED
 
 # A poll may come between reading the document and locking the feed.
 TRIES = 3
+# A look makes up to a dozen requests to other servers.
+LOOKS = Limit("reader-looks", 20)
 # Filters judge new posts for this long; the rest follows later.
 ASKED_AT_ONCE = timedelta(seconds=1)
+
+
+def may_look(reader: Reader) -> bool:
+    """Limit requests to other servers, and uploads."""
+    return count_within((LOOKS, str(reader.pk)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,11 @@ from reader.rules.kinds import kind_of
 from reader.rules.retention import BACKFILLED, starting_unread
 
 
-class Readers:
-    def take(self, feed: Feed, told: Told) -> None:
-        known = _known(feed, told)
-        _change(feed, told, known)
-        _withdraw(told)
-        _insert(feed, told, known)
+def take(feed: Feed, told: Told) -> None:
+    known = _known(feed, told)
+    _change(feed, told, known)
+    _withdraw(told)
+    _insert(feed, told, known)
 
 
 def newest_of(told: Told) -> list[str]:

@@ -5,10 +5,16 @@ from http import HTTPStatus
 from django.core.exceptions import ValidationError
 
 from common.passes import TimeBudget
-from common.rates import is_within
 from common.refused import Refused
 from reader.channels.channels import alter_channel, channel_named, default_channel
-from reader.channels.follows import dissolve_channel, follow_address, move_follow, rename_follow, unfollow
+from reader.channels.follows import (
+    dissolve_channel,
+    follow_address,
+    may_look,
+    move_follow,
+    rename_follow,
+    unfollow,
+)
 from reader.channels.opml import export_follows, follow_listed, keep_list
 from reader.greader.app_call import AppCall, CallError, bad_request, folders, follows_of
 from reader.greader.items import Shown, feed_title, subscription
@@ -18,7 +24,6 @@ from reader.rules.google_names import StreamName
 
 # Most imports are done sooner.
 IMPORT_WAITS = timedelta(seconds=2)
-ADDED_A_MINUTE = 20
 
 
 def list_tags(call: AppCall) -> Shown:
@@ -134,6 +139,5 @@ EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
 
 
 def _count_look(call: AppCall) -> None:
-    """A look makes up to a dozen requests."""
-    if not is_within(f"reader-looks-{call.reader.pk}", ADDED_A_MINUTE):
+    if not may_look(call.reader):
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")

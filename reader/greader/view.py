@@ -18,9 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
 from common.clock import utcnow
-from common.net.addresses import networks_of
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.refused import Refused
 from reader.greader import posts, subscriptions
 from reader.greader.app_call import MOST_POSTS, AppCall, CallError, Told, bad_request, signed_out, unknown
@@ -87,7 +86,7 @@ SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 log = logging.getLogger(__name__)
 
 LARGEST_CALL = 1_000_000
-AN_APP_A_MINUTE = 1_500
+CALLS = Limit("app-calls", 1_500)
 LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
 MOST_VALUES = MOST_POSTS + 50
 IN_EVERY_ANSWER = {
@@ -133,7 +132,7 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
     if not call:
         return _text("OK")
     if call == LOGIN:
-        return _sign_in(request, now)
+        return _sign_in(request)
     name, rest = _name_of(call)
     if name in CHANGES and request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
@@ -159,15 +158,14 @@ def _name_of(call: str) -> tuple[str, str]:
     return known, stream
 
 
-def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
+def _sign_in(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
     given = _parameters(request)
     name, password = given.one("Email"), given.one("Passwd")
     if not name or not password:
         raise bad_request("Send your name as Email and an app password as Passwd.")
-    network = next(iter(networks_of(str(request.META.get("REMOTE_ADDR", "")))))
-    row = sign_in(name=name, password=password, network=network, now=now)
+    row = sign_in(name=name, password=password, ip=str(request.META.get("REMOTE_ADDR", "")))
     if row is None or not may_read(row.reader):
         raise CallError(HTTPStatus.UNAUTHORIZED, "Error=BadAuthentication")
     key = key_for(row)
@@ -189,8 +187,8 @@ def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[A
     if password is None or not may_read(password.reader):
         raise signed_out()
     note_seen(reader=password.reader, now=now)
-    if not is_within(f"app-calls-{password.pk}", AN_APP_A_MINUTE):
-        message = f"An app may ask {AN_APP_A_MINUTE:,} times a minute."
+    if not count_within((CALLS, str(password.pk))):
+        message = f"An app may ask {CALLS.most:,} times a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
     return password, given or _parameters(request, is_file)
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.cache import cache
 
 from common.net.client import Fetched, FetchError, client
-from common.rates import is_within
+from common.rates import DAY, Limit, count_within
 from common.text import one_line, shortened
 from reader.indieauth.discovery import MAX_BYTES, SECONDS, Endpoints, endpoints_of, fields_of, json_object
 from reader.models import Reader, Token
@@ -22,11 +22,10 @@ from reader.rules.scopes import SCOPES, known_scopes
 log = logging.getLogger(__name__)
 
 GOOD_SECONDS, BAD_SECONDS, DOWN_SECONDS = 300, 60, 30
-A_DAY_SECONDS = 86_400
 # RFC 6750 §2.1.
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]{1,4000}=*", re.ASCII)
 # Anybody can make us query that server with made-up tokens.
-ASKS_A_MINUTE = 30
+ASKS = Limit("foreign-asks", 30)
 AT_A_TIME = BoundedSemaphore(2)
 REFUSED = (400, 401, 403)
 
@@ -71,12 +70,12 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
     if verdict is None:
         # Valid tokens work on while others try made-up ones.
         was_good = f"foreign-good-{digest}"
-        if not cache.get(was_good) and not is_within(f"foreign-asks-{reader.pk}", ASKS_A_MINUTE):
+        if not cache.get(was_good) and not count_within((ASKS, str(reader.pk))):
             raise CannotAsk("Too many tokens of another site are tried here.", 60)
         verdict, seconds = _asked(reader, endpoints, key, now)
         cache.set(remembered, verdict, seconds)
         if verdict.me:
-            cache.set(was_good, True, A_DAY_SECONDS)
+            cache.set(was_good, True, DAY)
     if not verdict.me:
         return None
     if not same_profile(verdict.me, reader.me):

@@ -22,6 +22,7 @@ from common.html.tags import scheme
 from common.net.client import client
 from common.net.errors import FetchError, host_of
 from common.net.web_slots import ServerBusy
+from common.rates import Limit, count_within
 from common.signing import is_stamp, stamp
 
 PURPOSE = "reader.media"
@@ -52,7 +53,7 @@ MOST_PIXELS = 50_000_000
 FETCH_SECONDS = 10.0
 # Failed fetches are cached this long.
 FORGOTTEN_AFTER_SECONDS = 600
-FETCHES_OF_A_HOST_A_MINUTE = 120
+FETCHES_OF_A_HOST = Limit("media-host", 120)
 # Per web process of eight threads: requests that fetch, that fetch or wait, and longest wait. With the slots
 # of `common.net.web_slots` a thread is left for pages.
 AT_ONCE = 3
@@ -214,11 +215,8 @@ def _shown(body: bytes) -> RemotePicture | None:
 
 
 def _fetched(url: str) -> RemotePicture | None:
-    host = f"media-host-{host_of(url)}"
-    cache.add(host, 0, 60)
-    with suppress(ValueError):
-        if cache.incr(host) > FETCHES_OF_A_HOST_A_MINUTE:
-            raise Busy
+    if not count_within((FETCHES_OF_A_HOST, host_of(url))):
+        raise Busy
     if not _turns.acquire(timeout=TURN_SECONDS):
         raise Busy
     try:

@@ -7,8 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from common.clock import utcnow
-from common.rates import is_within as may_ask
-from common.rates import is_within_for_address
+from common.rates import HOUR, Limit, count_within
 from common.refused import Refused
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL, host_of_url
@@ -18,10 +17,9 @@ from reader.people.readers import may_read
 from reader.rules.mentions import LOOK_EVERY, comparable, is_within
 
 MOST_WAITING = 10_000
-OF_AN_ADDRESS_A_MINUTE = 30
-OF_A_HOST_A_MINUTE = 20
-TO_A_READER_AN_HOUR = 200
-A_MINUTE, AN_HOUR = 60, 3600
+OF_A_NETWORK = Limit("mention-of", 30)
+OF_A_HOST = Limit("mention-by", 20)
+TO_A_READER = Limit("mention-to", 200, HOUR)
 MANY = "These were many in a short time. Send it again later."
 
 
@@ -54,15 +52,10 @@ def own_pages(reader: Reader) -> list[str]:
 
 def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
     """Not by target, which senders can vary."""
-    if not is_within_for_address("mention-of", asker, OF_AN_ADDRESS_A_MINUTE, seconds=A_MINUTE):
-        raise TooMany(MANY, seconds=A_MINUTE)
-    limits = (
-        (OF_A_HOST_A_MINUTE, f"mention-by:{host_of_url(source)}", A_MINUTE),
-        (TO_A_READER_AN_HOUR, f"mention-to:{reader.pk}", AN_HOUR),
-    )
-    for most, key, window in limits:
-        if not may_ask(key, most, seconds=window):
-            raise TooMany(MANY, seconds=window)
+    host, of_reader = (OF_A_HOST, host_of_url(source)), (TO_A_READER, str(reader.pk))
+    for uses in ([*OF_A_NETWORK.by_network(asker)], [host], [of_reader]):
+        if not count_within(*uses):
+            raise TooMany(MANY, seconds=uses[0][0].seconds)
 
 
 @transaction.atomic
@@ -73,7 +66,7 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
     mention = Mention.objects.select_for_update().filter(reader=reader, pair=pair).first()
     is_more = mention is None or mention.due_at is None
     if is_more and Mention.objects.filter(due_at__isnull=False).count() >= MOST_WAITING:
-        raise TooMany("Too many mentions wait to be looked at. Send it again later.", seconds=AN_HOUR)
+        raise TooMany("Too many mentions wait to be looked at. Send it again later.", seconds=HOUR)
     if mention is None:
         return Mention.objects.create(
             reader=reader, source=source, target=target, pair=pair, received_at=now, due_at=now

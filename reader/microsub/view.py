@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.endpoints import OPEN_TO_ALL
@@ -57,8 +57,7 @@ def data_of(event: Event, token: Token) -> Json:
 
 log = logging.getLogger(__name__)
 
-CALLS_A_MINUTE = 600
-WINDOW_SECONDS = 60
+CALLS = Limit("microsub-calls", 600)
 
 
 @csrf_exempt
@@ -178,13 +177,13 @@ def _of_somebody_else() -> ApiError:
 
 
 def _count_call(token: Token) -> None:
-    """Raises ApiError."""
-    if not is_within(f"microsub-calls-{token.digest}", CALLS_A_MINUTE, seconds=WINDOW_SECONDS):
+    """Limit calls. Raises ApiError."""
+    if not count_within((CALLS, token.digest)):
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_requests",
-            f"A client may ask {CALLS_A_MINUTE} times a minute.",
-            headers={"Retry-After": str(WINDOW_SECONDS)},
+            f"A client may ask {CALLS.most} times a minute.",
+            headers={"Retry-After": str(CALLS.seconds)},
         )
 
 

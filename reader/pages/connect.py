@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.clock import utcnow
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.refused import Refused
 from reader.indieauth.discovery import site_url
 from reader.micropub.connection import ask_site, connect, disconnect
@@ -20,7 +20,7 @@ from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
 
 # Each makes several requests to another server.
-CONNECTIONS_A_MINUTE = 10
+CONNECTIONS = Limit("reader-connects", 10)
 KEPT_IN_SESSION = "micropub"
 FAILED = gettext_noop("This site could not be connected.")
 
@@ -34,7 +34,7 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
         disconnect(reader=reader)
         return HttpResponseRedirect(reverse("reader:compose"))
     me = request.POST.get("me", "")[:LONGEST_POST_URL]
-    if not is_within(f"reader-connects-{reader.pk}", CONNECTIONS_A_MINUTE):
+    if not count_within((CONNECTIONS, str(reader.pk))):
         problem = gettext("That was often. Please wait a minute.")
         return unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:

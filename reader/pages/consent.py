@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.refused import Refused
 from reader.indieauth.clients import ClientPage, read_client
 from reader.indieauth.discovery import issuer, profile_of
@@ -26,7 +26,7 @@ from reader.pages.access import for_readers, policy_with_form_to
 from reader.rules import scopes
 from reader.rules.identity import client_id_of, is_challenge, origin_of
 
-PAGES_A_MINUTE = 20
+PAGES = Limit("indieauth-asks", 20)
 LONGEST_STATE = 2_000
 
 
@@ -129,7 +129,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
         client_id = client_id_of(given.get("client_id", ""))
     except Refused as error:
         raise CannotLeadBack(str(error)) from error
-    if not is_within(f"indieauth-asks-{reader.pk}", PAGES_A_MINUTE):
+    if not count_within((PAGES, str(reader.pk))):
         raise TooOften("That was often. Please wait a minute.")
     client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
     if not client.may_return_to(redirect_uri):

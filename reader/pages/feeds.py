@@ -11,7 +11,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.rates import is_within
 from common.refused import Refused
 from common.text import natural_order, one_line
 from feeds.adding.discover import Discovery, discover
@@ -21,6 +20,7 @@ from reader.channels.channels import NoSuchChannel, add_channel, channel_of
 from reader.channels.follows import (
     change_address,
     follow_address,
+    may_look,
     move_follow,
     rename_follow,
     shared_feed_at,
@@ -34,9 +34,7 @@ from reader.pages.timelines import shown_timeline
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import Timeline
 
-# Each may make a dozen requests to other servers.
-LOOKS_A_MINUTE = 20
-# Its server is polled once for all readers.
+# Its server is polled once, however many readers ask.
 READ_AGAIN_AFTER = timedelta(minutes=1)
 
 
@@ -240,8 +238,3 @@ def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
         if follow.channel.uid == request.POST.get("channel"):
             return follow
     raise Http404("This feed is not followed in that channel.")
-
-
-def may_look(reader: Reader) -> bool:
-    """Limit requests to other servers, and uploads."""
-    return is_within(f"reader-looks-{reader.pk}", LOOKS_A_MINUTE)

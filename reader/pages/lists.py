@@ -12,10 +12,10 @@ from common.passes import TimeBudget
 from common.refused import Refused
 from feeds.parsing.opml import MAX_BYTES
 from reader.channels.channels import channel_of
+from reader.channels.follows import may_look
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
 from reader.models import FollowLine, FollowList, Reader
 from reader.pages.access import WAITED_FOR, for_readers, surroundings
-from reader.pages.feeds import may_look
 
 LINES_SHOWN = 500
 REFRESHED_AFTER_SECONDS = 3

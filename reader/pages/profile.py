@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.clock import utcnow
-from common.rates import is_within
+from common.rates import Limit, count_within
 from common.text import one_line
 from feeds.parsing.media import absolute
 from feeds.parsing.opml import Listed, write_opml
@@ -21,7 +21,8 @@ from reader.people.readers import may_read
 from reader.people.tokens import TakenSite, connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
-SITES_A_MINUTE = 10
+SITES = Limit("own-site", 10)
+# Session key of an unfinished connection.
 BEGUN = "own_site"
 
 
@@ -34,7 +35,7 @@ def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
         disconnect_site(reader=reader)
         return HttpResponseRedirect(reverse("reader:site"))
     typed = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
-    if not is_within(f"own-site-{reader.pk}", SITES_A_MINUTE):
+    if not count_within((SITES, str(reader.pk))):
         problem = gettext("That was often. Please wait a minute.")
         return _page(request, reader, typed=typed, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:

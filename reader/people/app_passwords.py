@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from common.rates import count_request, requests_so_far
+from common.rates import HOUR, Limit, count_within, is_reached
 from common.refused import Refused
 from common.signing import is_stamp, stamp
 from common.text import one_line
@@ -21,9 +21,8 @@ MAX_APP_PASSWORDS = 100
 # Easy to type on phones: no similar letters. 99 bits.
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 GROUPS, LETTERS_A_GROUP = 4, 5
-# Per hour and name: from a network, and from everywhere.
-WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = 10, 200
-COUNTED_SECONDS = 3_600
+# Per name: from a network, and from everywhere.
+WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = Limit("app-wrong-from", 10, HOUR), Limit("app-wrong", 200, HOUR)
 KEYS_OF_APPS = "reader.app"
 # Of Google Reader's tokens; some apps check it.
 TOKEN_CHARACTERS = 57
@@ -47,20 +46,18 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
     return row, password
 
 
-def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
-    """Raises TooManyWrong."""
+def sign_in(*, name: str, password: str, ip: str) -> AppPassword | None:
+    """Return the matching password. Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
-    hour = int(now.timestamp() // COUNTED_SECONDS)
     # Cache keys must not contain arbitrary names.
-    who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
-    counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
-    if any(requests_so_far(key) >= most for key, most in counts.items()):
+    who = digest_of(slug)[:32]
+    uses = [*WRONG_FROM_A_NETWORK.by_network(ip, who), (WRONG_FOR_A_NAME, who)]
+    if is_reached(*uses):
         raise TooManyWrong("Too many wrong passwords. Try again in an hour.", "Passwd")
     rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None, reader__slug=slug)
     row = rows.filter(digest=_digest(password)).first()
     if row is None:
-        for key in counts:
-            count_request(key, COUNTED_SECONDS)
+        count_within(*uses)
     return row
 
 

@@ -13,7 +13,7 @@ from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle, ScopedRateThrottle
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from common.clock import utcnow
@@ -138,7 +138,7 @@ class SubscribeView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def get_throttles(self) -> list[BaseThrottle]:
-        return [] if self.request.method == "OPTIONS" else [ScopedRateThrottle()]
+        return [] if self.request.method == "OPTIONS" else super().get_throttles()
 
     @cached_property
     def subscribable(self) -> Subscribable | None:

@@ -1,6 +1,6 @@
 """Brands and latest issues for readers' pages, supplied by the delivery app."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from common.pictures.picture import CleanPicture
+from common.ports.registries import brand_sources, latest_sources
 from common.ttl_cache import TtlCache
 from subscriptions.models import Picture, Subscribable
 
@@ -92,8 +93,6 @@ class Latest:
 
 
 NO_BRAND = Brand()
-brand_sources: list[Callable[[Sequence[Subscribable]], Mapping[int, Brand]]] = []
-latest_sources: list[Callable[[Subscribable], Latest | None]] = []
 
 
 def brands(newsletters: Sequence[Subscribable]) -> dict[int, Brand]:
@@ -105,4 +104,5 @@ def brand_of(newsletter: Subscribable) -> Brand:
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:
-    return next((issue for source in latest_sources if (issue := source(newsletter))), None)
+    latest: Latest | None = next(filter(None, (source(newsletter) for source in latest_sources)), None)
+    return latest

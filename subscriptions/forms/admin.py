@@ -1,6 +1,6 @@
 """Newsletter form. A channel's fields are named channel_field."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import time
 from typing import Any
 from zoneinfo import available_timezones
@@ -22,6 +22,7 @@ from unfold.widgets import (
 
 from common.admin.refusals import add_refusal
 from common.ports import channels
+from common.ports.registries import template_sources
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import SCHEDULING, check_subscribable
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
@@ -97,9 +98,6 @@ def form_field(field: channels.Field) -> forms.Field:
         help_text=escape(field.help),
         widget=widget,
     )
-
-
-template_sources: list[Callable[[], list[str]]] = []
 
 
 class PairsField(forms.CharField):

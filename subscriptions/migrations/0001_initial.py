@@ -14,21 +14,6 @@ class Migration(migrations.Migration):
     ]
     operations = [
         migrations.CreateModel(
-            name='Tally',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('scope', models.CharField(max_length=16)),
-                ('key', models.CharField(max_length=32)),
-                ('began_at', models.DateTimeField(db_index=True)),
-                ('shard', models.PositiveSmallIntegerField(default=0)),
-                ('count', models.PositiveIntegerField(default=0)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('key', 'began_at', 'shard'), name='tally_once')],
-                'indexes': [],
-            },
-        ),
-        migrations.CreateModel(
             name='Picture',
             fields=[
                 ('name', models.CharField(max_length=48, primary_key=True, serialize=False)),
@@ -329,7 +314,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('core', models.CharField(max_length=512)),
-                ('network', models.CharField(max_length=64)),
+                ('ip', models.CharField(max_length=64)),
                 ('language', models.CharField(blank=True, max_length=35)),
                 ('asked_at', models.DateTimeField()),
             ],

@@ -18,7 +18,6 @@ from subscriptions.models.subscribable import (
     PostRule,
     SiteSettings,
     Subscribable,
-    Tally,
 )
 from subscriptions.models.subscription import Consent, FrequencyChange, Notice, OldNumber, Subscription
 
@@ -50,5 +49,4 @@ __all__ = [
     "Subscription",
     "Suppression",
     "Tagging",
-    "Tally",
 ]

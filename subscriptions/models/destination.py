@@ -124,8 +124,7 @@ class SignInRequest(models.Model):
     """Request for a link, by a known or unknown address."""
 
     core = models.CharField(max_length=512)
-    # As counted by limits (subscriptions.rules.limits).
-    network = models.CharField(max_length=64)
+    ip = models.CharField(max_length=64)
     language = models.CharField(max_length=35, blank=True)
     asked_at = models.DateTimeField()
 

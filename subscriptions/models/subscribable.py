@@ -14,23 +14,6 @@ from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.switches import Rhythm
 
 
-class Tally(models.Model):
-    """`key` is a digest, to store no addresses."""
-
-    scope = models.CharField(max_length=16)
-    key = models.CharField(max_length=32)
-    began_at = models.DateTimeField(db_index=True)
-    # Several rows for contended counts, to avoid waiting for locks.
-    shard = models.PositiveSmallIntegerField(default=0)
-    count = models.PositiveIntegerField(default=0)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(name="tally_once", fields=["key", "began_at", "shard"]),)
-
-    def __str__(self) -> str:
-        return f"{self.scope}: {self.count}"
-
-
 class Picture(models.Model):
     """Permanent, as sent letters show it. Named by its hash.
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ from django.db.models import Count, IntegerField, Min, OuterRef, Q, QuerySet, Su
 from django.db.models.functions import Coalesce
 
 from common.ports import channels
+from common.ports.registries import newsletter_checks
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable, Subscription
@@ -64,8 +65,6 @@ NEWSLETTER_FIELDS = tuple(
 )
 MAX_PARAMS = 50
 DELAY = Subscribable.Approval.DELAY
-# Each raises ValidationError with the field.
-checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
@@ -160,8 +159,8 @@ def set_extra_params(
         kept = {key: value for key, value in subscribable.params.items() if key not in set(remove)}
         subscribable.params = {**kept, **add}
         check_params(subscribable.params)
-        for check_of_later_app in checks_of_later_apps:
-            check_of_later_app(subscribable)
+        for check in newsletter_checks:
+            check(subscribable)
         subscribable.save(update_fields=["params"])
     return subscribable
 
@@ -237,8 +236,8 @@ def check_subscribable(subscribable: Subscribable) -> None:
     _check_channel(subscribable)
     check_params(subscribable.params)
     check_hooks(subscribable)
-    for check_of_later_app in checks_of_later_apps:
-        check_of_later_app(subscribable)
+    for check in newsletter_checks:
+        check(subscribable)
 
 
 def _check_channel(subscribable: Subscribable) -> None:

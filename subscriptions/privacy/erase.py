@@ -9,7 +9,7 @@ from django.db import transaction
 from common import signing
 from common.db.bulk import find_rows
 from common.ports.events import Event, EventKind, emit
-from common.ports.personal_data import personal_data
+from common.ports.personal_data import sources
 from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
@@ -24,7 +24,7 @@ def is_suppressed(destination: Destination) -> bool:
 
 
 def count_held(destination: Destination) -> dict[str, int]:
-    return {holding.key: holding.count(destination) for holding in personal_data()}
+    return {holding.key: holding.count(destination) for holding in sources}
 
 
 @transaction.atomic
@@ -54,8 +54,8 @@ def sweep_erased(*, now: datetime) -> int:
 
 
 def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
-    # Referring rows first. Deliveries are locked before addresses.
-    return {holding.key: holding.erase(destinations, now) for holding in reversed(personal_data())}
+    # Referring rows first. Deliveries are locked before addresses, as everywhere.
+    return {holding.key: holding.erase(destinations, now) for holding in reversed(sources)}
 
 
 def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:

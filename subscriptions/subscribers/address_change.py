@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
+from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.signing import TokenError
 from subscriptions.branding.site import site_facts
@@ -30,17 +31,17 @@ from subscriptions.models import (
     Suppression,
 )
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
+from subscriptions.rules.sign_up import LONGEST_LANGUAGE
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.expire import drop_unused
 from subscriptions.subscribers.notices import tell_changed
-from subscriptions.subscribers.rate_limits import OverLimit, check_limits, count_request
+from subscriptions.subscribers.rate_limits import sign_up_uses
 from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
 from subscriptions.subscribers.sign_up import mark_confirmed
 from subscriptions.subscribers.tags import give
 
 GOOD_FOR, UNDO_FOR = timedelta(hours=24), timedelta(days=14)
-MOST_A_DAY = 5
+CHANGES = Limit("address changes", 5, DAY)
 KEPT_FOR = timedelta(days=60)
 ADDRESS_CHANGED = {"how": "address changed"}
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
@@ -69,10 +70,7 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
     with transaction.atomic():
         # A concurrent request waits, then sees this one's link.
         list(Destination.objects.select_for_update(no_key=True).filter(pk=reader.pk).values_list("pk"))
-        earlier = reader.changes_away.filter(asked_at__gt=now - A_DAY)
-        if earlier.count() >= MOST_A_DAY:
-            raise OverLimit("ip")
-        count_request(check_limits(core=parsed.core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
+        count_rows(check_rows([(CHANGES, str(reader.pk)), *sign_up_uses(ip=ip, scopes=("ip",))], now))
         # Only the latest link works.
         reader.changes_away.filter(confirmed_at=None, expires_at__gt=now).update(expires_at=now)
         new, _ = Destination.objects.get_or_create(
@@ -89,7 +87,9 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
             expires_at=now + GOOD_FOR,
             confirm_digest=_digest(token),
         )
-        if _may_be_written_to(new) and _is_within_limits(parsed.core, now):
+        # The new address may be a stranger's, so the sign-up limits apply.
+        uses = sign_up_uses(core=parsed.core, scopes=("address", "domain"))
+        if _may_be_written_to(new) and count_rows_within(*uses, now=now):
             _mail(
                 new,
                 Notice.Kind.CONFIRMATION,
@@ -101,18 +101,6 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
 
 
 _HOURS = int(GOOD_FOR.total_seconds() // 3600)
-
-
-def _is_within_limits(core: str, now: datetime) -> bool:
-    """The sign-up limits apply: the new address may be a stranger's."""
-    try:
-        with transaction.atomic():
-            count_request(
-                check_limits(core=core, ip="", subscribables=(), now=now, scopes=("address", "domain"))
-            )
-    except OverLimit:
-        return False
-    return True
 
 
 def _may_be_written_to(destination: Destination) -> bool:

@@ -7,8 +7,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from common import signing
 from common.net.addresses import networks_of
+from common.rates import DAY, Limit, count_rows_within
 from subscriptions.rules.proof_of_work import is_solution
-from subscriptions.subscribers.rate_limits import Count, add_one
 
 SHOWN, SUM, QUESTION = "form-shown", "form-sum", "form-question"
 # Nobody types an address faster.
@@ -17,7 +17,7 @@ QUESTION_READ = 2 * QUICKEST
 SHOWN_FOR = timedelta(days=2)
 SUM_FOR = timedelta(minutes=30)
 QUESTION_FOR = timedelta(hours=1)
-SPENT = "spent"
+SPENT = Limit("spent", 1, DAY)
 NUMBER_NAMES = {
     2: gettext_noop("two"),
     3: gettext_noop("three"),
@@ -106,7 +106,5 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _spend(token: str, now: datetime) -> bool:
-    """Return whether it was unspent."""
-    key = signing.stamp("tally", token)
-    epoch_day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return add_one([Count(SPENT, key, epoch_day)])[key] == 1
+    """Return whether it was unspent. The row outlives the token."""
+    return count_rows_within((SPENT, token), now=now)

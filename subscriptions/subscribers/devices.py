@@ -13,12 +13,13 @@ from django.utils.translation import gettext
 
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
+from common.rates import check_rows, count_rows
 from common.secrets import opened
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers import rate_limits
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.leave import is_received, leave
+from subscriptions.subscribers.rate_limits import sign_up_uses
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, mark_confirmed
 
 WEBPUSH = "webpush"
@@ -45,15 +46,14 @@ def tell_device(
     if not takes_devices(newsletter):
         raise SignUpClosed(gettext("This newsletter offers no notifications at the moment."))
     parsed = channels.get(WEBPUSH).parse_destination(data)
-    drawn = rate_limits.check_limits(
-        core=parsed.core, ip=origin.ip, subscribables=[newsletter], now=now, scopes=COUNTED
-    )
+    uses = sign_up_uses(core=parsed.core, ip=origin.ip, subscribables=[newsletter], scopes=COUNTED)
+    checked = check_rows(uses, now)
     with transaction.atomic():
         subscription, is_new = _told(
             newsletter, _destination(parsed, now), origin=origin, now=now, language=language
         )
         if is_new:
-            rate_limits.count_request(drawn)
+            count_rows(checked)
     return subscription
 
 

@@ -1,21 +1,17 @@
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription, Tally
-from subscriptions.rules.limits import LONGEST_PERIOD
+from common.ports.registries import needed_destinations
+from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription
 
 # Meanwhile an old link leads to a fresh one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 EXPIRED_AT_ONCE = 500
 CODES_FOR = timedelta(hours=1)
-# For clocks that are a little behind.
-TALLIES_FOR = LONGEST_PERIOD * 2
-# Each returns the destination keys still needed.
-kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
 
 def expire_sign_ups(*, now: datetime) -> int:
@@ -51,13 +47,5 @@ def drop_unused(addresses: Collection[int]) -> None:
     unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
     waiting = AddressChange.objects.filter(Q(old=OuterRef("pk")) | Q(new=OuterRef("pk")))
     candidates = list(unused.filter(~Exists(waiting)).values_list("pk", flat=True))
-    kept = {key for needs in kept_by for key in needs(candidates)}
+    kept = {key for needs in needed_destinations for key in needs(candidates)}
     Destination.objects.filter(pk__in=set(candidates) - kept).delete()
-
-
-def forget_tallies(*, now: datetime) -> int:
-    old = Tally.objects.filter(began_at__lt=now - TALLIES_FOR).values_list("pk", flat=True)
-    total = 0
-    while batch := list(old[: EXPIRED_AT_ONCE * 10]):
-        total += Tally.objects.filter(pk__in=batch).delete()[0]
-    return total

@@ -2,35 +2,26 @@
 
 import hashlib
 import secrets
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext
 
-from common.net.addresses import networks_of
 from common.ports import channels
+from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
 from common.signing import TokenError
 from subscriptions.branding.site import site_facts
 from subscriptions.models import Destination, Notice, SignIn, SignInRequest, Suppression
-from subscriptions.rules.limits import Limit
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
-from subscriptions.subscribers.rate_limits import (
-    OverLimit,
-    check_limits,
-    check_values,
-    count_request,
-    limits_of,
-)
+from subscriptions.subscribers.rate_limits import limits_of, sign_up_uses
 
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
 SIGN_IN_CHANNEL = "email"
 WAITS_FOR = timedelta(days=1)
-# Links per day requested by one network for an address. Other networks still get one, so a stranger cannot
-# lock the reader out.
-OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
+# Links per day requested by one network for an address.
+OF_ONE_NETWORK = Limit("sign-in", AT_MOST_A_DAY, DAY)
 
 
 class SpentSignInLink(TokenError):
@@ -44,10 +35,8 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
     Counts towards the sign-up limit of `ip`. Raises InvalidDestination and OverLimit.
     """
     core = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email}).core
-    count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
-    SignInRequest.objects.create(
-        core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
-    )
+    count_rows(check_rows(sign_up_uses(ip=ip, scopes=("ip",)), now))
+    SignInRequest.objects.create(core=core, ip=ip[:64], language=language[:LONGEST_LANGUAGE], asked_at=now)
 
 
 def mail_links(*, now: datetime) -> int:
@@ -67,8 +56,7 @@ def mail_links(*, now: datetime) -> int:
                 known = Destination.objects.filter(kind=SIGN_IN_CHANNEL, core=wish.core)
                 destination = known.filter(disabled_at=None, erased_at=None).first()
             if destination is not None:
-                with suppress(OverLimit), transaction.atomic():
-                    _mail_link(destination, wish, now=now)
+                _mail_link(destination, wish, now=now)
             wish.delete()
         total += 1
 
@@ -79,13 +67,20 @@ def spoken_by(destination: Destination) -> str:
 
 
 def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) -> None:
-    """Mail at most one link in five minutes. Raises OverLimit."""
+    """Mail at most one link in five minutes. Counts only mailed links, separately from sign-ups.
+
+    The address's limit, which strangers can use up, holds only while the mailbox has a link to use.
+    """
     # A concurrent request waits, then sees this one's link.
     list(Destination.objects.select_for_update(no_key=True).filter(pk=destination.pk).values_list("pk"))
     if destination.sign_ins.filter(asked_at__gt=now - AT_MOST_EVERY).exists():
         return
-    whole = [(limit, f"sign-in {wish.core}") for limit in limits_of(settings.SIGN_UP_LIMITS)["address"]]
-    count_request(check_values([*whole, (OF_ONE_NETWORK, f"sign-in {wish.core} {wish.network}")], now))
+    uses = [*OF_ONE_NETWORK.by_network(wish.ip, wish.core)]
+    if destination.sign_ins.filter(used_at=None, expires_at__gt=now).exists():
+        limits = limits_of(settings.SIGN_UP_LIMITS)
+        uses += [(limit, f"sign-in {wish.core}") for limit in limits if limit.name == "address"]
+    if not count_rows_within(*uses, now=now):
+        return
     language = spoken_by(destination) or wish.language
     token = secrets.token_urlsafe(32)
     link = SignIn.objects.create(

@@ -12,6 +12,7 @@ from common.db.prepared import rows_of
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.ports.events import Event, EventKind, emit
+from common.rates import OverLimit, check_rows, count_rows
 from common.refused import Refused
 from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
@@ -25,10 +26,10 @@ from subscriptions.rules.sign_up import (
     remembered,
     tidy_name,
 )
-from subscriptions.subscribers import rate_limits
 from subscriptions.subscribers.codes import send_code, subscriptions_of_code
 from subscriptions.subscribers.consent import confirming, consent, record_consents
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
+from subscriptions.subscribers.rate_limits import note_refusal, phone_uses, sign_up_uses
 
 KNOWN = f"""
     SELECT EXISTS (SELECT 1 FROM {Suppression._meta.db_table} WHERE kind = %s AND core = %s), id, disabled_at
@@ -189,20 +190,21 @@ def sign_up_parsed(
     )
     try:
         _answer_within_limits(asked)
-    except rate_limits.OverLimit as over:
-        rate_limits.note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
+    except OverLimit as over:
+        note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
 
 
 def _answer_within_limits(asked: SignUpRequest) -> None:
     newsletters, facts = asked.subscribables, {"core": asked.parsed.core, "ip": asked.origin.ip}
-    drawn = rate_limits.check_limits(**facts, subscribables=newsletters, now=asked.now)
+    uses = [*sign_up_uses(**facts, subscribables=newsletters)]
     if is_by_code(newsletters[0]):
-        drawn += rate_limits.check_phone_limits(**facts, newsletter=newsletters[0], now=asked.now)
+        uses += phone_uses(**facts, newsletter=newsletters[0])
+    checked = check_rows(uses, asked.now)
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
                 if answer_all(asked):
-                    rate_limits.count_request(drawn)
+                    count_rows(checked)
             return
         except IntegrityError:
             if not left:

@@ -4,10 +4,10 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
+from common.rates import OverLimit
 from subscriptions.forms.reader import SignInForm
 from subscriptions.models import Destination, Subscription
 from subscriptions.subscribers import address_change as changing
-from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.subscribers.sign_in import spoken_by
 from subscriptions.views.confirm import read_told, told_url
 from subscriptions.views.pages import by_token, focus_on_error, same_time, speak

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.clock import utcnow
 from common.formats.dates import day_words
-from common.ports.personal_data import PersonalDataSource, personal_data
+from common.ports.personal_data import HeldRows, sources
 from subscriptions import links
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
@@ -105,7 +105,7 @@ def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
 @signed_in
 def data(request: HttpRequest, reader: Destination) -> HttpResponse:
     parts = []
-    for source in personal_data():
+    for source in sources:
         if rows := list(islice(source.rows(reader), ROWS_SHOWN + 1)):
             part = {
                 "title": source.title,
@@ -117,7 +117,7 @@ def data(request: HttpRequest, reader: Destination) -> HttpResponse:
     return render(request, "pages/mine_data.html", {"reader": reader, "parts": parts})
 
 
-def _cells(source: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
+def _cells(source: HeldRows, row: Any) -> Iterator[tuple[Any, str]]:
     for name, title in source.columns.items():
         if (value := row.get(name)) not in (None, ""):
             value = source.words.get(value, value)

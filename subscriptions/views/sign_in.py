@@ -8,9 +8,9 @@ from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from common.languages import asked_for
+from common.rates import OverLimit
 from subscriptions.forms.reader import SignInForm
 from subscriptions.subscribers import sign_in as signing_in
-from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.views import reader_session
 from subscriptions.views.pages import by_token, page, speak
 

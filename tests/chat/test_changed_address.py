@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from chat.guilds.limits import HOURLY
+from chat.guilds.limits import HOURLY, NEW_ADDRESS
 from chat.interactions.work import answer_due
 from chat.models import BotFeed, BotSettings, GuildFeed
 from feeds.models import Feed
@@ -106,7 +106,7 @@ def test_no_more_addresses_are_looked_up_than_feeds_may_be_added(
 ) -> None:
     url = serve_feed(site)
     add(ada, url)
-    for _ in range(HOURLY["add"]):
+    for _ in range(HOURLY[NEW_ADDRESS].most):
         edited(ada, url)
     assert "10 times an hour" in edited(ada, url)
     ada.command("feed edit", feed="1")

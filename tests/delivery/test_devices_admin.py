@@ -9,7 +9,7 @@ from django.test import Client
 
 from common.clock import utcnow
 from common.ports import channels
-from common.ports.personal_data import personal_data
+from common.ports.personal_data import sources
 from subscriptions.lists.export import export_subscribers
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
@@ -101,7 +101,7 @@ def test_a_device_is_a_person_who_may_know_what_is_held_and_have_it_erased(admin
     assert secret not in f"{device.core} {device.label}"
     assert not device.secrets
     assert not Subscription.objects.exists()
-    assert {holding.count(device) for holding in personal_data() if holding.key != "address_record"} == {0}
+    assert {holding.count(device) for holding in sources if holding.key != "address_record"} == {0}
 
 
 def test_the_list_of_people_finds_devices_by_their_channel(admin: Client) -> None:

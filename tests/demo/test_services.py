@@ -16,13 +16,12 @@ from channels import channel
 from channels.base import Deletes, Edits, LaneFacts, Permanent, Sent
 from channels.letter import Letter, Recipient
 from channels.pictures import forget_pictures
-from common.ports import channels
+from common.ports import channels, registries
 from demo.bridges import demo_bridges
 from demo.discord.places import API
 from demo.mastodon import ACCOUNT, TOKEN
 from demo.services import Elsewhere, ServicesServer
 from demo.timeline import MOST_POSTS, Timeline
-from feedletter_site.monitoring import attention
 from feeds.parsing.entry import Media
 from subscriptions.models import Destination
 from tests.contracts.bridge import MARKUP, entry, letter
@@ -158,13 +157,13 @@ def test_pages_lead_to_each_other_and_to_the_bridge(services: ServicesServer) ->
 def test_only_the_demos_overview_leads_there(
     services: ServicesServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attention, "more_alerts", [])
+    monkeypatch.setattr(registries, "alert_sources", [])
     config = apps.get_app_config("demo")
     config.ready()
-    assert attention.more_alerts == []
+    assert registries.alert_sources == []
     monkeypatch.setenv("FEEDLETTER_DEMO", "/somewhere")
     config.ready()
-    ((line, reading),) = (alerts() for alerts in attention.more_alerts)
+    ((line, reading),) = (alerts() for alerts in registries.alert_sources)
     assert reading.url == "/reader/"
     assert line.url == f"http://127.0.0.1:{services.server_port}/mastodon/"
 

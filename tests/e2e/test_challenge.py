@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from subscriptions.models import Notice, Tally
+from common.models import Tally
+from subscriptions.models import Notice
 from tests.factories import SubscribableFactory
 from tests.subscriptions.questions import ASKED, answer_to
 

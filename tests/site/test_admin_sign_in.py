@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from subscriptions.models import Tally
+from common.models import Tally
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/admin/login/"

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.clock import utcnow
+from common.rates import DAY, Limit
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery
 from feedletter_site.sign_in import readers as sign_in
 from reader.models import Reader
 from reader.people.readers import add_reader
-from subscriptions.rules.limits import Limit
 from subscriptions.subscribers import antispam
 from tests.factories import NOW
 from tests.servers.smtp_server import SmtpServer
@@ -104,7 +104,7 @@ class TestJoin:
         assert "--user" not in refused.content.decode()
 
     def test_so_many_come_from_one_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sign_in, "NEWCOMERS_OF_NETWORK", Limit("reader join ip", 2, timedelta(days=1)))
+        monkeypatch.setattr(sign_in, "NEWCOMERS_OF_NETWORK", Limit("reader join ip", 2, DAY))
         statuses = [Client().post(JOIN, self.filled(name=name)).status_code for name in ("a1", "b1", "c1")]
         assert statuses == [302, 302, 429]
         assert Reader.objects.count() == User.objects.count() == 2

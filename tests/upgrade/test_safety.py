@@ -12,7 +12,7 @@ from django.db.migrations.state import ModelState, ProjectState
 from common.postgresql.operations import AddIndexBeside
 from tests.upgrade.safety import unsafe
 
-APPS = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
+APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 
 
 def later() -> list[Any]:

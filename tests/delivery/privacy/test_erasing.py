@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, models, transaction
 
 from channels.base import Permanent, Sent
-from common.ports.personal_data import personal_data
+from common.ports.personal_data import sources
 from delivery.issues.publish import publish
 from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, WebhookCall
 from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
@@ -210,7 +210,7 @@ def test_sweeping_suppresses_nobody(ada: Destination) -> None:
 
 def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
     SuppressionFactory(core=ADDRESS)
-    for holding in personal_data():
+    for holding in sources:
         rows = list(holding.rows(ada))
         assert len(rows) == holding.count(ada) > 0, holding.key
         assert set(holding.columns) <= set(rows[0]), holding.key

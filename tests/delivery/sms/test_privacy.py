@@ -10,7 +10,7 @@ from channels.base import Permanent
 from channels.sms.message import TextMessage
 from channels.sms.session import SmsSession
 from common.clock import utcnow
-from common.ports.personal_data import personal_data
+from common.ports.personal_data import sources
 from delivery.models import Delivery, Receipt
 from subscriptions.models import Destination, SignUpCode, Subscribable, Suppression
 from subscriptions.subscribers.codes import send_code
@@ -40,13 +40,11 @@ def held(newsletter: Subscribable) -> Destination:
 
 
 def test_its_owner_is_shown_what_is_held(held: Destination) -> None:
-    said = json.dumps(
-        {one.key: list(one.query(held)) for one in personal_data()}, default=str, ensure_ascii=False
-    )
+    said = json.dumps({one.key: list(one.query(held)) for one in sources}, default=str, ensure_ascii=False)
     assert NUMBER in said
     assert "Answered STOP." in said
     assert '"undelivered"' in said
-    assert {one.key for one in personal_data() if one.count(held)} >= {
+    assert {one.key for one in sources if one.count(held)} >= {
         "address_record",
         "subscriptions",
         "mails",

@@ -8,7 +8,7 @@ from django.db import DatabaseError, connection
 
 from feeds.models import Feed, Item, Tag
 from feeds.polling import audience
-from feeds.polling.audience import Told, join_audience, kept_reading, repair_audience, told_of_all
+from feeds.polling.audience import Told, kept_reading, repair_audience, told_of_all
 from feeds.rules.only_read import ONLY_READ
 from feeds.rules.reposts import REPOST
 from tests.feeds.watched import Blog, at, post
@@ -38,9 +38,8 @@ class Listener:
 
 @pytest.fixture
 def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
-    monkeypatch.setattr(audience, "_audiences", [])
     one = Listener()
-    join_audience(one)
+    monkeypatch.setattr(audience, "audiences", [one.take])
     return one
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from common.clock import utcnow
 from feeds.models import Feed
 from reader.models import AppPassword, Channel, Entry, Follow, Reader, TimelineEntry, Token
 from reader.people.app_passwords import sign_in
@@ -75,12 +74,12 @@ def test_app_passwords_are_made_listed_and_revoked(ada: Reader) -> None:
     assert printed("app_password", "ada", "--list").startswith("There is none yet")
     made = json_of("app_password", "ada", "--app", "phone")
     assert (made["address"], made["user"]) == ("http://127.0.0.1:8000/api/greader.php", "ada")
-    opened = sign_in(name="ada", password=made["password"], network="", now=utcnow())
+    opened = sign_in(name="ada", password=made["password"], ip="")
     assert opened == AppPassword.objects.get()
     (listed,) = json_of("app_password", "ada", "--list")
     assert (listed["app"], "password" in listed) == ("phone", False)
     assert json_of("app_password", "ada", "--revoke", str(made["id"]))["revoked_at"]
-    assert sign_in(name="ada", password=made["password"], network="", now=utcnow()) is None
+    assert sign_in(name="ada", password=made["password"], ip="") is None
     assert "There is no password 999." in refused("app_password", "ada", "--revoke", "999")
     assert "at most 100 characters" in refused("app_password", "ada", "--app", " ")
 

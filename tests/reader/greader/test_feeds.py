@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from common.clock import utcnow
+from common.rates import Limit
 from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
 from reader.channels.filters import mute
@@ -103,7 +104,7 @@ class TestFollowing:
     def test_whoever_looks_without_end_has_to_wait(
         self, app: GoogleApp, monkeypatch: pytest.MonkeyPatch, loopback_allowed: None
     ) -> None:
-        monkeypatch.setattr("reader.greader.subscriptions.ADDED_A_MINUTE", 1)
+        monkeypatch.setattr("reader.channels.follows.LOOKS", Limit("reader-looks", 1))
         statuses = [app.post("subscription/quickadd", quickadd="http://127.0.0.1:9/")[0] for _ in range(4)]
         assert (statuses[0], 429 in statuses) == (200, True)
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from common.clock import utcnow
+from common.rates import Limit
 from reader.models import AppPassword, Reader
 from reader.people.app_passwords import key_for, make_app_password, revoke_app_password
 from tests.factories import NOW
@@ -80,7 +81,7 @@ def test_too_many_wrong_passwords_have_to_wait(ada: Reader, bob: Reader, typed: 
 def test_a_name_that_is_tried_from_everywhere_has_to_wait(
     typed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reader.people.app_passwords.WRONG_FOR_A_NAME", 5)
+    monkeypatch.setattr("reader.people.app_passwords.WRONG_FOR_A_NAME", Limit("app-wrong", 5))
     for number in range(5):
         sign_in("ada", "wrong", ip=f"192.0.2.{number}")
     assert sign_in("ada", typed, ip="192.0.2.99").status_code == 429
@@ -136,7 +137,7 @@ def test_its_last_use_is_noted_once_a_minute(app: GoogleApp) -> None:
 
 
 def test_whoever_asks_without_end_has_to_wait(app: GoogleApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reader.greader.view.AN_APP_A_MINUTE", 3)
+    monkeypatch.setattr("reader.greader.view.CALLS", Limit("app-calls", 3))
     statuses = [app.get("user-info")[0] for _ in range(10)]
     assert 429 in statuses
     assert statuses[0] == 200

@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import cache
 
 from common.clock import utcnow
+from common.rates import Limit
 from reader.indieauth import foreign
 from reader.indieauth.discovery import discover
 from reader.models import Reader, Token
@@ -196,8 +197,8 @@ def test_what_was_believed_of_one_site_is_not_believed_of_the_next(ada: Reader, 
 
 
 def test_made_up_tokens_do_not_make_us_ask_for_ever(ada: Reader, site: OwnSite) -> None:
-    answers = [asked(ada, f"made-up-{number}") for number in range(foreign.ASKS_A_MINUTE + 5)]
-    assert answers == [401] * foreign.ASKS_A_MINUTE + [503] * 5
+    answers = [asked(ada, f"made-up-{number}") for number in range(foreign.ASKS.most + 5)]
+    assert answers == [401] * foreign.ASKS.most + [503] * 5
 
 
 def test_whose_token_was_good_reads_on_meanwhile(
@@ -206,8 +207,8 @@ def test_whose_token_was_good_reads_on_meanwhile(
     now = utcnow()
     found = foreign.foreign_token(reader=ada, key="theirs", now=now)
     assert found is not None
-    monkeypatch.setattr(foreign, "ASKS_A_MINUTE", 0)
-    # The five minutes of caching are over.
+    monkeypatch.setattr(foreign, "ASKS", Limit("foreign-asks", 0))
+    # The five minutes are over for which it was believed.
     cache.delete(f"foreign-token-{found.digest}")
     site.server.requests.clear()
     assert foreign.foreign_token(reader=ada, key="theirs", now=now)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from common import counters
+from common.rates import Limit
 from reader.media import pictures
 from reader.media.pictures import MOST_PIXELS, declared_size, forget_oldest, key_of, media_path, picture_type
 from reader.models import Channel, Reader
@@ -127,7 +128,7 @@ def test_other_addresses_get_none_of_ours(url: str) -> None:
 def test_it_is_counted_what_became_of_each(server: FeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: Counter[tuple[str, str]] = Counter()
     monkeypatch.setattr(counters, "_counts", counted)
-    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 2)
+    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST", Limit("media-host", 2))
     for path in ("/a.png", "/a.png", "/a.png", "/none.png", "/c.png"):
         url = server.serve(path, PNG, status=404 if "none" in path else 200)
         Client().get(media_path(url))
@@ -136,11 +137,11 @@ def test_it_is_counted_what_became_of_each(server: FeedServer, monkeypatch: pyte
 
 
 def test_a_host_is_not_asked_without_end(server: FeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 3)
+    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST", Limit("media-host", 3))
     paths = [media_path(server.serve(f"/{number}.png", PNG)) for number in range(4)]
     assert [Client().get(path).status_code for path in paths] == [200, 200, 200, 503]
-    # A rate limit is not remembered as an error of the picture.
-    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 9)
+    # That it was too much is not remembered of the picture.
+    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST", Limit("media-host", 9))
     assert Client().get(paths[3]).status_code == 200
 
 

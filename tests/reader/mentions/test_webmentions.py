@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from common.clock import utcnow
+from common.rates import Limit
 from reader.channels.filters import mute, unmute
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
@@ -314,8 +315,8 @@ def test_markup_of_strangers_is_cleaned(send: Send, server: FeedServer, page: st
 def test_a_hundred_at_once_are_all_shown_once(
     ada: Reader, server: FeedServer, page: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receive, "OF_A_HOST_A_MINUTE", 1_000)
-    monkeypatch.setattr(receive, "TO_A_READER_AN_HOUR", 1_000)
+    monkeypatch.setattr(receive, "OF_A_HOST", Limit("mention-by", 1_000))
+    monkeypatch.setattr(receive, "TO_A_READER", Limit("mention-to", 1_000))
     for number in range(100):
         path = f"/reply/{number}"
         source = server.serve(path, reply_to(page, words=f"Reply {number}"), headers=HTML)

@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from common.rates import Limit
 from reader.channels.channels import add_channel, alter_channel
 from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.view import EVENTS
@@ -323,7 +324,7 @@ class TestRights:
         self, api: MicrosubClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cache.clear()
-        monkeypatch.setattr("reader.microsub.view.CALLS_A_MINUTE", 2)
+        monkeypatch.setattr("reader.microsub.view.CALLS", Limit("microsub-calls", 2))
         answers = [api.get("channels")[0] for _ in range(3)]
         assert answers == [200, 200, 429]
         response = api.http.get(api.address + "?action=channels", headers=api.headers)

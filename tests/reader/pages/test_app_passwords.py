@@ -26,7 +26,7 @@ def test_a_password_is_shown_once_and_opens(browser: Client) -> None:
     assert shown is not None
     assert "no-store" in made.headers["Cache-Control"]
     assert "My &lt;phone&gt;" in made.content.decode()
-    row = sign_in(name="ada", password=shown[1], network="192.0.2.1", now=NOW)
+    row = sign_in(name="ada", password=shown[1], ip="192.0.2.1")
     assert row == AppPassword.objects.get()
     page = browser.get(PAGE).content.decode()
     assert shown[1] not in page
@@ -70,7 +70,7 @@ def test_one_is_revoked_and_no_other(browser: Client, ada: Reader, bob: Reader) 
         for reader, app in ((ada, "phone"), (ada, "desk"), (bob, "phone"))
     )
     assert browser.post(PAGE, {"revoke": hers.pk}).status_code == 302
-    assert sign_in(name="ada", password=typed, network="192.0.2.1", now=NOW) is None
+    assert sign_in(name="ada", password=typed, ip="192.0.2.1") is None
     for key in (his.pk, hers.pk, "x", "9" * 30):
         assert browser.post(PAGE, {"revoke": key}).status_code == 404, key
     assert set(AppPassword.objects.filter(revoked_at=None)) == {other, his}

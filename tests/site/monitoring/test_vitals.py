@@ -131,18 +131,18 @@ def test_what_could_not_be_written_is_counted_again(monkeypatch: pytest.MonkeyPa
 
     written: list[object] = []
     monkeypatch.setattr(counters, "_counts", Counter())
-    monkeypatch.setattr(counters, "_writers", [away])
+    monkeypatch.setattr(counters, "count_writers", [away])
     counters.count("bounces", "hard", 2)
     with pytest.raises(OperationalError):
         counters.flush()
-    monkeypatch.setattr(counters, "_writers", [written.append])
+    monkeypatch.setattr(counters, "count_writers", [written.append])
     counters.flush()
     assert written == [{("bounces", "hard"): 2}]
 
 
 def test_a_pass_is_told_of_when_it_ended_well_and_not_when_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(passes, "_listeners", [told.append])
+    monkeypatch.setattr(passes, "pass_listeners", [told.append])
 
     def poll() -> None:
         assert passes.longest_running() >= 0

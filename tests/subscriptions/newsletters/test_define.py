@@ -169,7 +169,7 @@ def test_parameters_that_a_later_app_refuses_are_not_saved(monkeypatch: pytest.M
             raise ValidationError({"template": "Its template asks for %greeting%."})
 
     letter = SubscribableFactory(params={"greeting": "Hello"})
-    monkeypatch.setattr("subscriptions.newsletters.define.checks_of_later_apps", [refuse])
+    monkeypatch.setattr("subscriptions.newsletters.define.newsletter_checks", [refuse])
     with pytest.raises(ValidationError, match="asks for"):
         set_extra_params(subscribable=letter, add={}, remove=["greeting"])
     letter.refresh_from_db()

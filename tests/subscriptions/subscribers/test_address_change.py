@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from common.rates import OverLimit
 from common.signing import TokenError
 from subscriptions.models import AddressChange, Destination, Notice, Subscription
 from subscriptions.subscribers.address_change import (
+    CHANGES,
     GOOD_FOR,
     KEPT_FOR,
-    MOST_A_DAY,
     UNDO_FOR,
     CannotChangeAddress,
     ask_for_change,
@@ -19,7 +20,6 @@ from subscriptions.subscribers.address_change import (
     undo_change,
 )
 from subscriptions.subscribers.leave import leave
-from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import (
@@ -177,11 +177,11 @@ def test_the_same_address_is_no_new_one(ada: Destination) -> None:
 
 
 def test_it_cannot_be_asked_for_without_end(ada: Destination) -> None:
-    for number in range(MOST_A_DAY):
+    for number in range(CHANGES.most):
         ask_for_change(reader=ada, email=f"{number}@new.example", ip="", now=NOW)
     with pytest.raises(OverLimit):
         ask_for_change(reader=ada, email=NEW, ip="", now=NOW)
-    assert Notice.objects.count() == MOST_A_DAY
+    assert Notice.objects.count() == CHANGES.most
 
 
 def test_sign_in_links_of_the_old_address_open_nothing_after_the_change(ada: Destination) -> None:

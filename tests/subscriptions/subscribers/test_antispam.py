@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from common import signing
+from common.rates import forget_rows
 from subscriptions.rules.proof_of_work import solve
 from subscriptions.subscribers.antispam import (
     is_answered,
@@ -16,7 +17,6 @@ from subscriptions.subscribers.antispam import (
     shown_stamp,
     was_read,
 )
-from subscriptions.subscribers.expire import forget_tallies
 from tests.factories import NOW
 from tests.subscriptions.questions import answer_to
 
@@ -97,5 +97,5 @@ def test_any_reply_may_be_given(reply: str) -> None:
 def test_what_was_spent_is_forgotten_when_it_has_expired_long_ago() -> None:
     challenge = new_sum(now=NOW)
     assert is_solved(f"{challenge}:{solve(challenge)}", now=NOW)
-    assert forget_tallies(now=NOW + timedelta(hours=2)) == 0
-    assert forget_tallies(now=NOW + timedelta(days=3)) == 1
+    assert forget_rows(now=NOW + timedelta(hours=2)) == 0
+    assert forget_rows(now=NOW + timedelta(days=3)) == 1

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from common.ports.channels import InvalidDestination
+from common.rates import OverLimit
 from common.secrets import opened
 from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.devices import is_told, renew_device, stop_telling, tell_device
 from subscriptions.subscribers.frequency import CannotSwitch, switch
-from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.subscribers.sign_up import SignUpClosed
 from tests.factories import NOW, SubscribableFactory, SuppressionFactory
 from tests.servers.services.push_service import Browser, text_of

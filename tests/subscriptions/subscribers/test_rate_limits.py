@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from subscriptions.models import Consent, Destination, Notice, Subscription, Tally
+from common.models import Tally
+from common.rates import forget_rows
+from subscriptions.models import Consent, Destination, Notice, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.expire import forget_tallies
 from subscriptions.subscribers.rate_limits import count_refusals
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, SuppressionFactory
@@ -155,8 +156,8 @@ def test_no_address_of_a_person_stands_in_the_counts() -> None:
 
 def test_counts_are_forgotten_when_no_limit_looks_at_them() -> None:
     ask(SubscribableFactory(), email="ada@example.org")
-    assert forget_tallies(now=NOW + timedelta(days=1)) == 0
-    assert forget_tallies(now=NOW + timedelta(days=3)) > 0
+    assert forget_rows(now=NOW + timedelta(days=1)) == 0
+    assert forget_rows(now=NOW + timedelta(days=3)) > 0
     assert not Tally.objects.exists()
 
 

@@ -10,10 +10,11 @@ from django.core.cache import cache
 from django.test import Client
 
 from common.clock import utcnow
+from common.rates import parse_limits
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Destination, Subscription
-from subscriptions.rules.limits import parse_limits
+from subscriptions.rules.limits import USUAL_LIMITS
 from subscriptions.subscribers.rate_limits import count_refusals
 from tests.factories import NOW, SubscribableFactory
 
@@ -31,9 +32,9 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def usual(scope: str) -> int:
-    """Return the smallest limit of that scope."""
-    limits = parse_limits(project.SIGN_UP_LIMITS)
-    return min(limit.most for limit in limits if limit.scope == scope)
+    """The smallest of its limits."""
+    limits = parse_limits(project.SIGN_UP_LIMITS, USUAL_LIMITS)
+    return min(limit.most for limit in limits if limit.name == scope)
 
 
 def mails() -> int:
