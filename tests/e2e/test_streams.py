@@ -19,6 +19,7 @@ from tests.e2e.processes import answers, until
 from tests.load.installation import Installation, sqlite_installation
 from tests.services import free_port
 
+NEEDS_APP = "reader"
 pytestmark = pytest.mark.slow
 
 PEOPLE = 10

@@ -26,6 +26,7 @@ from tests.services import free_port
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.needs("reader")
 @pytest.mark.nightly
 def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> None:
     port = free_port()

@@ -21,6 +21,7 @@ from tests.e2e.browser.screens import look_at
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import OURS
 
+NEEDS_APP = "chat"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,

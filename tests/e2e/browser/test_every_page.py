@@ -10,7 +10,8 @@ from django.test import Client
 from tests.e2e.browser.every_page import admin_pages, fill, reader_pages, sign_in_url, signed_in_pages
 from tests.e2e.browser.screens import NARROW, WIDE, assert_accessible, broken_words, too_wide
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+NEEDS_APP = "reader"
+pytestmark = [pytest.mark.needs("chat"), pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 # One of each kind, for the quick run.
 SOME = (

@@ -18,6 +18,7 @@ from tests.servers.micropub_site import MicropubSite
 
 __all__ = ["ada", "connected", "impatient", "nothing_remembered", "ours", "own_site", "server"]
 
+NEEDS_APP = "reader"
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 

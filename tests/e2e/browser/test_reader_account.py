@@ -14,6 +14,7 @@ from reader.people.invitations import invite
 from subscriptions.subscribers.antispam import NUMBER_NAMES
 from tests.e2e.browser.screens import look_at
 
+NEEDS_APP = "reader"
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 NUMBERS = {words: number for number, words in NUMBER_NAMES.items()}

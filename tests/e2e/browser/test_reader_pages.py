@@ -23,6 +23,7 @@ from tests.servers.feed_server import FeedServer
 
 __all__ = ["server"]
 
+NEEDS_APP = "reader"
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PASSWORD = "the sea is wide"

@@ -22,6 +22,7 @@ from tests.servers.own_site import HTML, JSON, OwnSite
 
 __all__ = ["server"]
 
+NEEDS_APP = "reader"
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PASSWORD = "the sea is wide"

@@ -33,6 +33,7 @@ from tests.site.migrate_from.test_cordfeeder import (
 )
 
 __all__ = ["servers", "service", "site"]
+NEEDS_APP = "chat"
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
 
