@@ -24,8 +24,7 @@ class Migration(migrations.Migration):
                 ('denied_hosts', models.TextField(blank=True, default='', help_text='One to a line, such as ads.example; what stands below it is meant, too.', verbose_name='hosts not to read')),
             ],
             options={
-                'verbose_name': 'Discord bot',
-                'verbose_name_plural': 'Discord bot',
+                'verbose_name': 'Discord bot', 'verbose_name_plural': 'Discord bot',
                 'indexes': [],
                 'constraints': [],
             },
@@ -64,8 +63,7 @@ class Migration(migrations.Migration):
                 ('unused_since', models.DateTimeField(null=True)),
             ],
             options={
-                'verbose_name': 'feed of servers',
-                'verbose_name_plural': 'feeds of servers',
+                'verbose_name': 'feed of servers', 'verbose_name_plural': 'feeds of servers',
                 'ordering': ('pk',),
                 'indexes': [],
                 'constraints': [],
@@ -89,8 +87,7 @@ class Migration(migrations.Migration):
                 ('every_minutes', models.PositiveIntegerField(null=True)),
             ],
             options={
-                'verbose_name': 'feed of a server',
-                'verbose_name_plural': 'feeds of servers',
+                'verbose_name': 'feed of a server', 'verbose_name_plural': 'feeds of servers',
                 'ordering': ('guild', 'number'),
                 'constraints': [models.UniqueConstraint(fields=('guild', 'number'), name='guild_feed_number'), models.UniqueConstraint(condition=models.Q(('removed_at', None)), fields=('guild', 'feed', 'channel_id'), name='guild_feed_once')],
                 'indexes': [],
@@ -118,8 +115,7 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(null=True)),
             ],
             options={
-                'verbose_name': 'notice to a server',
-                'verbose_name_plural': 'notices to servers',
+                'verbose_name': 'notice to a server', 'verbose_name_plural': 'notices to servers',
                 'ordering': ('-created_at',),
                 'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_try_at'], name='server_alert_due'), models.Index(condition=models.Q(('applied_at', None), ('trouble', 'held')), fields=['created_at'], name='server_alert_open')],
                 'constraints': [],

@@ -1,4 +1,4 @@
-"""Rate limits of the settings: `api`, `api_anonymous`, and those that views name."""
+"""Rate limits of the settings: `api`, `api_anonymous`, and others named by views."""
 
 import math
 import time

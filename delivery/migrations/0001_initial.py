@@ -38,8 +38,7 @@ class Migration(migrations.Migration):
             fields=[
             ],
             options={
-                'verbose_name': 'account of a service',
-                'verbose_name_plural': 'accounts of services',
+                'verbose_name': 'account of a service', 'verbose_name_plural': 'accounts of services',
                 'proxy': True,
                 'indexes': [],
                 'constraints': [],
@@ -145,8 +144,7 @@ class Migration(migrations.Migration):
                 ('issue', models.OneToOneField(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='broadcast', to='delivery.issue')),
             ],
             options={
-                'verbose_name': 'letter',
-                'verbose_name_plural': 'letters',
+                'verbose_name': 'letter', 'verbose_name_plural': 'letters',
                 'ordering': ('-changed_at', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('issue', None), ('next_try_at__isnull', False)), fields=['next_try_at'], name='broadcast_scheduled')],
                 'constraints': [],
@@ -231,8 +229,7 @@ class Migration(migrations.Migration):
                 ('put_off_until', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'verbose_name': 'limits of a domain',
-                'verbose_name_plural': 'limits of domains',
+                'verbose_name': 'limits of a domain', 'verbose_name_plural': 'limits of domains',
                 'ordering': ('lane', 'domain'),
                 'constraints': [models.UniqueConstraint(fields=('lane', 'domain'), name='lane_domain_identity')],
                 'indexes': [],
@@ -521,8 +518,7 @@ class Migration(migrations.Migration):
                 ('sent_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'verbose_name': 'call of a webhook',
-                'verbose_name_plural': 'calls of webhooks',
+                'verbose_name': 'call of a webhook', 'verbose_name_plural': 'calls of webhooks',
                 'ordering': ('-pk',),
                 'indexes': [models.Index(condition=models.Q(('state', 'queued')), fields=['webhook', 'due_at', 'id'], name='webhook_call_due'), models.Index(condition=models.Q(('state', 'sending')), fields=['webhook', 'lease_until'], name='webhook_call_leases'), models.Index(fields=['created_at'], name='webhook_call_created')],
                 'constraints': [models.UniqueConstraint(fields=('webhook', 'event_id'), name='webhook_call_once'), models.CheckConstraint(condition=models.Q(models.Q(('lease_token__isnull', False), ('lease_until__isnull', False), ('state', 'sending')), models.Q(models.Q(('state', 'sending'), _negated=True), ('lease_token', None), ('lease_until', None)), _connector='OR'), name='webhook_call_leased_exactly_while_sending')],

@@ -49,8 +49,7 @@ class Migration(migrations.Migration):
                 ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'verbose_name': 'file of another program',
-                'verbose_name_plural': 'come from another program',
+                'verbose_name': 'file of another program', 'verbose_name_plural': 'come from another program',
                 'ordering': ('-pk',),
                 'abstract': False,
                 'indexes': [models.Index(condition=models.Q(('state__in', ('looking', 'reading', 'taking'))), fields=['id'], name='arrival_open')],

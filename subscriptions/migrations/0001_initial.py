@@ -94,8 +94,7 @@ class Migration(migrations.Migration):
                 ("privacy_url", models.URLField(blank=True, default='', help_text='The address of what is done with readers’ data.', max_length=500, verbose_name='privacy')),
             ],
             options={
-                'verbose_name': 'site settings',
-                'verbose_name_plural': 'site settings',
+                'verbose_name': 'site settings', 'verbose_name_plural': 'site settings',
                 'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='site_settings_only_one')],
                 'indexes': [],
             },
@@ -116,8 +115,7 @@ class Migration(migrations.Migration):
                 ('trouble_at', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'verbose_name': 'rule for posts',
-                'verbose_name_plural': 'rules for posts',
+                'verbose_name': 'rule for posts', 'verbose_name_plural': 'rules for posts',
                 'ordering': ('subscribable', 'position', 'pk'),
                 'indexes': [],
                 'constraints': [],
@@ -253,8 +251,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                'verbose_name': 'address not to email',
-                'verbose_name_plural': 'do not email',
+                'verbose_name': 'address not to email', 'verbose_name_plural': 'do not email',
                 'ordering': ('-created_at',),
                 'constraints': [models.UniqueConstraint(fields=('kind', 'core'), name='suppression_identity')],
                 'indexes': [],
@@ -269,8 +266,7 @@ class Migration(migrations.Migration):
                 ('made_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                'verbose_name': 'tag',
-                'verbose_name_plural': 'tags',
+                'verbose_name': 'tag', 'verbose_name_plural': 'tags',
                 'ordering': ('key',),
                 'indexes': [],
                 'constraints': [],

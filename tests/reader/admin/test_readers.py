@@ -64,6 +64,8 @@ def test_no_page_shows_what_somebody_reads(reading: Channel, ada: Reader, admin_
 
 
 def test_only_readers_and_invitations_have_pages() -> None:
+    # Loads the admin.
+    reverse("admin:index")
     registered = {
         model for model in apps.get_app_config("reader").get_models() if admin.site.is_registered(model)
     }

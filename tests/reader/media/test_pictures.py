@@ -140,7 +140,7 @@ def test_a_host_is_not_asked_without_end(server: FeedServer, monkeypatch: pytest
     monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST", Limit("media-host", 3))
     paths = [media_path(server.serve(f"/{number}.png", PNG)) for number in range(4)]
     assert [Client().get(path).status_code for path in paths] == [200, 200, 200, 503]
-    # That it was too much is not remembered of the picture.
+    # The refusal is not stored with the picture.
     monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST", Limit("media-host", 9))
     assert Client().get(paths[3]).status_code == 200
 
