@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.urls import reverse
 
 from common.admin.html import object_url
 from delivery.bridges.connect import connect_bridge, typed_destination
@@ -39,13 +38,10 @@ def timeline_urls() -> dict[str, str]:
 
 
 def alerts() -> list[Alert]:
-    """Sentences of the overview: where the bridges post, and where one reads."""
+    """Say on the overview where the bridges post."""
     urls = timeline_urls()
-    words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
-    return [
-        Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD])),
-        Alert("In the demo you follow the sample blog, too.", "Read it", reverse("reader:all")),
-    ]
+    words = "This is the demo: bridges post to its own Mastodon and Discord, and no email leaves it."
+    return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]
 
 
 def demo_bridges() -> tuple[DemoBridge, ...]:

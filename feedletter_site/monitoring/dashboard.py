@@ -30,7 +30,13 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context.update(title="Overview")
     if user.has_perm(MAY_SET_UP):
         steps = open_steps(email=getattr(user, "email", ""))
-        context.update(steps=steps, next_step=next((each.name for each in steps if not each.is_done), ""))
+        done = sum(each.is_done for each in steps)
+        context.update(
+            steps=steps,
+            next_step=next((each.name for each in steps if not each.is_done), ""),
+            steps_done=done,
+            is_mostly_done=2 * done >= len(steps),
+        )
     if may_see(user, Delivery):
         context.update(restore=restored())
     if not Feed.objects.exists():

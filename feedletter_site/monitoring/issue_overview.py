@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
 from common.admin.html import list_url, object_url, when
+from common.ports import channels
 from common.text import pluralize
 from delivery.admin.issue_panels import state_words
 from delivery.issues.first_reader import waiting_for_a_reader
@@ -22,6 +23,7 @@ from subscriptions.admin_words import waits_for
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable
 from subscriptions.rules.completion import why_open
+from subscriptions.subscribers.counts import confirmed_counts
 
 NEXT_SHOWN = 8
 # These are shown however many collections have a date.
@@ -66,11 +68,12 @@ def going_out_next(now: datetime) -> list[NextOut]:
     filling = [row for row in dates if not dates[row]]
     dated = dated[: NEXT_SHOWN - min(len(filling), FILLING_SHOWN)]
     shown = [*dated, *filling[: NEXT_SHOWN - len(dated)]]
+    people = confirmed_counts(row.subscribable_id for row in shown)
     return [
         NextOut(
             str(row.subscribable),
             object_url(row),
-            pluralize(row.held, "post"),
+            _what_goes_out(row, people[row.subscribable_id]),
             _when_out(row, (row.held, row.left_out), now),
         )
         for row in shown
@@ -78,6 +81,12 @@ def going_out_next(now: datetime) -> list[NextOut]:
         NextOut(str(issue.subscribable), object_url(issue), "first issue", "Waits for its first reader.")
         for issue in waiting_for_a_reader().select_related("subscribable").order_by("pk")[:NEXT_SHOWN]
     ]
+
+
+def _what_goes_out(row: Any, people: int) -> str:
+    posts = pluralize(row.held, "post")
+    is_bridge = not channels.get(row.subscribable.channel).public_sign_up
+    return posts if is_bridge else f"{posts} to {pluralize(people, 'person', 'people')}"
 
 
 def _date_of(row: Any) -> datetime | None:

@@ -26,6 +26,7 @@ from demo.services import Elsewhere, ServicesServer, application_here
 from demo.serving import go_live, serving_plan
 from feedletter_site import env
 from feedletter_site.management.commands.up import refuse_taken
+from feedletter_site.monitoring.first_steps import MAIL, put_aside
 from feedletter_site.supervisor import ProcessPlan, become
 from feeds.adding.add import add_feed
 from feeds.models import Feed
@@ -69,6 +70,8 @@ class Command(FeedletterCommand):
             clock.now = utcnow()
             register_bot(now=clock.now)
         go_live(feed)
+        # EMAIL_URL is the demo's mailbox.
+        put_aside(MAIL)
         self.plan = self.live_plan(server.server_port, services_port, blog)
         return self.tell(tally, seconds, f"{blog_url}/", password)
 
