@@ -1,4 +1,4 @@
-"""What a process of the program has, in which an app may be switched off."""
+"""Facts about a process of the program in which an app may be switched off."""
 
 from collections.abc import Iterator
 from typing import Any
