@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from tests.environment import switches
+from tests.environment import SWITCHES
 
 ROOT = Path(__file__).resolve().parents[1]
 # Where tests/run.py has put them.
@@ -62,7 +62,7 @@ def migrate(url: str, folder: Path) -> None:
         "DATABASE_URL": url,
         "DATA_DIR": str(folder),
         "SECRET_KEY": "a key for tests only, long enough to be one",
-        **switches(),
+        **SWITCHES,
     }
     command = [sys.executable, "manage.py", "migrate", "-v", "0"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.databases import ROOT, migrated_file
+from tests.environment import SWITCHES
 from tests.site.switched_off import PAGES
 
 OFF = {"reader": {"READER": "off"}, "chat": {"DISCORD_APPLICATION_ID": "", "DISCORD_BOT_TOKEN": ""}}
@@ -23,6 +24,7 @@ def facts(folder: Path, variables: dict[str, str]) -> dict[str, Any]:
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "feedletter_site.settings",
         "DATABASE_URL": f"sqlite:///{folder}/site.db",
+        **SWITCHES,
         **variables,
     }
     code = "import django, json; django.setup(); from tests.site.switched_off import facts; "
