@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions channels delivery reader chat feedletter_
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test nightly lint bench chaos pictures messages requirements clean
+.PHONY: demo run test nightly lint mypy bench chaos pictures messages requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
@@ -15,7 +15,7 @@ run: $(BASE)
 	$(PY) manage.py up
 
 test: $(DEV)
-	$(PY) -m tests.run
+	$(PY) -m tests.run $(ARGS)
 
 # All tiers, with every example and the tests that take minutes (hours in all).
 nightly: $(DEV)
@@ -24,12 +24,15 @@ nightly: $(DEV)
 lint: $(DEV)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
+	$(MAKE) --no-print-directory mypy
 	$(VENV)/bin/lint-imports
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
 	$(PY) -m bench.prose
+
+mypy: $(DEV)
+	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
 
 bench: $(DEV)
 	$(PY) -m bench

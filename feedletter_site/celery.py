@@ -61,6 +61,14 @@ def check_settings(**_: Any) -> None:
             log.log(message.level, "%s", " ".join(filter(None, [message.msg, message.hint])))
 
 
+@worker_init.connect
+def restore_no_ticks(**_: Any) -> None:
+    """Ticks are expendable, and kombu would write those that it cannot give back to a file."""
+    from kombu.transport.virtual import Channel
+
+    Channel.do_restore = False
+
+
 @app.on_after_configure.connect
 def put_steps_into_the_worker(sender: Celery, **_: Any) -> None:
     """With the broker in memory, the worker runs beat, too."""

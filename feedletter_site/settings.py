@@ -295,10 +295,11 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
-CELERY_WORKER_CONSUMER = "feedletter_site.ticks.steady_consumer:SteadyConsumer"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# Also a broker that refuses the login or is read-only.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_BEAT_SCHEDULER = "feedletter_site.ticks.scheduler:Scheduler"
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_TIMEZONE = "UTC"
@@ -340,8 +341,10 @@ CELERY_TASK_ROUTES = {
     "chat.tidy": {"queue": "chat"},
 }
 if CELERY_BROKER_URL.startswith("redis"):
-    # Otherwise beat would hang for ever when the host of Redis vanishes.
+    # Otherwise beat would hang for ever when the host of Redis vanishes. Ticks are not restored, as kombu 5.7
+    # fails over a connection that is gone.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, float] = {
+        "ack_emulation": False,
         "socket_connect_timeout": 5,
         "socket_timeout": 5,
         "socket_keepalive": True,
@@ -377,6 +380,8 @@ LOGGING = {
         "django_celery_beat": {"level": "WARNING"},
         # While the database is unreachable, every pass fails.
         "celery.app.trace": {"filters": ["outage in one line"]},
+        # Unknown ticks of a newer release, and a broker that is away.
+        "celery.worker.consumer.consumer": {"filters": ["one line"]},
         # Beat logs every second while the database is unreachable.
         "django_celery_beat.schedulers": {"filters": ["one line"]},
         # Logs each detector, with tracebacks for unreadable mail.
