@@ -63,7 +63,7 @@ def check_settings(**_: Any) -> None:
 
 @worker_init.connect
 def restore_no_ticks(**_: Any) -> None:
-    """Ticks are expendable, and kombu would write those that it cannot give back to a file."""
+    """Drop unacknowledged ticks, which kombu would write to a file if it cannot give them back."""
     from kombu.transport.virtual import Channel
 
     Channel.do_restore = False

@@ -1,4 +1,4 @@
-"""A worker outlives its Redis: one that is killed beside ticks in its hands, one that takes no writing."""
+"""A worker outlives a Redis that is killed while it has ticks, or that is read-only."""
 
 import sys
 from collections.abc import Callable
