@@ -23,6 +23,8 @@ from tests.services import Missing
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 LIMIT_SECONDS = 40 * 60
 NIGHTLY = "--nightly"
+# All passed, or there were none (of the second database, in a folder that needs none).
+PASSED = (0, 5)
 # A wait that is too short on a busy machine does not hold back a release. pytest names what it retried.
 RETRIES = ("--reruns", "2", "--reruns-delay", "2", "-rR")
 
@@ -153,7 +155,7 @@ def side_by_side(todo: list[Run], started: float) -> list[str]:
     for run in todo[1:]:
         print(run.words.read_text("utf-8", "replace"), flush=True)
     return [
-        f"{run.name} {'passed' if code == 0 else 'FAILED'} by {took:.0f} s"
+        f"{run.name} {'passed' if code in PASSED else 'FAILED'} by {took:.0f} s"
         for run, (code, took) in zip(todo, ended, strict=True)
     ]
 
