@@ -25,7 +25,7 @@ def write_with(writer: Callable[[Mapping[Key, int]], None]) -> None:
 
 
 def flush() -> None:
-    """Pass the counts to all writers; if one fails, keep them."""
+    """If one of the writers fails, keep the counts."""
     with _lock:
         taken = dict(_counts)
         _counts.clear()

@@ -12,7 +12,7 @@ BEGINS = "It begins in a moment."
 
 
 def words_about_worker(row: Any, now: datetime) -> str:
-    """Return whether a worker is expected, as a sentence; "" while one works.
+    """Say whether a worker is expected; "" while one works.
 
     A row waits from the end of its last lease (common.db.leases.handed_on).
     """

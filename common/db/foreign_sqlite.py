@@ -1,7 +1,7 @@
 """Tables of an uploaded SQLite database.
 
-Views and generated columns can compute endlessly, so a child process with limits reads ordinary tables only
-(`serve`). Imports no Django.
+Views and generated columns can compute endlessly, so a child process with limits reads ordinary tables only.
+Imports no Django.
 """
 
 import json
@@ -34,7 +34,7 @@ _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_TRANSACTION)
 
 
 class UnreadableDatabase(Exception):
-    """The message says why, without naming the file."""
+    """The message does not name the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, T
 
 
 def _received(lines: Iterator[Any]) -> dict[str, Table]:
-    """Read the child's lines: all columns, the rows, the result."""
+    """The child writes all columns, the rows, the result."""
     head = next(lines)
     tables = {name: Table(tuple(columns), []) for name, columns in head.get("columns", {}).items()}
     for line in lines if "columns" in head else [head]:

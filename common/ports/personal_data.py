@@ -15,10 +15,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """Rows of one sort about a person: `key` for programs, and `query`.
-
-    `query` returns a QuerySet of mappings (`values()`), newest first.
-    """
+    """`query` returns mappings (`values()`), newest first; `key` is for programs."""
 
     key: str
     query: Callable[[Any], Any]
@@ -71,5 +68,5 @@ def add_holding(holding: PersonalDataSource) -> None:
 
 
 def personal_data() -> tuple[PersonalDataSource, ...]:
-    """Return the sources in display order; erase in reverse."""
+    """Return them in display order; erase in reverse."""
     return tuple(_sources)
