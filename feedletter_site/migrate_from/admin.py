@@ -101,7 +101,7 @@ def what_to_mind(row: Arrival) -> SafeString | str:
 
 
 def report(row: Arrival) -> SafeString | str:
-    """Show the first lines of each fate, the most urgent fates first."""
+    """Show the first lines of each fate, the most urgent first."""
     drawn, is_done = [], row.begun_at is not None
     numbers = dict(counts(row))
     for fate in ORDER:
@@ -289,7 +289,7 @@ class ArrivalAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/feedletter_site/arrival_add.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Only the panel that says how far it is, which the page asks for again and again."""
+        """Only the panel that the page reloads."""
         return HttpResponse(how_far(self._found(request, pk)))
 
     def report_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:

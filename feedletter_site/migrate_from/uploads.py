@@ -48,7 +48,7 @@ def upload(
 
 @contextmanager
 def unpacked(row: Arrival) -> Iterator[Path]:
-    """Write the database to a private file, and remove files that killed workers left."""
+    """Write to a private file, and remove files that killed workers left."""
     _remove_copies(row)
     with tempfile.TemporaryDirectory(prefix=FOLDER.format(row.pk)) as folder:
         place = Path(folder) / "database"
@@ -75,7 +75,7 @@ def begin_reading(*, arrival: Arrival, now: datetime) -> None:
 
 
 def begin_taking(*, arrival: Arrival, now: datetime) -> None:
-    """Discard the preview and start. Raises NotPossible."""
+    """Discard the preview. Raises NotPossible."""
     with transaction.atomic():
         row = _locked(arrival, State.LOOKED)
         row.lines.all().delete()

@@ -45,7 +45,6 @@ def work_off_arrivals(*, budget: timedelta) -> None:
         try:
             _work(row, left)
         except Exception as error:
-            # Retried where it stopped, after the lease.
             if isinstance(error, Refused):
                 held_by(row).update(trouble=shortened(one_line(str(error)), 1_000))
             else:
@@ -56,7 +55,6 @@ def work_off_arrivals(*, budget: timedelta) -> None:
 
 
 def _note_failure(row: Arrival, words: str) -> None:
-    """Give up after MOST_FAILURES unexpected errors."""
     row.failures += 1
     row.trouble = shortened(one_line(words), 1_000)
     if row.failures < MOST_FAILURES:
@@ -103,7 +101,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
-    """Store the plan; False if another worker has the row."""
+    """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             row.parts, row.notes = len(plan.parts), list(plan.notes)
@@ -116,7 +114,7 @@ def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
 
 
 def _record(row: Arrival, batch: Batch) -> bool:
-    """Store progress; False if another worker has the row."""
+    """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)

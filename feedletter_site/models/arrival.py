@@ -15,7 +15,7 @@ class Origin(models.Model):
     old_key = models.CharField(max_length=100)
     row = models.BigIntegerField()
     taken_at = models.DateTimeField(default=timezone.now)
-    # Until then a run that was cut off has something left to do.
+    # A run that was cut off has something left to do.
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -26,7 +26,7 @@ class Origin(models.Model):
 
 
 class Arrival(models.Model):
-    """Uploaded database of another program. A new worker resumes after `done` of its `parts`."""
+    """Uploaded database. A new worker resumes after `done` of its `parts`."""
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
@@ -38,7 +38,7 @@ class Arrival(models.Model):
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "cannot be used"
 
-    # Key of feedletter_site.migrate_from.
+    # Of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
@@ -51,7 +51,7 @@ class Arrival(models.Model):
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
-    # The feeds were read to find new posts.
+    # To find new posts.
     is_read = models.BooleanField(default=False)
     # Unexpected errors since the last successful part.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
@@ -74,7 +74,7 @@ class Arrival(models.Model):
 
 
 class ArrivalPiece(models.Model):
-    """Compressed piece of a file, until the end. `suffix` is "" or "-wal"."""
+    """Compressed piece of a file. `suffix` is "" or "-wal"."""
 
     arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
     suffix = models.CharField(max_length=4, blank=True, default="")

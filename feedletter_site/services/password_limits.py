@@ -1,5 +1,3 @@
-"""Limits on wrong passwords per network and user name."""
-
 import logging
 from datetime import datetime, timedelta
 from typing import Any

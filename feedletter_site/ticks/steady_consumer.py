@@ -1,5 +1,3 @@
-"""Worker that survives an outage of its broker."""
-
 import logging
 import time
 from typing import Any
@@ -14,7 +12,7 @@ SAY_EVERY = 30.0
 
 
 class SteadyConsumer(Consumer):
-    """Consumer that reconnects after any error; Celery's ends the worker after unknown ones."""
+    """Reconnects after any error; Celery's ends the worker after unknown ones."""
 
     # Set by Celery.
     connection_errors: tuple[type[Exception], ...]
