@@ -10,7 +10,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """Limit for a body: `largest` in bytes, or None if the view counts itself.
+    """`largest` in bytes, or None if the view counts itself.
 
     `files` is only for staff, `for_users` for signed-in users; others get MAX_FORM_BYTES.
     """

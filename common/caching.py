@@ -59,7 +59,7 @@ class ForgetfulSerializer(RedisSerializer):
 
 
 class SteadyRedisCache(RedisCache):
-    """Cache that never raises an error of Redis, but may lose its values at any time."""
+    """Never raises an error of Redis, but may lose its values at any time."""
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         options = {

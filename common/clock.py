@@ -1,7 +1,7 @@
 """Current time. Services take `now` as an argument; only edges call `utcnow`.
 
-Machines read each other's times (leases, due times) in the database, so its clock counts. Each new
-connection to PostgreSQL measures it (`set_by`); in between, the uptime carries it on.
+Machines read each other's times (leases, due times), so the database's clock counts. Each new connection to
+PostgreSQL measures it (`set_by`); in between, the uptime carries it on.
 """
 
 import logging
@@ -12,7 +12,7 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Seconds. Network delays are smaller, so below it the machine's own clock is used.
+# Seconds. Network delays are smaller, so below it the machine's clock is used.
 TRUSTED = 0.5
 # Seconds of difference that cause a warning.
 WRONG = 2.0
@@ -71,7 +71,7 @@ class Drift:
         self._difference = time.time() - uptime()
 
     def moved(self) -> float:
-        """Return by how many seconds the clock was set since the last call; 0 below WRONG."""
+        """Return seconds by which the clock was set since the last call; 0 below WRONG."""
         difference = time.time() - uptime()
         moved = difference - self._difference
         if abs(moved) < WRONG:

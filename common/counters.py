@@ -21,7 +21,7 @@ def count(name: str, label: str = "", by: int = 1) -> None:
 
 
 def flush() -> None:
-    """Pass the counts to all writers; if one fails, keep them."""
+    """If one of the writers fails, keep the counts."""
     with _lock:
         taken = dict(_counts)
         _counts.clear()

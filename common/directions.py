@@ -4,7 +4,6 @@ import unicodedata
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 _RTL_LANGUAGES = frozenset(("ar", "arc", "ckb", "dv", "fa", "he", "iw", "ps", "sd", "ug", "ur", "yi"))
 _RTL_SCRIPTS = frozenset(("arab", "hebr", "syrc", "thaa", "nkoo", "adlm"))
-# Blocks with right-to-left letters.
 _MAY_BE_RTL = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -18,7 +17,6 @@ def language_tag(language: str) -> str:
 
 
 def direction(language: str) -> str:
-    """Return `rtl` or `ltr`."""
     first, *rest = language_tag(language).lower().split("-")
     scripts = [part for part in rest if len(part) == 4 and part.isalpha()]
     return "rtl" if (scripts[0] in _RTL_SCRIPTS if scripts else first in _RTL_LANGUAGES) else "ltr"
@@ -27,8 +25,7 @@ def direction(language: str) -> str:
 def text_direction(text: str, language: str) -> str:
     """Return `rtl`, `ltr` or "".
 
-    In a right-to-left language one such letter decides, because texts have foreign names; otherwise most
-    letters.
+    In a right-to-left language one such letter decides, because texts have foreign names; else most letters.
     """
     right, left = _strong_letters(text)
     if not right:

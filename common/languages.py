@@ -3,7 +3,7 @@ from django.http import HttpRequest
 from django.utils.translation.trans_real import get_supported_language_variant, parse_accept_lang_header
 
 BRITISH = "en-gb"
-# Regions that write the month first; others get British English.
+# Others get British English.
 MONTH_FIRST = frozenset(("us", "ph", "pr", "gu", "vi", "as", "mp", "um", "pw", "fm", "mh"))
 
 

@@ -1,6 +1,6 @@
 """Apps that a setting switches off: their AppConfig has `is_on`.
 
-They stay in INSTALLED_APPS, so that their tables and rows stay.
+They stay in INSTALLED_APPS, so that their tables stay.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Passes: runs of a stage of about 20 seconds at most."""
+"""Passes: runs of a stage, at most about 20 seconds."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ _here = threading.local()
 
 
 class TimeBudget:
-    """Time limit; None for no limit."""
+    """None: no limit."""
 
     def __init__(self, length: timedelta | None) -> None:
         self._end = None if length is None else time.monotonic() + length.total_seconds()
@@ -32,8 +32,7 @@ class TimeBudget:
 def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
     """Make a call do nothing while another one runs in this process.
 
-    Beat ticks every second and a pass may take twenty: one slow stage would occupy all threads of the
-    worker.
+    Beat ticks every second and a pass may take twenty: one slow stage would occupy all threads of the worker.
     """
     busy = threading.Lock()
     stage = f"{function.__module__.partition('.')[0]}.{function.__name__}"
@@ -55,7 +54,7 @@ def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
 
 
 def note_progress() -> None:
-    """Reset this thread's running time, because it makes progress."""
+    """Reset this thread's running time."""
     if (stage := getattr(_here, "stage", None)) is not None:
         _running[stage] = time.monotonic()
 

@@ -59,7 +59,7 @@ class Deadline:
 
 @lru_cache(maxsize=128)
 def compiled(test: str, pattern: str) -> Any:
-    """Compile a pattern; words match in any case and across lines. Raises InvalidPattern."""
+    """Words match in any case and across lines. Raises InvalidPattern."""
     pattern = composed(pattern)
     if test != MATCHES:
         words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(pattern) if word)
@@ -78,7 +78,7 @@ def compiled(test: str, pattern: str) -> Any:
 
 
 def composed(text: str) -> str:
-    """Return the text in NFC, so that accents have one spelling."""
+    """Use NFC, so that accents have one spelling."""
     return unicodedata.normalize("NFC", text)
 
 

@@ -1,8 +1,7 @@
 class Refused(ValueError):
-    """A refusal, shown by pages, commands and the API: the reason and, if it helps, a remedy.
+    """The reason and, if it helps, a remedy, shown by pages, commands and the API.
 
-    `field` is the field concerned, or "". `by_api` is for the API if the message mentions a page or
-    command.
+    `field` is the field concerned, or "". `by_api` replaces it in the API if it mentions a page or command.
     """
 
     def __init__(self, message: str = "", field: str = "", *, by_api: str = "") -> None:

@@ -45,7 +45,7 @@ def decrypt(token: str) -> dict[str, str]:
 
 
 def rotated(token: str) -> str:
-    """Encrypt with SECRET_KEY, unless it already is. Raises ValueError if no key reads it."""
+    """Encrypt with SECRET_KEY, unless it is. Raises ValueError if no key reads it."""
     try:
         _keys(settings.SECRET_KEY).decrypt(token.encode())
     except InvalidToken:
@@ -90,7 +90,7 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
 
 
 class Sealed:
-    """Loaded value, decrypted on demand and never printed."""
+    """Decrypted on demand and never printed."""
 
     def __init__(self, token: str) -> None:
         self.token = token

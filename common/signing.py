@@ -1,8 +1,8 @@
 """Tokens in links, each for one purpose.
 
 Signed tokens have a payload and an expiry, and depend on SECRET_KEY. Link tokens derive from a random value
-in the row, so that links in letters survive a change of SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge).
-Stamps authenticate return addresses, where case may be lost.
+in the row, so links in letters survive a change of SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge). Stamps
+authenticate return addresses, where case may be lost.
 """
 
 import hmac
@@ -42,7 +42,7 @@ def _signer(purpose: str) -> Signer:
 
 
 def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -> str:
-    """Return a token with a readable `payload`."""
+    """The `payload` is readable."""
     return _signer(purpose).sign_object({**payload, "exp": int(expires.timestamp())})
 
 
@@ -65,7 +65,7 @@ def link_token(pk: int, secret: str, purpose: str) -> str:
 
 
 def link_pk(token: str) -> int:
-    """Return the unverified primary key. Raises TokenError."""
+    """The key is not verified. Raises TokenError."""
     match = LINK_TOKEN.fullmatch(token)
     if match is None:
         raise TokenError(gettext(BROKEN))
@@ -87,7 +87,7 @@ def stamps(purpose: str, text: str) -> list[str]:
 
 
 def is_stamp(purpose: str, text: str, given: str) -> bool:
-    """Compare with all stamps, ignoring case."""
+    """Ignore case."""
     if not given.isascii():
         return False
     return any(hmac.compare_digest(each, given.lower()) for each in stamps(purpose, text))

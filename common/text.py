@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 # Excluded by XML 1.0 §2.2; PostgreSQL refuses NUL, UTF-8 lone surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-# Direction overrides can disguise a title or name.
+# They can disguise a title or name.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _DIGITS = re.compile("([0-9]+)")
-# Scripts without spaces: Thai to Lao, Burmese, Khmer, kana and Han.
+# Thai to Lao, Burmese, Khmer, kana and Han.
 WITHOUT_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 
 
@@ -20,12 +20,12 @@ def without_controls(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Also removes control characters and direction overrides."""
+    """Also remove control characters and direction overrides."""
     return " ".join(_OVERRIDES.sub("", without_controls(" ".join(text.split()))).split())
 
 
 def folded(text: str) -> str:
-    """Normalize for comparison: lower case, without accents and compatibility forms."""
+    """Return lower case, without accents and compatibility forms."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())

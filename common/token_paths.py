@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path, re_path, register_converter
 
-# URL-safe base64 with dots between parts (common.signing).
+# URL-safe base64 with dots between parts.
 _ALPHABET = r"[A-Za-z0-9_.-]*[A-Za-z0-9_-]"
 # Programs include a closing bracket, quote or full stop in links.
 _TAIL = r"/?(?:[^A-Za-z0-9_/-][\s\S]*)?"

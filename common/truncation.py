@@ -1,4 +1,4 @@
-"""Shortening of texts, however a service counts. Pure."""
+"""Shortening of texts, however a service counts."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import grapheme
 
 ELLIPSIS = "…"
-# Limit for a cuttable part.
+# For a cuttable part.
 MOST_CODE_POINTS = 20_000
 # Longer words are cut: some scripts have no spaces.
 LONG_WORD = 30
 
-# Would affect our own words after them.
+# They would affect our own words after them.
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -22,9 +22,9 @@ class DoesNotFit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FittingPart:
-    """Text that is kept whole unless `cuttable`; `link` is its target.
+    """Kept whole unless `cuttable`; `link` is its target.
 
-    `optional` parts are added in order of their numbers, until one has no room.
+    `optional` parts are added by number, until one has no room.
     """
 
     text: str
@@ -46,14 +46,14 @@ def fit_parts(
 ) -> str:
     """Shorten the longest cuttable parts at words until `fits` accepts the whole.
 
-    Links inside a part are never cut. `fits` gets the parts as `written`, in a service's markup for
-    example; if it refuses a text it must refuse longer ones. Raises DoesNotFit.
+    Links inside a part are never cut. `fits` gets the parts as `written`, in a service's markup for example;
+    if it refuses a text it must refuse longer ones. Raises DoesNotFit.
     """
     return "".join(map(written, fitted(parts, lambda pieces: fits("".join(map(written, pieces))))))
 
 
 def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]) -> list[FittingPart]:
-    """Return the shortened parts; see `fit_parts`."""
+    """Return the parts; see `fit_parts`."""
     wanted = [_bounded(part) for part in parts]
     pieces = [replace(piece, text="", link="") if piece.optional else piece for piece in wanted]
     cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable and not piece.optional]

@@ -1,10 +1,9 @@
 """gunicorn worker that passes only complete requests to threads.
 
-gunicorn's own blocks a thread from the first byte on, without a time limit, so a few half-sent requests
-stop the service. Here one loop reads all requests within a time limit.
+gunicorn's own blocks a thread from the first byte on, without a time limit, so a few half-sent requests stop
+the service. Here one loop reads all requests within a time limit.
 
-The module is in common because feedletter_site would load Django's settings and Celery in gunicorn's parent
-process, 20 MB.
+In common because feedletter_site would load Django's settings and Celery in gunicorn's parent process, 20 MB.
 """
 
 import errno
@@ -51,7 +50,7 @@ def waits_to_go_on(received: bytes | bytearray) -> bool:
 
 
 class TimedSocket(socket.socket):
-    """Socket with `seconds` for blocking calls, and more as bytes arrive."""
+    """Has `seconds` for blocking calls, and more as bytes arrive."""
 
     seconds = 20.0
     # Seconds of waiting left, without the program's own time.
@@ -91,7 +90,7 @@ class Connection(TConn):  # type: ignore[misc]
 
 
 class BufferingWorker(ThreadWorker):  # type: ignore[misc]
-    # Seconds for a head and a form-sized body.
+    # For a head and a form-sized body.
     request_seconds = 20.0
     linger_seconds = 2.0
 
@@ -116,7 +115,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def is_parent_alive(self) -> bool:
         is_alive = bool(super().is_parent_alive())
         if not is_alive:
-            # Otherwise the worker would wait for endless responses.
+            # Do not wait for endless responses.
             stopping.set()
         return is_alive
 

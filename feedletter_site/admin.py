@@ -1,5 +1,3 @@
-"""Admin pages of users, groups and schedules."""
-
 from typing import Any
 
 from django.apps import apps
@@ -36,13 +34,13 @@ for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
 for model in (SolarSchedule, ClockedSchedule):
     admin.site.unregister(model)
 
-# Like the menu: stages of the schedule.
+# Like the menu.
 words_of(PeriodicTask, "stage", "schedule")
 apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
 
 class Chosen(PageWords):
-    """Search fields for groups and permissions: filter_horizontal is wider than the page."""
+    """filter_horizontal is wider than the page."""
 
     filter_horizontal = ()
 
@@ -73,7 +71,7 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Require erasing a reader first, instead of listing everything they read."""
+        """Require erasing a reader first, instead of listing all they read."""
         users = [user.pk for user in objs]
         if readers := Reader.objects.filter(user__in=users):
             switch_on = "" if is_on("reader") else "switch reading on (READER), then "

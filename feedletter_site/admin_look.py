@@ -1,4 +1,4 @@
-"""Look of the admin: the setting UNFOLD."""
+"""The setting UNFOLD."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
 """Health check: `python -I feedletter_site/alive.py poll` exits with 0 while that process is alive.
 
-Alive means that it finished a pass and reached the database within three minutes. Uses only the standard
-library, because a container runs it all day.
+Alive: it finished a pass and reached the database within three minutes. Uses only the standard library,
+because a container runs it all day.
 """
 
 import os

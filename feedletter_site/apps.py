@@ -27,7 +27,7 @@ class SiteConfig(AppConfig):
         worker_ready.connect(vitals.begin_worker)
         beat_init.connect(vitals.begin_beat)
         worker_shutdown.connect(vitals.end_worker)
-        # It needs the tables of django_celery_beat, which may be created before ours.
+        # It needs django_celery_beat's tables, which may be created before ours.
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))
 
         add_commands(

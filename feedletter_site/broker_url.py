@@ -17,8 +17,8 @@ FILES = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": 
 def parse_broker_url(value: str) -> tuple[str, dict[str, Any] | None]:
     """Return Celery's URL and TLS options. Raises ValueError.
 
-    Parameters: ssl_cert_reqs (required, optional or none), ssl_check_hostname, ssl_ca_certs, ssl_certfile
-    and ssl_keyfile.
+    Parameters: ssl_cert_reqs (required, optional or none), ssl_check_hostname, ssl_ca_certs, ssl_certfile and
+    ssl_keyfile.
     """
     parts = urlsplit(value)
     if parts.scheme not in SCHEMES or (value and not parts.scheme) or parts.port == 0:
@@ -37,7 +37,7 @@ def parse_broker_url(value: str) -> tuple[str, dict[str, Any] | None]:
 
 
 def _amqps(parts: Any, query: Mapping[str, str], options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The AMQP client compares the host name only if the option is present; None means the URL's."""
+    """AMQP compares the host name only if the option is present; None means the URL's."""
     checks_name = query.get("ssl_check_hostname", "true").lower() != "false"
     if checks_name and options["cert_reqs"] != ssl.CERT_NONE:
         # kombu replaces localhost by 127.0.0.1 first.

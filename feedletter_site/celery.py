@@ -19,7 +19,6 @@ ENDED_WITHOUT_DATABASE = 1
 
 
 def end_in_time(**_: object) -> None:
-    """Receive Celery's worker_shutting_down."""
     threading.Thread(target=_watch, name="ending", daemon=True).start()
 
 

@@ -17,7 +17,7 @@ def register_checks() -> None:
 
 
 def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
-    """Operators can silence the ids with SILENCED_SYSTEM_CHECKS."""
+    """SILENCED_SYSTEM_CHECKS silences the ids."""
     return [*shared_database(), *reachable_links(), *long_secret()]
 
 

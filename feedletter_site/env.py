@@ -12,10 +12,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# ASCII (an IDN as xn--…); leaves room for the local part of an address.
+# ASCII (an IDN as xn--…), with room for the local part of an address.
 _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
 
-# Text and origin of each variable, for `show_settings`.
+# Text and origin, for `show_settings`.
 read: dict[str, tuple[str, str]] = {}
 
 TRUE = {"1", "true", "yes", "on"}
@@ -127,7 +127,7 @@ def networks(name: str) -> list[Network]:
 def site_url(name: str, default: str) -> str:
     """Return a normalized address without a path.
 
-    Scheme and host are in lower case, international names in ASCII (xn--…), default ports removed.
+    Scheme and host in lower case, international names in ASCII (xn--…), no default port.
     """
     value = text(name, default).rstrip("/")
     try:
@@ -177,12 +177,12 @@ def _is_web_address(value: str) -> bool:
     return has_host and value.isprintable() and not set(value) & set(" \\?#@")
 
 
-# Any host (*), a name, a name with subdomains (.example.org), or an IPv6 address in brackets.
+# Any host (*), a name, one with subdomains (.example.org), or an IPv6 address in brackets.
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 
 def hosts(name: str) -> list[str]:
-    """Return host names, international ones in ASCII."""
+    """Return international names in ASCII."""
     try:
         values = [value if value.isascii() else _ascii_host(value) for value in listing(name)]
     except ValueError:
@@ -197,7 +197,7 @@ def _ascii_host(value: str) -> str:
 
 
 def said(name: str, default: str, check: Callable[[str], Any]) -> str:
-    """Pass the value to `check`, which raises complete sentences."""
+    """`check` raises complete sentences."""
     value = text(name, default)
     check(value)
     return value
@@ -298,7 +298,7 @@ def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
     known = {option.keyword.decode() for option in Conninfo.get_defaults()} | TIMEOUTS.keys() | {"prepare"}
     # The encoding is always UTF-8, and the path names the database.
     for key in options.keys() - (known - {"client_encoding", "dbname", "replication"}):
-        # Otherwise it may be part of a password with a question mark.
+        # It may be part of a password with a question mark.
         shown = f"“{key}”" if re.fullmatch("[a-zA-Z_]{1,40}", key) and options[key] else "what is there"
         raise wrong(name, f"parameters of libpq after the ?, such as sslmode=require, and not {shown}")
     # libpq checks it only when connecting.

@@ -1,5 +1,3 @@
-"""gunicorn's own lines, as LOG_FORMAT wants them."""
-
 import logging
 from typing import Any
 

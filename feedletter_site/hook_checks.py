@@ -1,4 +1,4 @@
-"""Checks that the hooks in HOOK_MODULES and of newsletters can be loaded."""
+"""Checks that configured hooks can be loaded."""
 
 import importlib.util
 import re

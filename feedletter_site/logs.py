@@ -25,12 +25,11 @@ _KEY = re.compile(
 
 
 def without_keys(text: str) -> str:
-    """Replace the secrets of links by "..."."""
     return _KEY.sub(lambda match: f"{match[1] or match[2] or match[3]}...", text)
 
 
 class MaskedRecord(logging.LogRecord):
-    """Record without secrets for all libraries: Django logs the path of each 4xx."""
+    """For all libraries: Django logs the path of each 4xx."""
 
     def getMessage(self) -> str:
         return without_keys(super().getMessage())
@@ -67,7 +66,7 @@ class OneLine(logging.Filter):
 
 
 class OutageInOneLine(OneLine):
-    """The same, but only for errors of an unreachable database."""
+    """Only for errors of an unreachable database."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -89,13 +88,12 @@ def log_as_we_do(**_: Any) -> None:
 
 
 def say(message: str, file: Any = None) -> None:
-    """Replace Celery's safe_say."""
     record = logging.LogRecord("celery.worker", logging.INFO, "", 0, message.strip(), None, None)
     os.write(2, f"{JsonFormatter().format(record)}\n".encode())
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time (ISO 8601, UTC), level, logger, message, `extra` and traceback."""
+    """One object per line: time (ISO 8601, UTC), level, logger, message, `extra` and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {

@@ -1,5 +1,3 @@
-"""Middleware for proxies, hosts and limits."""
-
 import ipaddress
 import logging
 import time
@@ -43,9 +41,9 @@ ADMIN_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-# In request.META: whether the request had X-Forwarded-For, which is removed before any view.
+# Whether the request had X-Forwarded-For, which is removed before any view.
 CAME_FORWARDED = "feedletter.came_forwarded"
-# Staff may send this much to any page: templates and themes are long.
+# For any page: templates and themes are long.
 STAFF = 2 * 1024 * 1024
 REFUSED = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than what this address takes.",
@@ -151,7 +149,7 @@ class HostMiddleware(Middleware):
 
 
 class WebSlotMiddleware(Middleware):
-    """Answer 503 to requests beyond the limit for waiting for other servers."""
+    """Answer 503 beyond the limit for waiting for other servers."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         with web_request():
@@ -172,8 +170,8 @@ class WebSlotMiddleware(Middleware):
 class BodyLimitMiddleware(Middleware):
     """Refuse a body that is too large before reading it (RFC 9110 §15.5.14).
 
-    Only views that declare it write files to disk, for staff or signed-in users. Other views drop files,
-    because FILE_UPLOAD_HANDLERS is empty.
+    Only views that declare it write files to disk, for staff or signed-in users. Others drop files, because
+    FILE_UPLOAD_HANDLERS is empty.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -223,8 +221,7 @@ ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "
 class LanguageMiddleware(Middleware):
     """Activate the browser's language; views may know a better one (subscriptions.views.pages).
 
-    Neither cookie nor URL matters: a link in a letter is the same for all. Pages for operators stay
-    English.
+    Neither cookie nor URL matters: a link in a letter is the same for all. Pages for operators stay English.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

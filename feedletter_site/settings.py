@@ -48,7 +48,7 @@ def _secret_key() -> str:
             with NamedTemporaryFile(dir=path.parent, prefix="secret_key.") as fresh:
                 fresh.write(get_random_secret_key().encode("ascii"))
                 fresh.flush()
-                # Processes that start together race; all read the key of the first.
+                # Processes that start together read the key of the first.
                 with suppress(FileExistsError):
                     os.link(fresh.name, path)
         return path.read_text(encoding="utf-8-sig").strip()
@@ -64,7 +64,7 @@ DEBUG = env.flag("DEBUG")
 BIND = env.bind("BIND", "127.0.0.1:8000")
 SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
-# Earlier hosts of SITE_URL, to which old letters link.
+# Old letters link to these.
 FORMER_HOSTS = env.hosts("FORMER_HOSTS")
 ALLOWED_HOSTS = [
     *(env.hosts("ALLOWED_HOSTS") or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
@@ -99,7 +99,7 @@ SIGN_UP_LIMITS = env.checked(
     "limits such as ip=10/hour, ip=30/day, address=10/day",
     lambda text: parse_limits(text, USUAL_LIMITS),
 )
-# No other modules are loaded (docs/hooks.md).
+# Nothing else is loaded (docs/hooks.md).
 HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # A proxy or a compatible server may replace these.
@@ -120,7 +120,7 @@ TELEGRAM_API_URL = env.service_url("TELEGRAM_API_URL", "https://api.telegram.org
 EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
 BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
-# For the mail check, instead of the system's.
+# For the mail check.
 DNS_SERVERS = env.name_servers("DNS_SERVERS")
 ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
 # An IPv6 address is no domain.
@@ -131,7 +131,7 @@ DEFAULT_FROM_EMAIL = env.checked(
 
 INSTALLED_APPS = [
     "unfold",
-    # Its pages are loaded by feedletter_site.urls, because a worker needs none.
+    # Loaded by feedletter_site.urls, because a worker needs no pages.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -291,7 +291,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 CELERY_TASK_IGNORE_RESULT = True
-# Lost ticks are harmless: the next one follows, and the database is the queue.
+# The next tick follows, and the database is the queue.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
@@ -323,7 +323,7 @@ CELERY_TASK_ROUTES = {
     "reader.mentions": {"queue": "reader"},
     "reader.compose": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},
-    # Rare and short, so they share a queue.
+    # Rare and short.
     "feeds.pushes": {"queue": "poll"},
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
@@ -335,7 +335,6 @@ CELERY_TASK_ROUTES = {
     "delivery.prune": {"queue": "reap"},
     "feedletter_site.figures": {"queue": "reap"},
     "feedletter_site.migrate_from": {"queue": "assign"},
-    # Users wait for it.
     "chat.answer": {"queue": "chat"},
     "chat.notify": {"queue": "chat"},
     "chat.tidy": {"queue": "chat"},
@@ -378,7 +377,6 @@ LOGGING = {
             for library in ("apprise", "botocore", "mastodon", "oauthlib", "requests_oauthlib", "urllib3")
         },
         "django_celery_beat": {"level": "WARNING"},
-        # While the database is unreachable, every pass fails.
         "celery.app.trace": {"filters": ["outage in one line"]},
         # Unknown ticks of a newer release, and a broker that is away.
         "celery.worker.consumer.consumer": {"filters": ["one line"]},
@@ -389,7 +387,7 @@ LOGGING = {
     },
 }
 
-# Variables that are set; mail settings among them override the admin's.
+# Mail settings among them override the admin's.
 GIVEN = frozenset(name for name, (value, origin) in env.read.items() if value and origin != "default")
 
 UNFOLD = admin_look.ADMIN_LOOK

@@ -1,7 +1,7 @@
 """Supervisor that restarts dead processes with back-off and stops them all.
 
-A script that uses only the standard library: `manage.py up` execs it, to free the memory that migrating
-needed. Its argument is a ProcessPlan as JSON.
+Uses only the standard library: `manage.py up` execs it, to free the memory that migrating needed. Its
+argument is a ProcessPlan as JSON.
 """
 
 import ctypes

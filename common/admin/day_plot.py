@@ -1,5 +1,3 @@
-"""Plot of a number by day as inline SVG."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -30,10 +28,7 @@ class Bar:
 
 
 def sparkline(bars: Sequence[Bar], *, name: str, title: str, description: str) -> SafeString:
-    """Draw the newest MOST bars.
-
-    `name` is unique on the page. `title` and `description` are for screen readers.
-    """
+    """Draw the newest MOST bars. `name` is unique on the page."""
     shown = bars[-MOST:]
     if not shown:
         return SafeString("")
@@ -44,7 +39,7 @@ def sparkline(bars: Sequence[Bar], *, name: str, title: str, description: str) -
 
 def _rects(bars: Sequence[Bar]) -> list[tuple[str, int, int, int, int, SafeString]]:
     highest = max((bar.value for bar in bars if not bar.bad), default=0) or 1
-    # Bad bars are higher, so that they differ without colours, too.
+    # So that bad bars differ without colours, too.
     top = BELOW_BAD if any(bar.bad for bar in bars) else SPARK_HEIGHT
     rows = []
     for place, bar in enumerate(bars):
@@ -122,7 +117,6 @@ def day_plot(
 
 
 def scale_of(values: Sequence[int], *, from_zero: bool = True) -> tuple[int, int]:
-    """Return round ends of the scale with an integer in the middle."""
     lowest = 0 if from_zero or min(values) * 2 < max(values) else min(values)
     step = _rounded_up(-(-(max(values) - lowest) // 2) or 1)
     begin = lowest // step * step
@@ -143,7 +137,6 @@ def _rounded_up(number: int) -> int:
 
 
 def _bar(place: int, height: int) -> SafeString:
-    # Keep small values visible.
     kind, shown = ("fl-bar", max(height, 2)) if height else ("fl-none", 1)
     left = place * WIDE + GAP_WITHIN // 2
     return format_html(BAR_RECT, kind, left, HIGH - shown, WIDE - GAP_WITHIN, shown)

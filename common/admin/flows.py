@@ -66,7 +66,6 @@ def flow_plot(flows: Sequence[Flow], *, name: str, title: str, description: str)
     width = len(flows) * STEP - GAP
     highest, deepest = max(flow.up for flow in flows), max(flow.down for flow in flows)
     scale = FLOW_HEIGHT / (highest + deepest or 1)
-    # Leave room for the smallest column on each side that has any.
     ground = round(FLOW_HEIGHT * highest / (highest + deepest)) if highest or deepest else FLOW_HEIGHT
     ground = min(max(ground, 2 * LOWEST if highest else 0), FLOW_HEIGHT - (2 * LOWEST if deepest else 0))
     line = format_html(FLOW_RECT, "fl-ground", 0, ground, width, 0)
@@ -85,7 +84,6 @@ def flow_plot(flows: Sequence[Flow], *, name: str, title: str, description: str)
 
 def _rects(flow: Flow, left: int, ground: int, scale: float) -> Iterator[tuple[str, int, int, int, int]]:
     wide = STEP - GAP
-    # Area for the pointer.
     yield "fl-hit", left, 0, STEP, FLOW_HEIGHT
     came, not_yet = _heights(flow.came, flow.not_yet, scale, ground)
     went, lost = _heights(flow.went, flow.lost, scale, FLOW_HEIGHT - ground)
@@ -100,7 +98,6 @@ def _rects(flow: Flow, left: int, ground: int, scale: float) -> Iterator[tuple[s
 
 
 def _heights(first: int, second: int, scale: float, room: int) -> tuple[int, int]:
-    """Return the heights of two stacked bars, both visible."""
     least = LOWEST * ((first > 0) + (second > 0))
     whole = min(max(round((first + second) * scale), least), room)
     upper = min(max(round(second * scale), LOWEST), whole - (LOWEST if first else 0)) if second else 0

@@ -91,7 +91,7 @@ def when(moment: datetime | None, empty: str = "–", *, zone: tzinfo | None = N
     name = local.tzname() or ""
     # Zones without an abbreviation have names such as "+0545".
     shown = f"UTC{name[:3]}:{name[3:] or '00'}" if name[:1] in ("+", "-") else name
-    # A line may break only between day and hour.
+    # Break only between day and hour.
     return (
         f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"
     )
@@ -107,7 +107,6 @@ def moment_of(field: str, description: str, empty: str = "–") -> Callable[[Any
 
 
 def ago(delta: timedelta) -> str:
-    """Format as “12 minutes”, “3 hours” or “2 days”."""
     seconds = int(abs(delta.total_seconds()))
     for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:

@@ -1,5 +1,3 @@
-"""Lists for tables with millions of rows."""
-
 import csv
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +14,7 @@ FLUSHED = 64 * 1024
 
 
 def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
-    """Stream a file with a byte order mark, which spreadsheets need to read UTF-8."""
+    """The file has a byte order mark, which spreadsheets need to read UTF-8."""
     answer = StreamingHttpResponse(_pieces(rows), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["Cache-Control"] = "no-store"
@@ -54,7 +52,7 @@ SEARCHED = 20_000
 
 
 def newest(rows: "QuerySet[Any]") -> "QuerySet[Any]":
-    """Keep only rows among the newest SEARCHED of the table."""
+    """Keep rows among the newest SEARCHED of the table."""
     keys = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)
     older = list(keys[SEARCHED : SEARCHED + 1])
     return rows.filter(pk__gt=older[0]) if older else rows
@@ -83,7 +81,7 @@ class LargeList(ReadOnlyAdmin):
 
 
 class FewChoices(RelatedFieldListFilter):
-    """Filter with at most MOST choices, else only the chosen one."""
+    """At most MOST choices, else only the chosen one."""
 
     MOST = 50
 

@@ -18,13 +18,12 @@ from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 
-# Prefix of fields of an action's form.
 PREFIX = "with"
 TRY = "_preview"
 
 
 def runner(action: panels.Action) -> Callable[..., HttpResponse | None]:
-    """Return an admin action that asks for confirmation or input first, if needed."""
+    """Return an admin action that first asks for confirmation or input, if needed."""
 
     def run(modeladmin: Any, request: HttpRequest, queryset: "QuerySet[Any]") -> HttpResponse | None:
         keys = list(queryset.values_list("pk", flat=True))
@@ -103,7 +102,7 @@ class LookedUpList(ChangeList):  # type: ignore[misc]
 
 
 class ServiceAdmin(PageWords, OwnTransactions):
-    """Base page: services make the changes, and refusals appear at the fields they name."""
+    """Services make the changes, and refusals appear at the fields they name."""
 
     compressed_fields = True
     list_filter_submit = True
@@ -188,7 +187,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return ""
 
     def tab(self, request: HttpRequest, obj: Model | None) -> str:
-        """Return "" on a page without tabs, and for a POST that names none."""
+        """Return "" without tabs, and for a POST that names none."""
         names = [each.name for each in self.tabs] if obj is not None else []
         asked = request.GET.get("tab", "")
         if asked in names or not names:
@@ -252,7 +251,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return answer
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Save formsets only: a service has saved the form."""
+        """A service has saved the form."""
         for formset in formsets:
             self.save_formset(request, form, formset, change)
 
@@ -287,6 +286,6 @@ def shown_column(column: panels.Column) -> Callable[[Any], Any]:
 
 
 def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
-    """Count the rows that reference this one by `key`, without a join."""
+    """Count by `key`, without a join."""
     own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
     return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

@@ -29,10 +29,10 @@ class ShownEmpty:
 
 
 class PageWords(ModelAdmin):  # type: ignore[misc]
-    """A list is called as its rows are, in its heading, its title and its count; a form as its row is."""
+    """Lists are titled and counted in words for their rows, forms for their row."""
 
     empty: ClassVar[EmptyList] = EmptyList("Nothing here so far", "")
-    # One and many of its rows, where the list's own name is no word for them.
+    # One and many, where the model's name is no word for them.
     rows: ClassVar[tuple[str, str] | None] = None
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
@@ -43,7 +43,7 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         return found
 
     def counted(self, found: Any) -> str:
-        """ "1 post", "12,000 posts"; of more than are counted "more than 10,000 posts"."""
+        """Return "12,000 posts", or "more than 10,000 posts"."""
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
         return more + pluralize(found.result_count, *self.row_words)
 
@@ -52,7 +52,6 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         return self.rows or (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
 
     def shown_empty(self, request: HttpRequest, *, is_narrowed: bool) -> ShownEmpty:
-        """Nothing was found, or there is nothing yet."""
         if is_narrowed:
             words = "Nothing here fits what you search or filter for."
             return ShownEmpty("None like that", words, f"Show all {self.row_words[1]}", "?")
@@ -82,7 +81,7 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         return answer
 
     def noun(self, object_id: str | None) -> str:
-        """Return the part of the window's title after an object's name, or all of it for a new one."""
+        """Return the part of the window's title after the object's name."""
         name = str(self.opts.verbose_name)
         return capfirst(name) if object_id else f"Add {name}"
 

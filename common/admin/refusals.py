@@ -20,7 +20,7 @@ class RefusedForm(forms.BaseForm):
 
 
 def add_refusal(form: forms.BaseForm, error: Exception) -> None:
-    """Add an error to the field it names, or to the form."""
+    """Add the error to the field it names, or to the form."""
     if isinstance(error, ValidationError) and hasattr(error, "error_dict"):
         for field, errors in error.error_dict.items():
             form.add_error(field if field in form.fields else None, errors)
@@ -36,7 +36,7 @@ def add_refusal(form: forms.BaseForm, error: Exception) -> None:
 
 
 def report(request: HttpRequest, act: Callable[[], str]) -> bool:
-    """Show the message or refusal of an act; return whether it succeeded."""
+    """Show the message or refusal; return whether it succeeded."""
     try:
         message = act()
     except REFUSALS as error:

@@ -16,14 +16,13 @@ AddArguments = Callable[[CommandParser], object]
 
 
 def argument(*names: str, **kwargs: Any) -> AddArguments:
-    """Return a function that adds this argument to a parser. Arguments as of `add_argument`."""
     return lambda parser: parser.add_argument(*names, **kwargs)
 
 
 def field_argument(
     model: type[models.Model], name: str, *, option: str = "", usual: bool = False, **kwargs: Any
 ) -> AddArguments:
-    """Return the option for a field of the model, with its choices and help text; None if it is not given.
+    """Return the option for a field, with its choices and help text; None if it is not given.
 
     With `usual`, the help names the default.
     """

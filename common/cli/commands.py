@@ -33,7 +33,7 @@ Result = Printed | TableRow | Iterable[TableRow] | None
 
 
 class FeedletterCommand(BaseCommand):
-    """Base class: subclasses have `arguments` and return from `run` a row, rows or a sentence."""
+    """Subclasses have `arguments` and return from `run` a row, rows or a sentence."""
 
     arguments: tuple[AddArguments, ...] = ()
     # Options for fields of a ValidationError, if not --field-name.
@@ -115,13 +115,13 @@ class FeedletterCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        # Makes wrong arguments raise CommandError, without usage.
+        # So that wrong arguments raise CommandError, without usage.
         parser.called_from_command_line = False
         return parser
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._called_from_command_line = True
-        # The error, and with it every open cursor, must be gone before connections close.
+        # The error and its open cursors must be gone before connections close.
         code = self._exit_code(argv)
         with suppress(DatabaseError):
             connections.close_all()
@@ -152,7 +152,6 @@ class FeedletterCommand(BaseCommand):
 
 @contextmanager
 def without_news() -> Iterator[None]:
-    """Hide log messages below warnings."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.INFO))
     try:
@@ -162,7 +161,7 @@ def without_news() -> Iterator[None]:
 
 
 def is_about_the_database(error: DatabaseError) -> bool:
-    """Return whether the database is at fault (unreachable, locked, damaged, not migrated)."""
+    """Return whether it is unreachable, locked, damaged or not migrated."""
     return type(error) in {DatabaseError, OperationalError, ProgrammingError}
 
 

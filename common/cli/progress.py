@@ -9,7 +9,7 @@ BAR = 24
 
 
 class Progress:
-    """Progress bar on a terminal. Without a total it shows the count and the seconds."""
+    """Without a total it shows the count and the seconds."""
 
     def __init__(self, label: str, stream: TextIO, *, total: int | None = None) -> None:
         self.label, self.stream, self.total = label, stream, total

@@ -7,7 +7,7 @@ from django.core.management import BaseCommand, CommandParser, get_commands, loa
 
 
 class LazyCommand(BaseCommand):
-    """Stands for a command until it is used, so that listing commands imports none."""
+    """Represents a command until it is used, so that listing commands imports none."""
 
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
@@ -35,10 +35,7 @@ class LazyCommand(BaseCommand):
 
 
 def add_commands(package: str, **names: str) -> None:
-    """Register the commands of the package's modules: `feeds="list_feeds add_feed"`.
-
-    Each is a class of that module: `ListFeeds` is `list_feeds`.
-    """
+    """Register commands: "list_feeds" is the class `ListFeeds` of its module."""
     for module, commands in names.items():
         for name in commands.split():
             # Django calls instances in this table as they are (`call_command`, `fetch_command`).

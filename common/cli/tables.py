@@ -21,7 +21,7 @@ COLUMN_GAP = "  "
 
 
 def cell(value: Any) -> str:
-    """Format a value on one line, without control characters, times in the local zone."""
+    """Format on one line, without control characters, times in the local zone."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -53,7 +53,7 @@ def fit_columns(widths: list[int], room: int) -> list[int]:
 def table_lines(
     rows: Iterable[TableRow], *, room: int | None = None, paint: Paint | None = None
 ) -> Iterator[str]:
-    """Yield the lines; widths come from the first MEASURED rows, so that many rows can be streamed.
+    """Widths come from the first MEASURED rows, so that many rows can be streamed.
 
     `room` is the terminal's columns, None to cut nothing.
     """

@@ -13,15 +13,15 @@ from common.db.prepared import rows_of
 log = logging.getLogger(__name__)
 
 MANY = 10_000
-# Nothing that blocks or waits: dead rows and files are left to autovacuum.
+# Nothing that blocks: dead rows and files are left to autovacuum.
 _OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
 
 
 def vacuum_analyze(*tables: type[models.Model], rows: int) -> None:
     """Update the planner's statistics, and mark the new pages as all-visible.
 
-    Otherwise statements are planned for the former table, and the first reader of a row writes its page.
-    Call it outside transactions. Failures are ignored.
+    Otherwise statements are planned for the former table, and the first reader of a row writes its page. Call
+    it outside transactions. Failures are ignored.
     """
     if rows < MANY or connection.vendor != "postgresql":
         return
@@ -41,7 +41,7 @@ def batched(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def update_rows(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
-    """Update these fields of each row, by one statement sent many times.
+    """Update rows by one statement sent many times.
 
     `bulk_update` makes an expression of every value: 0.4 ms a row, ten times as much.
     """
@@ -63,10 +63,10 @@ def update_rows(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
 
 
 def insert_rows(model: type[models.Model], columns: Mapping[str, Sequence[Any]]) -> int:
-    """Insert a row per index of the columns (by field names), and return how many were new.
+    """Insert a row per index of the columns (by field names); return how many were new.
 
-    Rows that violate a unique constraint are skipped. Other fields get their defaults, except computed
-    ones, which must be given. Ten times as fast as `bulk_create`.
+    Rows that violate a unique constraint are skipped. Other fields get their defaults, except computed ones,
+    which must be given. Ten times as fast as `bulk_create`.
     """
     connection = connections[router.db_for_write(model)]
     fields = _named(model, columns)
@@ -95,7 +95,7 @@ def insert_rows(model: type[models.Model], columns: Mapping[str, Sequence[Any]])
 def find_rows(
     model: type[models.Model], columns: Sequence[str], *, key: str, values: Iterable[Any], **same: Any
 ) -> list[tuple[Any, ...]]:
-    """For each value that a row has as its `key`, return it and the row's columns (texts and numbers).
+    """Return each value that a row has as its `key`, with the row's columns (texts and numbers).
 
     Always uses the unique index of `same` and `key`: while a table grows quickly, the planner's statistics
     are outdated, and it would read the whole table for some thousand values.
@@ -133,7 +133,7 @@ def _prepared(field: "models.Field[Any, Any]", values: Sequence[Any], connection
 
 
 def _array_type(field: "models.Field[Any, Any]", connection: Any) -> str:
-    # Without a length, because a cast would silently truncate values that an insert refuses.
+    # Without a length: a cast would silently truncate values that an insert refuses.
     return f"{str(field.db_type(connection)).partition('(')[0]}[]"
 
 

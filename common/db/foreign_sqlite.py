@@ -1,7 +1,7 @@
 """Tables of an uploaded SQLite database.
 
-Views and generated columns can compute endlessly, so a child process with limits reads ordinary tables only
-(`serve`). Imports no Django.
+Views and generated columns can compute endlessly, so a child process with limits reads ordinary tables only.
+Imports no Django.
 """
 
 import json
@@ -28,7 +28,7 @@ _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_TRANSACTION)
 
 
 class UnreadableDatabase(Exception):
-    """The message says why, without naming the file."""
+    """The message does not name the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ RELEASED = {"lease_token": None, "lease_until": None}
 
 
 def handed_on(now: datetime) -> dict[str, Any]:
-    """Return the fields that leave a row to the next worker; an expired lease records since when."""
+    """Return fields that leave a row to the next worker; an expired lease records since when."""
     return {"lease_token": None, "lease_until": now}
 
 
@@ -29,7 +29,7 @@ def lease(now: datetime, length: timedelta) -> Lease:
 
 
 def unleased(now: datetime) -> Q:
-    """Match rows without a worker; without a token there is none, whatever clocks say."""
+    """Match rows without a worker, that is without a token or with an expired lease."""
     return Q(lease_token=None) | Q(lease_until__lt=now)
 
 
@@ -41,6 +41,6 @@ def held_by(row: Any) -> "QuerySet[Any]":
 
 @contextmanager
 def held(row: Any) -> Iterator[bool]:
-    """Lock the row in a transaction; yield False if another worker has it or it was stopped."""
+    """Lock the row; yield False if another worker has it or it was stopped."""
     with transaction.atomic():
         yield bool(held_by(row).select_for_update(no_key=True).values_list("pk"))

@@ -14,7 +14,7 @@ from common.db.arrays import array_literal
 
 
 class AnyOf(Lookup):
-    """Lookup `any_of`. Give it a frozenset: Django looks at every value of a list."""
+    """Give it a frozenset: Django looks at every value of a list."""
 
     lookup_name = "any_of"
     prepare_rhs = False
@@ -29,12 +29,12 @@ class AnyOf(Lookup):
 
 
 def register() -> None:
-    """Call once, before the first query."""
+    """Call before the first query."""
     Field.register_lookup(AnyOf)
 
 
 def disable_sqlite_mmap() -> None:
-    """For commands that read all rows: SQLite would map 128 MB of them into memory."""
+    """For commands that read all rows: SQLite would map 128 MB into memory."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size = 0")

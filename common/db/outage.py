@@ -12,11 +12,11 @@ from common.shutdown import stopping
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# InternalError: a server that is no longer the primary (read-only transaction).
+# InternalError: a server that is no longer the primary.
 DB_ERRORS = (OperationalError, InterfaceError, InternalError)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 LONGEST_GOODBYE = 4.0
-# Other workers' leases may have expired only because they could not renew them either.
+# Other workers' leases may have expired because they could not renew them either.
 NO_REAPING_SECONDS = 60.0
 
 _lost_at = -NO_REAPING_SECONDS

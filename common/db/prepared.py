@@ -17,7 +17,7 @@ PLACE = "the value that is looked up"
 def rows_of(connection: BaseDatabaseWrapper, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run a prepared statement. Raises Django's database errors.
 
-    Not for a statement whose best plan depends on the table's size or the values: the plan stays.
+    Not for a statement whose best plan depends on the table's size or the values.
     """
     if connection.vendor != "postgresql" or connection.queries_logged:
         with connection.cursor() as cursor:

@@ -4,7 +4,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-# Counts above this are estimates.
+# Larger counts are estimates.
 EXACT = 50_000
 
 _ABOUT = """
@@ -18,7 +18,7 @@ WHERE pg_class.oid = %s::regclass
 def counted_by(
     rows: "QuerySet[Any]", column: str, *, found_by: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """Count the rows for each value of the column, exactly in a small table.
+    """Count the rows for each value, exactly in a small table.
 
     In a large one, values of `found_by` (with an index in that order) are exact up to EXACT; others are the
     planner's estimates.

@@ -1,6 +1,6 @@
 """Serializers for `dumpdata` that keep microseconds.
 
-Django's cut times to milliseconds: rows would change their order, and compared times would differ.
+Django's cut times to milliseconds: rows would change order, and compared times would differ.
 """
 
 from datetime import datetime, time

@@ -1,4 +1,4 @@
-"""Format with one row per line, which needs little memory."""
+"""One row per line, which needs little memory."""
 
 from django.core.serializers import jsonl
 from django.core.serializers.jsonl import Deserializer

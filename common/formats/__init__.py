@@ -1,1 +1,1 @@
-"""Overrides of Django's date formats (FORMAT_MODULE_PATH)."""
+"""Date formats instead of Django's (FORMAT_MODULE_PATH)."""

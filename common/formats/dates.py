@@ -66,7 +66,7 @@ def iso(moment: datetime | None) -> str:
 
 @register.filter(expects_localtime=True)
 def ago(moment: datetime | None) -> str:
-    """Format as "2 hours ago"; the day, if it is older than a week or in the future."""
+    """Format as "2 hours ago"; the day, if older than a week or in the future."""
     if not isinstance(moment, datetime):
         return ""
     age = timezone.now() - moment

@@ -1,7 +1,7 @@
 """Bounded nesting of HTML.
 
-HTML parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3): 40 KB of
-`<b id=1>…<p>x` become 700 MB, and 100,000 nested blocks take half a minute.
+Parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3): 40 KB of `<b id=1>…<p>x`
+become 700 MB, and 100,000 nested blocks take half a minute.
 """
 
 import re
@@ -26,7 +26,7 @@ _BLOCKS = words(
     " h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul dd dt td th tr"
 )
 _CELLS = frozenset({"td", "th", "tr", "tbody", "thead", "tfoot"})
-# An open element (key) ends where one of these begins.
+# Key: an open element, which ends where one of these begins.
 _ENDED_BY = {
     "p": _BLOCKS,
     "li": frozenset({"li"}),
@@ -37,7 +37,7 @@ _ENDED_BY = {
     "tr": _CELLS - {"td", "th"},
 }
 _ENDING = frozenset().union(*_ENDED_BY.values())
-# Must not match a "<", so that all matching together is linear.
+# Without "<" inside, so that all matching together is linear.
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][^\s<>/"'=]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
 )
@@ -109,7 +109,6 @@ def balance(html: str) -> str:
 
 
 def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Yield text and the tag after it, without comments and RAW elements."""
     parts, position = [], 0
     while (start := html.find("<!", position)) >= 0:
         parts.append(html[position:start])

@@ -17,7 +17,7 @@ from common.html.tags import mended, scheme
 from common.text import one_line, without_controls, words
 
 MAX_LINE = 10_000
-# Above these, parsers may take long, so the HTML is balanced first.
+# Parsers may take long for more, so the HTML is balanced first.
 FEW_TAGS = 500
 SHORT = 50_000
 
@@ -37,11 +37,10 @@ ALLOWED_ATTRIBUTES = {
     "th": {"colspan", "rowspan", "align"},
 }
 DROPPED_WITH_CONTENT = words("script style svg template textarea title noembed noframes")
-# `images` needs these to judge a picture.
+# `images` judges pictures by these.
 _STYLES = words("width height max-width display visibility opacity")
 SCHEMES = {"http", "https", "mailto", "tel", "sms"}
 
-# Elements that are replaced, in the original HTML and in the cleaner's output.
 _RARE = re.compile(
     "<(?:math|MATH|svg|SVG|canvas|CANVAS|input|INPUT|select|SELECT|textarea|TEXTAREA|applet|APPLET|dialog"
     "|datalist|meter|progress|mjx-|amp-|lite-|model-viewer|m:math|mml:math|script [^<>]*math/)"
@@ -114,7 +113,6 @@ def bounded(html: str, limit: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Convert a title or name to one line of text."""
     text = text[:MAX_LINE]
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub(" ", without_hidden(text)))
@@ -164,7 +162,7 @@ def _cleaner(base: str, kept: _Kept) -> nh3.Cleaner:
         return _cleaner("", kept)
 
 
-# Deeper nesting costs the parser more than linear time.
+# Deeper nesting takes more than linear time.
 MOST_NESTING = 20
 
 

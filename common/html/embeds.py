@@ -1,4 +1,4 @@
-"""Links in place of video, audio and frames, with the poster of the video if it is known."""
+"""Links in place of video, audio and frames, with the video's poster if known."""
 
 import re
 from functools import partial
@@ -10,7 +10,7 @@ from common.html.tags import VALUES, attributes, resolved
 
 # Kept by the first cleaning, replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
-# Attributes from which scripts set a frame's address, some only after consent.
+# Scripts set a frame's address from these, some only after consent.
 LATE_SOURCES = (
     *(
         "data-src",
@@ -124,7 +124,7 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
 
 
 def own_page(address: str) -> tuple[str, str]:
-    """Return the address of the page to watch it, and YouTube's picture of it."""
+    """Return the address of the page to watch it, and YouTube's picture."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):

@@ -1,11 +1,11 @@
-"""Rewriting of elements that the cleaner would drop. The result must be cleaned."""
+"""Rewrites elements that the cleaner would drop. The result must be cleaned."""
 
 import re
 from html import escape
 
 from common.html.hidden import without_hidden
 
-# Must not match a "<", so that matching is linear.
+# Without "<", so that matching is linear.
 _VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
 _DRAWING = re.compile(rf"<(?P<end>/?)svg\b{_VALUES}>", re.IGNORECASE)
 _DRAWING_NAMES = (
@@ -25,7 +25,7 @@ MAX_NAME = 300
 
 
 def rewritten(html: str) -> str:
-    """Convert scripted TeX to MathML and AMP elements to plain ones; reduce each svg to its name."""
+    """Convert scripted TeX to MathML, AMP elements to plain ones, each svg to its name."""
     lowered = html.lower()
     if "math/" in lowered:
         html = _with_scripted_formulas(html)
@@ -68,7 +68,6 @@ def _film(tag: re.Match[str]) -> str:
 
 
 def _with_named_drawings(html: str) -> str:
-    """Empty each closed svg and put its name into `data-name`."""
     parts: list[str] = []
     position = depth = 0
     start: re.Match[str] | None = None

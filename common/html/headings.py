@@ -23,7 +23,7 @@ def without_anchors(html: str, page: str) -> str:
 
 
 def without_title(html: str, title: str) -> str:
-    """Remove a first h1 or h2 that repeats the post's title, unless nothing else is left."""
+    """Remove a first h1 or h2 that repeats the title, unless nothing else is left."""
     if not title or ("<h1" not in html and "<h2" not in html):
         return html
     first = _FIRST.match(html)

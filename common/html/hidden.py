@@ -1,6 +1,6 @@
 import re
 
-# Hidden unless they have the attribute `open`.
+# Hidden unless `open`.
 CLOSED = frozenset(("datalist", "dialog"))
 # Words in tags that hide something, and what must surround them.
 _HIDING = {
@@ -15,7 +15,7 @@ _HIDING = {
     "latex": re.compile("latex(?:(?=-rendered)|(?<=data-latex))"),
 } | {word: re.compile(re.escape(word)) for word in ("sr-only", "for-sr", "assistive", "-999", "rect(")}
 _LONGEST_TAG = 2_000
-# Classes for screen readers. A prefix such as "sm:" limits them to some screens.
+# For screen readers. A prefix such as "sm:" limits them to some screens.
 _SPOKEN = re.compile(
     r"(?:\A|(?<=[\s_-]))(?:sr[-_]?only|screen[-_]?readers?(?:[-_]?(?:only|text))?"
     r"|visual+y[-_]?hidden|hidden[-_]?visually|show-for-sr|assistive-text|element-invisible|off-?screen"
@@ -25,7 +25,7 @@ _SPOKEN = re.compile(
 _NOT_SPOKEN = re.compile(r"not-sr-only|(?<=:)not-", re.IGNORECASE)
 _NO_DISPLAY = re.compile(r"(?:\A|[;\s])display\s*:\s*none")
 _INVISIBLE = re.compile(r"(?:\A|[;\s])visibility\s*:\s*(?:hidden|collapse)")
-# Libraries hide elements that they later move into view.
+# Hidden by libraries that later move them into view.
 _ANIMATED = re.compile(r"animat|\bwow\b|\baos|transition|fade|reveal", re.IGNORECASE)
 _OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)")
 _AWAY = re.compile(r"(?:left|top)\s*:\s*-\d{3}|clip\s*:\s*rect\(|clip-path\s*:\s*inset\(\s*50")
@@ -40,7 +40,7 @@ _ENDS = {
 def without_hidden(html: str) -> str:
     """Remove scripts, styles and comments; one without an end is kept.
 
-    Each missing end is searched only once: a lazy `<!--.*?-->` would read the rest for each `<!--`.
+    Each missing end is searched once: a lazy `<!--.*?-->` would read the rest for each `<!--`.
     """
     parts, kept_from, position = [], 0, 0
     endless: set[str] = set()

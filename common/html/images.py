@@ -1,4 +1,4 @@
-"""Images of a cleaned post: addresses and sizes, without tracking pixels."""
+"""Addresses and sizes of a cleaned post's images, without tracking pixels."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from html import escape
 
 from common.html.tags import VALUES, attributes, resolved, scheme, written
 
-# Hosts of tracking pixels (with their subdomains), and start of the path.
+# Hosts (with subdomains) and start of the path.
 BEACONS = (
     ("feeds.feedburner.com", "/~"),  # ~r is a pixel, ~ff a row of buttons
     ("feedproxy.google.com", "/~"),
@@ -41,10 +41,10 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*
 _SIZE = re.compile(r"(?<![\w-])((?:max-)?width|height)\s*:\s*([\d.]{1,10})\s*(px|%|em|rem|ex|pt|vw)?")
 _UNITS = {"px": 1.0, "": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "pt": 4 / 3}
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
-# Attributes of scripts for lazy loading.
+# For lazy loading by scripts.
 LATE = ("data-src", "data-lazy-src", "data-original")
 LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
-# Other such attributes, if the value is the address of a picture.
+# Others, if the value is the address of a picture.
 _LATE_NAME = re.compile(
     r"src|orig|lazy|echo|image|img|photo|picture|url|large|full|file|load|set", re.IGNORECASE
 )
@@ -93,18 +93,17 @@ def tidied(html: str, base: str) -> tuple[str, bool]:
     unresolved: list[str] = []
     seen = _IMG.sub(partial(_image, base=base, unresolved=unresolved), html)
     if seen.count("<img") < html.count("<img"):
-        # Also remove the emptied element and a link around it.
+        # Also remove a link around it.
         seen = _EMPTY.sub("", _EMPTY.sub("", seen))
     return _TWICE.sub(r"\1", seen), bool(unresolved)
 
 
 def without_pictures(html: str) -> str:
-    """Use a source's address for an image without one."""
     return _PICTURE.sub(_of_picture, html)
 
 
 def best_of(srcset: str) -> str:
-    """Return the largest image of a srcset up to WIDEST, else the smallest (WHATWG HTML §4.8.4.2)."""
+    """Return the largest image up to WIDEST, else the smallest (WHATWG HTML §4.8.4.2)."""
     sizes = []
     for url, size, unit in _CANDIDATE.findall(srcset[:10_000]):
         number = float(size) if size.strip(".") and size.count(".") < 2 else 1.0

@@ -19,7 +19,7 @@ class Numbers:
         self._kind = values.get("type", "")
 
     def marker(self, item: dict[str, str]) -> str:
-        """Return the marker of the next item, such as "3." or "c."; `item` has its attributes."""
+        """Return "3." or "c."; `item` has the next item's attributes."""
         number = integer(item.get("value", ""), otherwise=self._next)
         self._next = number + self._step
         return f"{ordinal(number, item.get('type') or self._kind)}."
@@ -32,7 +32,7 @@ def integer(text: str, *, otherwise: int) -> int:
 
 
 def ordinal(number: int, kind: str) -> str:
-    """Format a number in letters (`kind` a or A), Roman numerals (i or I) or digits."""
+    """Format in letters (`kind` a or A), Roman numerals (i or I) or digits."""
     if kind in ("a", "A") and number > 0:
         letters = ""
         while number:

@@ -36,7 +36,7 @@ def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int)
         return None
     widths = [0] * count
     cells = [list(_cells(row)) for row in rows]
-    # Spanning cells come last, and widen their last column.
+    # Spanning cells last; they widen their last column.
     for at, span, text in sorted((cell for row in cells for cell in row), key=lambda cell: cell[1]):
         others = sum(widths[at : at + span - 1]) + len(CELL_GAP) * (span - 1)
         widths[at + span - 1] = max(widths[at + span - 1], text_width(text) - others)
@@ -75,10 +75,10 @@ class _Writer(HTMLParser):
         self._skipping = self._preformatted = 0
         # The mark for struck-out text is due before the next word.
         self._is_struck = False
-        # Only for tables of class "grid", which have only words in their cells.
+        # Only for class "grid", which has only words in its cells.
         self._rows: list[list[str | None]] | None = None
         self._has_head = False
-        # Rows for which a cell above occupies each column.
+        # By column: rows that a cell above occupies.
         self._held: list[int] = []
         self._column = 0
 

@@ -1,10 +1,10 @@
-"""Tags in HTML written by nh3, which is regular enough for patterns."""
+"""Tags written by nh3, which are regular enough for patterns."""
 
 import re
 from html import escape, unescape
 from urllib.parse import quote, urljoin, urlsplit
 
-# nh3 escapes quotes and angle brackets within a value.
+# nh3 escapes quotes and angle brackets in values.
 VALUES = r'(?: [^\s=">]+="[^"]*")*'
 _OUTSIDE = "".join(map(chr, range(33)))
 _LINE_BREAK = re.compile(r"[\t\n\r]")
@@ -19,12 +19,11 @@ def attributes(text: str) -> dict[str, str]:
 
 
 def written(values: dict[str, str]) -> str:
-    """Return the inverse of `attributes`."""
     return "".join(f' {name}="{escape(value)}"' for name, value in values.items())
 
 
 def scheme(url: str) -> str | None:
-    """Return the scheme in lower case; None if the address is invalid."""
+    """Return it in lower case; None if the address is invalid."""
     try:
         parts = urlsplit(url)
         return parts.scheme.lower() if parts.hostname else None
@@ -41,7 +40,7 @@ def mended(url: str) -> str:
 
 
 def resolved(url: str, base: str) -> str:
-    """Return the absolute http(s) address; "" if there is none."""
+    """Return the absolute http(s) address, or ""."""
     try:
         address = urljoin(base, mended(url))
     except ValueError:

@@ -1,7 +1,7 @@
 """Titles and names as one line of text.
 
 RSS does not say whether a title is text or HTML, so only unmistakable markup is removed: "List<String>" and
-"The <dialog> element" keep their words.
+"The <dialog> element" stay.
 """
 
 import html

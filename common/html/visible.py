@@ -1,7 +1,7 @@
-"""Removal of elements that browsers hide, and text for formulas, drawings and form controls.
+"""Removes elements that browsers hide, and names formulas, drawings and form controls.
 
-The cleaner must keep RICH_TAGS and RICH_ATTRIBUTES, and must clean the result again. Hidden text stays if
-it names something visible, such as an icon in a link.
+The cleaner must keep RICH_TAGS and RICH_ATTRIBUTES, and must clean the result again. Hidden text stays if it
+names something visible, such as an icon in a link.
 """
 
 import json
@@ -41,7 +41,7 @@ RICH_ATTRIBUTES = {
     "meter": words("value min max"),
     "progress": words("value max"),
 }
-# Glyphs of a formula, which may be present as MathML as well.
+# The formula may be present as MathML as well.
 _GLYPHS = re.compile(
     r"(?:\A|\s)(?:katex-html|MathJax(?:_(?:Preview|Display|SVG|SVG_Display|CHTML))?|mwe-math-fallback\S*)(?!\S)"
 )
@@ -74,7 +74,7 @@ def visible(html: str, page: str) -> str:
 
 @dataclass(slots=True)
 class _Rendition:
-    """One of several forms of a formula: `out[start:end]`, or the hidden `pieces`.
+    """One form of a formula: `out[start:end]`, or the hidden `pieces`.
 
     `is_drawn`: its source may follow, as in MathJax 2.
     """
@@ -223,7 +223,7 @@ class _Walk:
             element.rendition = _Rendition("formula", element.start, len(self.out))
 
     def _hide(self, element: _Open, parent: _Open, alone: _Rendition | None) -> None:
-        """Remove the element; its words may name a link, its formula replace glyphs."""
+        """Its words may name a link, its formula replace glyphs."""
         pieces = self.out[element.start :]
         del self.out[element.start :]
         if alone is not None and alone.kind == "formula":
@@ -243,7 +243,7 @@ class _Walk:
         return not _ANY_TAG.sub("", "".join(around)).strip()
 
     def _rendered(self, kind: Literal["formula", "glyphs"], start: int, held: tuple[str, ...] = ()) -> None:
-        """Record a form of a formula that ends here; of a formula and its glyphs, keep the first."""
+        """Of a formula and its glyphs, keep the first."""
         parent = self.open[-1]
         before = parent.rendition
         if before is not None and "".join(self.out[before.end : start]).strip():

@@ -4,17 +4,17 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
-# Host and port → addresses. Raises OSError if there are none.
+# Raises OSError if there are none.
 Resolver = Callable[[str, int], Sequence[str]]
 
 MAX_ADDRESSES = 8
 # Prefix length → multiple of one client's limit.
 PREFIXES = {64: 1, 56: 2, 48: 4}
 NO_ADDRESS = "unreadable"
-# Global unicast (RFC 4291 §2.4). Other addresses are local or multicast, or may lead to any IPv4 address:
-# mapped (::ffff:0:0/96) or translated (64:ff9b::/96).
+# Global unicast (RFC 4291 §2.4). Others are local or multicast, or may lead to any IPv4 address: mapped
+# (::ffff:0:0/96) or translated (64:ff9b::/96).
 _GLOBAL_IPV6 = ip_network("2000::/3")
-# Well-known prefix (RFC 6052 §2.1).
+# RFC 6052 §2.1.
 _NAT64 = ip_network("64:ff9b::/96")
 _REFUSED = tuple(
     map(
@@ -85,7 +85,7 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 def networks_of(ip: str) -> dict[str, int]:
-    """Return the networks by which a client is counted, each with its multiple of the limit.
+    """Return the networks that count a client, each with its multiple of the limit.
 
     An IPv6 address counts as its /64, /56 and /48: providers give one of these to a customer, who would
     otherwise be 65,536 clients. Invalid text (a server behind a Unix socket) counts as one client.

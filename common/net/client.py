@@ -26,7 +26,7 @@ _PORTS = {"http": 80, "https": 443}
 def target_of(response: requests.Response) -> str | None:
     """Return the absolute address; None without a redirect. Raises ValueError if it is invalid."""
     location = response.headers.get("Location") if response.status_code in STATUSES else None
-    # Header values are decoded as Latin-1, but servers send UTF-8.
+    # Headers are decoded as Latin-1, but servers send UTF-8.
     return urljoin(response.url, location.encode("latin-1").decode("utf-8", "replace")) if location else None
 
 
@@ -86,7 +86,7 @@ READ_BYTES = 64 * 1024
 BEGINNING = 4096
 # Keep method and body.
 SAME_REQUEST = (307, 308)
-# May be sent to another host than the one they were meant for.
+# May also be sent to another host.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
 # A name may occur several times.
@@ -95,7 +95,7 @@ Form = Mapping[str, str] | list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`redirects` has the status and target of each; `url` is the last one."""
+    """`redirects` has the status and target of each; `url` is the last."""
 
     status: int
     url: str
@@ -139,7 +139,7 @@ class SafeSession(requests.Session):
 
 
 class SafeClient:
-    """HTTP client with one session per thread.
+    """One session per thread.
 
     `allow` has private networks that may be called, `verify` is as in requests.
     """
@@ -197,7 +197,7 @@ class SafeClient:
         """Return the response, with any status. Raises FetchError.
 
         `data` is a form in UTF-8. Only 307 and 308 are followed (RFC 9110 §15.4.8, §15.4.9), not from https
-        to http, because a body may hold secrets. Another host gets the body, but only NEUTRAL_HEADERS.
+        to http, because a body may hold secrets. Another host gets only NEUTRAL_HEADERS.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
             redirects: list[tuple[int, str]] = []
@@ -230,9 +230,9 @@ class SafeClient:
     def push(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = REQUEST_SECONDS
     ) -> Fetched:
-        """Return the response, also if it is a redirect. Raises FetchError.
+        """Return the response, even a redirect. Raises FetchError.
 
-        Keeps only the start of the response's body, and ignores one that breaks off.
+        Keeps only the start of its body, and ignores one that breaks off.
         """
         with _explained(url, timeout), budget(timeout, MAX_BYTES):
             plain = {**headers, "Accept-Encoding": "identity"}
@@ -304,7 +304,7 @@ def _client(allow: tuple[Network, ...], user_agent: str) -> SafeClient:
 
 
 def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
-    """A response hook, which requests calls before anything else reads the body."""
+    """Response hook, which requests calls before anything else reads the body."""
     ours = current_deadline()
     if kwargs.get("stream") or ours is None:
         return

@@ -46,8 +46,7 @@ def exception_chain(error: BaseException) -> list[BaseException]:
     return links
 
 
-# The request was certainly not sent. Not every SSLError is here: a server that dies while answering causes
-# one too.
+# The request was certainly not sent. Not every SSLError: a server that dies while answering causes one too.
 _BEFORE_SENDING = (
     AddressRefused,
     NewConnectionError,
@@ -63,7 +62,7 @@ _BEFORE_SENDING = (
 
 
 def never_left(error: BaseException) -> bool:
-    """Return whether certainly nothing of the request reached the server."""
+    """Return whether certainly nothing reached the server."""
     return any(isinstance(link, _BEFORE_SENDING) for link in exception_chain(error))
 
 

@@ -29,7 +29,7 @@ class RequestDeadline:
 
     @property
     def seconds_left(self) -> float:
-        """Raises TimeoutError if none are left."""
+        """Raise TimeoutError if none are left."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
@@ -74,7 +74,7 @@ RETRY = Retry(
 
 
 class _TimedRaw(io.RawIOBase):
-    """Reads with a time-out of what is left of the budget, so that a slow drip ends, too."""
+    """Times out by the rest of the budget, so that a slow drip ends, too."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -106,9 +106,9 @@ class _TimedSocket:
 
 
 class _Checked:
-    """For urllib3's connections: they lead to the very address that was checked.
+    """Leads to the very address that was checked.
 
-    The connection goes on being named by the host, so that SNI, certificate and Host header are right.
+    The connection is still named by the host, so that SNI, certificate and Host header are right.
     """
 
     allow: Sequence[Network] = ()

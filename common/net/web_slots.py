@@ -1,7 +1,7 @@
 """Limit on web threads that wait for other servers.
 
-A web process has eight threads, so eight requests to a silent server would block every page. Workers have
-no limit.
+A web process has eight threads, so eight requests to a silent server would block every page. Workers have no
+limit.
 """
 
 import threading
@@ -30,7 +30,6 @@ _current: ContextVar[_WebRequest | None] = ContextVar("web_request", default=Non
 
 @contextmanager
 def web_request() -> Iterator[None]:
-    """Allow a slot for the block, and release it at the end."""
     request = _WebRequest()
     token = _current.set(request)
     try:

@@ -18,7 +18,7 @@ MEMORY = 768 * 1024 * 1024
 CPU_SECONDS = 10
 # Wall clock: machines may be busy.
 DECODING_SECONDS = 20.0
-# Each needs much memory for a moment.
+# Each needs much memory.
 AT_ONCE = 2
 QUALITIES = (88, 75)
 SMALLER = (1.0, 0.7, 0.5, 0.25)

@@ -1,4 +1,4 @@
-"""Decoding and re-encoding of uploaded pictures, without metadata. Uses no Django."""
+"""Re-encoding of uploaded pictures, without metadata. Uses no Django."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ MOST_PIXELS = 16_000_000
 MOST_SIDE = 1104
 # No other decoder is tried. SVG can run code, and mail programs do not show it.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-# Larger opaque PNGs are photographs; larger ones with transparency are reduced to 256 colours.
+# Larger opaque PNGs are photographs; transparent ones are reduced to 256 colours.
 PHOTOGRAPH = 150_000
 LARGE_PICTURE = 600_000
 JPEG_QUALITY = 88

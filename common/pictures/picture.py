@@ -1,4 +1,4 @@
-"""Pictures as they are kept and served. Knows no Django, and needs no decoder."""
+"""Uses no Django and needs no decoder."""
 
 from dataclasses import dataclass
 

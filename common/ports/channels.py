@@ -1,5 +1,3 @@
-"""Registry of channels, for the apps before `delivery`."""
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ class Field:
     required: bool = False
     secret: bool = False
     choices: Callable[[], Sequence[tuple[str, str]]] | None = None
-    # Normalizes; raises ValueError with a sentence that completes “field: …”.
+    # Raises ValueError with a sentence that completes “field: …”.
     clean: Callable[[str], str] | None = None
     many_lines: bool = False
 
@@ -63,12 +61,12 @@ def _read(field: Field, value: str) -> str:
 
 
 class ChannelSpec(Protocol):
-    """Description of a channel.
+    """`sentence` describes the channel to users who choose one.
 
-    `sentence` describes it to users who choose one. Sign-up forms list public channels. `needs_html`: it
-    sends the rendered letter, not posts. `announcement_hook` may write the announcements. `is_by_code`:
-    signing up needs a code that was sent to the destination. `is_companion`: it carries issues of
-    newsletters of another channel for readers who asked for it.
+    Sign-up forms list public channels. `needs_html`: it sends the rendered letter, not posts.
+    `announcement_hook` may write the announcements. `is_by_code`: signing up needs a code that was sent to
+    the destination. `is_companion`: it carries issues of another channel's newsletters for readers who asked
+    for it.
     """
 
     key: str
@@ -113,7 +111,7 @@ class AccountSpec(Protocol):
 
 @runtime_checkable
 class HasAccounts(ChannelSpec, AccountSpec, Protocol):
-    """ChannelSpec whose destinations share accounts, such as a bot or an SMS sender.
+    """Destinations share accounts, such as a bot or an SMS sender.
 
     Without `account_fields` each destination has its own account.
     """
@@ -134,7 +132,7 @@ def get(key: str) -> ChannelSpec:
 
 
 def all_kinds() -> list[ChannelSpec]:
-    """Return all channels, public ones first."""
+    """Put public ones first."""
     return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
 
 
@@ -148,7 +146,7 @@ def parse_typed(kind: ChannelSpec, typed: str) -> ParsedDestination:
 
 
 def parse_person(typed: str) -> tuple[str, ParsedDestination]:
-    """Return the channel and the destination. Raises InvalidDestination of the usual channel."""
+    """Raise InvalidDestination of the usual channel."""
     usual, *others = person_kinds()
     for kind in others:
         with suppress(InvalidDestination):
@@ -165,7 +163,7 @@ def bridge_kinds() -> list[ChannelSpec]:
 
 
 def bridge_fields() -> list[Field]:
-    """Return the fields of all bridges; equal names mean the same."""
+    """Equal names mean the same."""
     fields: dict[str, Field] = {}
     for kind in bridge_kinds():
         for each in kind.destination_fields:

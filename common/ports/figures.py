@@ -1,4 +1,4 @@
-"""Figures of large tables, counted in the background. Pages count small tables themselves."""
+"""Figures of large tables, counted in the background."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from common.refused import Refused
 
-# Hooks with the names of their arguments (docs/hooks.md).
+# Names of arguments (docs/hooks.md).
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "filter": ("context", "post"),
@@ -58,7 +58,7 @@ NONE = Hooks()
 
 
 def load(path: str) -> Hooks:
-    """Load the hooks at a dotted path; only modules under HOOK_MODULES. Raises HookRefused."""
+    """Load only modules under HOOK_MODULES. Raises HookRefused."""
     if not path:
         return NONE
     if not is_loadable(path, settings.HOOK_MODULES):

@@ -25,10 +25,9 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Titled part of an object's page; `render` returns safe HTML, or "" to omit it.
+    """`render` returns safe HTML, or "" to omit the panel; with `asks` it also gets the request.
 
-    An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first. With
-    `asks`, `render` also gets the request.
+    An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first.
     """
 
     title: str
@@ -63,9 +62,9 @@ class TabForm:
 class Action:
     """Action on chosen rows; `run` gets their keys and returns a message.
 
-    `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change) or
-    "drop" (delete). `fits` decides whether an object's page offers it. `form`, called with the keys (and
-    Django's `data` and `prefix`), provides further arguments of `run`.
+    `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change) or "drop"
+    (delete). `fits` decides whether an object's page offers it. `form`, called with the keys (and Django's
+    `data` and `prefix`), provides further arguments of `run`.
     """
 
     name: str

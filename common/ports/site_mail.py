@@ -20,7 +20,7 @@ class SiteMail(Protocol):
         now: datetime,
         language: str = "",
     ) -> None:
-        """Queue a mail in the caller's transaction. Raises Refused for a wrong address.
+        """Queue in the caller's transaction. Raises Refused for a wrong address.
 
         Values of `context` whose names end in `_url` are encrypted, because they may contain keys.
         """
@@ -33,7 +33,7 @@ _mail: list[SiteMail] = []
 
 
 def install_site_mail(mail: SiteMail) -> None:
-    """Call in AppConfig.ready() of the app that sends."""
+    """Call in AppConfig.ready()."""
     _mail[:] = [mail]
 
 

@@ -39,7 +39,7 @@ class SchemaEditor(DatabaseSchemaEditor):
 
 
 def has_pooler(connection: Any) -> bool:
-    """Return whether transactions may run in different server processes, so that SET is lost."""
+    """Return whether transactions may change server processes, so that SET is lost."""
     return bool(connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"])
 
 

@@ -1,5 +1,3 @@
-"""Migration operations that run while the service does."""
-
 from typing import Any
 
 from django.db.migrations.operations import AddIndex

@@ -1,7 +1,7 @@
 """PostgreSQL connection that notices a silent server.
 
-Keepalives and TCP_USER_TIMEOUT detect hosts that answer no packet. A proxy, or a host whose PostgreSQL
-hangs, answers them: only another connection can check whether the statement still runs.
+Keepalives and TCP_USER_TIMEOUT detect hosts that answer no packet. A proxy, or a host whose PostgreSQL hangs,
+answers them: only another connection can check the statement.
 """
 
 import logging
@@ -34,8 +34,6 @@ class Away:
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """`wait` waits for the answer of every statement."""
-
     place: dict[str, Any]
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:

@@ -15,8 +15,8 @@ LOOK_EVERY = 0.5
 def alone(connection: BaseDatabaseWrapper, *, waiting: Callable[[], object]) -> Iterator[None]:
     """Run the block while no other process does so on this PostgreSQL database.
 
-    `waiting` is called once if another has the lock. A transaction on another connection holds it, because
-    a pooler may give a session's lock to another client.
+    `waiting` is called once if another has the lock. A transaction on another connection holds it, because a
+    pooler may give a session's lock to another client.
     """
     if connection.vendor != "postgresql":
         yield

@@ -1,5 +1,3 @@
-"""Record acceptances in one statement per group."""
-
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime

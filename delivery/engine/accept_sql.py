@@ -8,7 +8,7 @@ from common.db.arrays import array_literal
 from common.text import without_controls
 
 LONGEST_REMOTE_ID = 255
-# The number of parameters is fixed, so that the statement is parsed once.
+# A fixed number of parameters, so that the statement is parsed once.
 _ROWS = {
     "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::text[], %s::text[])"
     " AS given (id, token, at, remote_id, state)",
@@ -24,7 +24,7 @@ UPDATE delivery_delivery AS delivery SET
 FROM ({rows}) AS accepted
 WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
 """
-# Selects the issue's key if it is paused or cancelled.
+# The issue's key if it is paused or cancelled.
 _STOPPED = """
 SELECT issue.id FROM delivery_issue AS issue
 JOIN subscriptions_subscribable AS newsletter ON newsletter.id = issue.subscribable_id
@@ -45,10 +45,10 @@ class AcceptedRow(NamedTuple):
     state: str
 
 
-# By database vendor. Updates only rows whose lease is still ours.
+# By database vendor. Updates only rows whose lease is ours.
 STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
-# Also returns the number of rows and the keys of their stopped issues. The look at the issues takes 0.2 of
-# 0.9 ms for fifty rows. SQLite has RETURNING since 3.35 only.
+# Also returns the number of rows and their stopped issues, which takes 0.2 of 0.9 ms for fifty rows. SQLite
+# has RETURNING since 3.35 only.
 _ACCEPT_OURS = STATEMENTS["postgresql"] + "RETURNING issue_id"
 ACCEPT_AND_LOOK = f"""
 WITH accepted_now AS ({_ACCEPT_OURS})
@@ -61,12 +61,12 @@ STOPPED_ISSUE = _STOPPED.format(issue="%s")
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:
-    """Return the statement's parameters. Needs at least one row."""
+    """Needs at least one row."""
     if vendor == "postgresql":
         return [array_literal(column) for column in zip(*rows, strict=True)]
     return [json.dumps(rows)]
 
 
 def remote_id_of(said: Any) -> str:
-    """Return the server's own name for a message, cleaned and shortened."""
+    """Clean and shorten the server's own name for a message."""
     return without_controls(said)[:LONGEST_REMOTE_ID]

@@ -1,4 +1,4 @@
-"""Connections of a lane with asynchronous sessions: coroutines in one event loop."""
+"""Connections of a lane with asynchronous sessions."""
 
 import asyncio
 import logging
@@ -12,13 +12,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from channels.base import Ambiguous, AsyncSession, Outcome, Temporary
 from delivery.engine.child_protocol import Narrowed, Permit
 
-# The place of a session that has just closed may still count, so ask once more after some seconds.
+# Seconds: the place of a session that has just closed may still count.
 AGAIN_AFTER = 1.0
 
 
 class Admission:
-    """The sessions of one lane, in one event loop."""
-
     def __init__(self) -> None:
         self._sessions: set[AsyncSession] = set()
         self._known: set[AsyncSession] = set()
@@ -38,7 +36,7 @@ class Admission:
         return replace(refused, crowded=await self.has_other(session))
 
     async def has_other(self, session: AsyncSession) -> bool:
-        # All ask at once, so the answers to the others may be on their way.
+        # All ask at once, so answers to others may be on their way.
         async with self._heard:
             await self._heard.wait_for(lambda: self._is_other_ready(session) or not self._knocking)
         return self._is_other_ready(session)
@@ -71,14 +69,12 @@ TOLD_FOR = 5.0
 
 
 class Carried(Protocol):
-    """The part of a task that a connection reads and writes."""
-
     outcome: Outcome | None
     at: datetime
     begun: bool
-    # Its issue was paused or cancelled meanwhile.
+    # Its issue was paused or cancelled.
     recalled: bool
-    # The connection waits for this before it begins the next message.
+    # The connection waits for this before its next message.
     released: Any
 
     @property
@@ -88,7 +84,7 @@ class Carried(Protocol):
     def priority(self) -> int: ...
 
     def message(self) -> Any:
-        """Compose the message. Raises what composing raises."""
+        """Raises what composing raises."""
         ...
 
 
@@ -125,14 +121,14 @@ class AsyncConnections(Generic[T]):
         self._ended: list[T] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._sessions: set[AsyncSession] = set()
-        # The next message of each connection, with its task and the time at which it was announced.
+        # Each connection's next message, its task and when it was announced.
         self._tolds: list[list[tuple[T, Any, float]]] = []
-        # Connections that are not closing yet.
+        # Connections that are not closing.
         self._serving = 0
         self._leaving = self._is_cut_off = False
 
     def set_width(self, width: int) -> None:
-        """Set the number of connections for the next `take`. Thread-safe."""
+        """Apply from the next `take`. Thread-safe."""
         if self._most is not None and width <= self._most:
             self._most = None
         self.width = width if self._most is None else self._most
@@ -156,7 +152,6 @@ class AsyncConnections(Generic[T]):
             heappush(self._todo, (task.priority, next(self._numbers), task))
         if self._permit.is_finishing:
             self.sweep()
-        # Wake the surplus connections, too.
         self._wake(len(tasks) + max(self._serving - self.width, 0))
         for _ in range(min(self.width - len(self._workers), len(self._todo))):
             self._serving += 1
@@ -201,7 +196,7 @@ class AsyncConnections(Generic[T]):
     async def _work(self) -> None:
         session, loop = self._open_session(), asyncio.get_running_loop()
         self._sessions.add(session)
-        # The next task and its message, once they have been announced to the server.
+        # The next task and its message, once announced to the server.
         told: list[tuple[T, Any, float]] = []
         self._tolds.append(told)
         try:
@@ -209,7 +204,7 @@ class AsyncConnections(Generic[T]):
                 released = task.released = loop.create_future()
                 is_too_many = False
                 try:
-                    # A message whose envelope the server has is sent, unless it was recalled.
+                    # A message whose envelope the server has is sent unless it was recalled.
                     is_told = told and not (self.stopped or task.recalled) and self._permit.holds(task.pk)
                     if task.outcome is None and (is_told or self._may(task)):
                         is_too_many = await self._send(session, task, told)
@@ -243,7 +238,7 @@ class AsyncConnections(Generic[T]):
         self._on_end(ended)
 
     def _told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
-        """Return the message to send next on this connection, unless a more urgent task waits."""
+        """Return this connection's next message, unless a more urgent task waits."""
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
@@ -271,7 +266,7 @@ class AsyncConnections(Generic[T]):
             if self._todo:
                 if session.is_ready or not self._may(self._todo[0][2]):
                     return heappop(self._todo)[2]
-                # It holds no task now, so that others may connect and go on.
+                # It holds no task now, so others may connect.
                 refused = await self._admission.enter(session)
                 if refused is None:
                     continue
@@ -299,7 +294,7 @@ class AsyncConnections(Generic[T]):
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
     async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]]) -> bool:
-        """Set the task's outcome. Return True if the task was put back because this connection is surplus."""
+        """Set the task's outcome. Return True if this connection is surplus and put the task back."""
         try:
             message = told.pop()[1] if told else task.message()
         except Exception as error:  # only this recipient waits

@@ -34,15 +34,15 @@ from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 
 log = logging.getLogger(__name__)
 
-# The outcome of messages that the child has recorded, so the remote id is stored already.
+# For messages that the child has recorded with their remote ids.
 ACCEPTED = Sent("")
 
 
 class ProcessSender:
     """LaneSender in the child process.
 
-    When the process dies, its tasks return as not begun. With e-mail's crash policy they are sent again:
-    at most one message per connection is repeated.
+    When the process dies, its tasks return as not begun. E-mail's crash policy sends them again: at most one
+    message per connection is repeated.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class ProcessSender:
     ) -> None:
         self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
         self.width, self.stopped, self.opened = width, False, 0
-        # By task number, which is unique.
+        # By task number.
         self._there: dict[int, SendTask] = {}
         self._numbers = count(1)
-        # Key numbers in the child. The keys are kept, so that their ids are not reused.
+        # Kept, so that ids of keys are not reused.
         self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
-        # Composing computes and handing over may block, so both run beside claiming.
+        # Composing computes and handing over may block: both run beside claiming.
         threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
         self.lane = process.add_lane(self._hear)
         process.say(OpenLane(self.lane, open_session, width))
@@ -149,7 +149,7 @@ class ProcessSender:
         self._hand_back(tasks)
 
     def _hand_back(self, tasks: Sequence[SendTask]) -> None:
-        """Return tasks that the child never had. It needs no word when they are settled."""
+        """Return tasks that the child never had and need not settle."""
         known = [task for task in tasks if self._there.pop(task.number, None) is not None]
         for task in known:
             task.is_carried = False
@@ -181,7 +181,6 @@ class ProcessSender:
             case Closed():
                 self._closed.set()
             case Died():
-                # Nothing will return from the dead child.
                 taken = [self._there.pop(number, None) for number in list(self._there)]
                 there = [task for task in taken if task is not None]
                 for task in there:

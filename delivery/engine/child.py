@@ -52,8 +52,7 @@ TELL_AFTER = 0.02
 class ChildLane:
     """A lane's connections, signing keys and tasks by number.
 
-    `recorded` counts acceptances not yet reported to the worker. They are reported now and then, with the
-    `recalled` issues.
+    `recorded` counts acceptances to report to the worker, with the `recalled` issues.
     """
 
     connections: AsyncConnections[ChildTask]
@@ -64,12 +63,10 @@ class ChildLane:
 
 
 class ChildProtocol(asyncio.Protocol):
-    """Handles the worker's messages and reports ended tasks."""
-
     def __init__(self) -> None:
         self._frames = FrameReader()
         self._transport: asyncio.Transport
-        # Begin nothing before the worker's first permit.
+        # Nothing begins before the worker's first permit.
         self._permit = Permit(renewed_at=float("-inf"))
         self._lanes: dict[int, ChildLane] = {}
         self._recorder: Recorder | None = None
@@ -140,7 +137,6 @@ class ChildProtocol(asyncio.Protocol):
         ours.connections.take(tasks)
 
     def _recall(self, issues: Set[int]) -> None:
-        """Return the tasks of these issues that have not begun."""
         for ours in self._lanes.values():
             for task in ours.unsettled.values():
                 if task.issue in issues:
@@ -173,7 +169,6 @@ class ChildProtocol(asyncio.Protocol):
             self._say_ended(others)
 
     def _end(self, tasks: Sequence[ChildTask], is_durable: bool) -> None:
-        """Handle recorded tasks, of any lanes."""
         # Before their connections continue.
         if recalled := {task.issue for task in tasks if task.recalled and task.issue is not None}:
             self._recall(recalled)

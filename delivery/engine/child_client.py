@@ -33,7 +33,7 @@ Hear = Callable[[FromChild | Died], None]
 
 
 class ChildProcess:
-    """Child process, with a thread that reads its messages. `is_alive` until it ended."""
+    """Child process and a thread that reads its messages."""
 
     def __init__(self) -> None:
         prepare()
@@ -41,7 +41,6 @@ class ChildProcess:
         self._lock = threading.Lock()
         self._lanes: dict[int, Hear] = {}
         self._numbers = count(1)
-        # Whether it records acceptances.
         self.records = False
         self.is_alive = True
         self.used_at = time.monotonic()
@@ -59,9 +58,9 @@ class ChildProcess:
         self.say(permit)
 
     def add_lane(self, hear: Hear) -> int:
-        """Register a lane and return its number. `hear` is called in this object's thread.
+        """Return the lane's number. `hear` is called in this object's thread.
 
-        Its last call reports that the lane is closed or that the child died.
+        Its last call reports that the lane is closed or the child died.
         """
         number = next(self._numbers)
         self._lanes[number] = hear
@@ -96,19 +95,19 @@ class ChildProcess:
 
 
 def place_of_records() -> dict[str, Any] | None:
-    """Return psycopg's connection parameters, or None on SQLite, where only the worker writes."""
+    """Return psycopg's connection parameters; None on SQLite, where only the worker writes."""
     if connection.vendor != "postgresql":
         return None
     params = connection.get_connection_params()
     return {name: value for name, value in params.items() if isinstance(value, (str, int))}
 
 
-# Idle process for this worker's next pass.
+# Idle process for the next pass.
 _kept: list[ChildProcess] = []
 
 
 def take_child_process() -> ChildProcess:
-    """Return the kept process or a new one, for the caller alone."""
+    """Return the kept process or a new one."""
     process = _kept.pop() if _kept else None
     if process is not None and not process.is_alive:
         process.close()
@@ -117,7 +116,6 @@ def take_child_process() -> ChildProcess:
 
 
 def keep_child_process(process: ChildProcess) -> None:
-    """Keep one process for the next pass."""
     process.used_at = time.monotonic()
     if process.is_alive and not _kept:
         _kept.append(process)
@@ -126,6 +124,5 @@ def keep_child_process(process: ChildProcess) -> None:
 
 
 def end_idle_child_process(*, idle_for: float = IDLE_PROCESS_KEPT) -> None:
-    """End the kept process if it was idle for this many seconds."""
     if _kept and time.monotonic() - _kept[0].used_at >= idle_for:
         _kept.pop().close()

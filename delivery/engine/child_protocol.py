@@ -1,7 +1,7 @@
 """Messages between the worker and its child process: pickled named tuples.
 
-Pickle is safe here, as nobody else can write to the socket pair. No message needs Django. A lane that is
-closed and opened again gets a new number.
+Pickle is safe, as nobody else can write to the socket pair. No message needs Django. A lane that is opened
+again gets a new number.
 """
 
 import pickle
@@ -15,16 +15,15 @@ from channels.base import AsyncSession, Outcome
 from common.child_process import framed
 from common.shutdown import stopping
 
-# Seconds since the last lease renewal within which a message may begin.
+# A message may begin within so many seconds of the last lease renewal.
 FRESH = 20.0
 
 # Task number in its lane (a delivery may be claimed again while its first claim is under way), delivery key,
 # priority, lease token in hex where the child may record, MailMessage's sender, recipient, pieces and
-# has_dots, numbers of the signing keys, issue. A plain tuple: there is one per letter, and pickling a named
-# one takes 2.6 µs instead of 0.8.
+# has_dots, signing keys, issue. A plain tuple: pickling a named one takes 2.6 µs instead of 0.8, per letter.
 MailRow = tuple[int, int, int, str, str, str, Sequence[bytes], bool, Sequence[int], int | None]
-# Task number, outcome, whether a session had it, when it ended. A text stands for Sent with this remote id:
-# pickling Sent takes ten times as long.
+# Task number, outcome, whether a session had it, when it ended. A text is the remote id of a Sent: pickling
+# Sent takes ten times as long.
 End = tuple[int, Outcome | str | None, bool, datetime]
 
 
@@ -32,8 +31,7 @@ End = tuple[int, Outcome | str | None, bool, datetime]
 class Permit:
     """Says whether a message may begin. The worker sends its permit to the child.
 
-    `renewed_at` is on CLOCK_MONOTONIC, which all processes share. `lost` has the deliveries whose lease was
-    lost.
+    `renewed_at` is on CLOCK_MONOTONIC, which all processes share. `lost`: deliveries whose lease was lost.
     """
 
     renewed_at: float
@@ -49,23 +47,19 @@ class Permit:
 
 
 class BeginPass(NamedTuple):
-    """Start a pass. `clock_since` is from common.clock; `database` is where to record acceptances."""
+    """`clock_since` is from common.clock; `database` is where to record acceptances."""
 
     clock_since: float | None
     database: Mapping[str, Any] | None
 
 
 class OpenLane(NamedTuple):
-    """Open a lane with this many connections."""
-
     lane: int
     open_session: Callable[[], AsyncSession]
     width: int
 
 
 class ResizeLane(NamedTuple):
-    """Change a lane's number of connections."""
-
     lane: int
     width: int
 
@@ -77,7 +71,7 @@ class ResumeLane(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Send these messages. `keys`: number → domain, selector and private key (PEM) of new keys."""
+    """Send messages. `keys`: number → domain, selector and private key (PEM) of new keys."""
 
     lane: int
     mails: Sequence[MailRow]
@@ -116,7 +110,7 @@ ToChild = (
 
 
 class Ended(NamedTuple):
-    """Tasks that ended and that the worker has to record. They wait for Settled.
+    """Tasks that ended, for the worker to record. They wait for Settled.
 
     `opened` is the number of connections; `stopped`: the account cannot send.
     """
@@ -130,7 +124,7 @@ class Ended(NamedTuple):
 class Recorded(NamedTuple):
     """Tasks whose acceptance is durable. Their connections continue.
 
-    `recalled`: issues of which no more messages may begin.
+    `recalled`: no more messages of these issues may begin.
     """
 
     lane: int
@@ -141,7 +135,7 @@ class Recorded(NamedTuple):
 
 
 class Narrowed(NamedTuple):
-    """The server accepted this many connections and gave this answer to one more."""
+    """The server accepted this many connections and refused one more."""
 
     lane: int
     width: int

@@ -1,7 +1,7 @@
 """Records acceptances in the child process, over database connections of its own.
 
 Recording in the worker took longer than the rest of a letter, while its connection waited. Other outcomes,
-and whatever cannot be recorded here, go to the worker.
+and failures to record, go to the worker.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from delivery.engine.child_task import ChildTask
 log = logging.getLogger(__name__)
 
 VENDOR = "postgresql"
-# Seconds to wait for the database before the worker records, and before it is asked again.
+# Seconds to wait for the database before the worker records, and until the next try.
 PATIENCE, REST = 8.0, 1.0
-# Seconds after which waiting acceptances use another connection. A distant database is slow on the way, so
-# several connections help. A near one is busy, and larger groups are a tenth cheaper per letter.
+# Seconds after which waiting acceptances use another connection. Several help with a distant database, which
+# is slow on the way. A near one is busy, and larger groups are a tenth cheaper per letter.
 HASTE, HASTE_WHERE_NEAR, NEAR = 0.005, 0.05, 0.003
 MOST_RECORDING_CONNECTIONS = 4
 
 
 class Recorder:
-    """Record gathered acceptances, one statement at a time or several while the database is slow.
+    """Record gathered acceptances, in several statements at a time while the database is slow.
 
-    `on_end` gets the tasks and whether they are durable. Recording a task twice is harmless. Tasks of issues
-    that were paused or cancelled are `recalled`.
+    `on_end` gets the tasks and whether they are durable. Recording a task twice is harmless. Tasks of paused
+    or cancelled issues are `recalled`.
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
-        # Parsing and planning take a third of the database's time, so the plan is kept. It must not be one
+        # The plan is kept, as parsing and planning take a third of the database's time. It must not be one
         # for a small table.
         options = f"{place.get('options', '')} -c enable_seqscan=off".strip()
         self._place = {"prepare_threshold": None, **place, "autocommit": True, "options": options}
@@ -59,7 +59,6 @@ class Recorder:
             await self._idle.pop().close()
 
     def _begin(self) -> None:
-        """Record waiting tasks now or shortly, or leave them to the next free connection."""
         if self._later is not None:
             self._later.cancel()
             self._later = None

@@ -1,5 +1,3 @@
-"""A message in the child process."""
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +12,7 @@ NOT_YET = datetime.max.replace(tzinfo=UTC)
 class ChildTask:
     """`number` identifies the task in its lane on both sides.
 
-    `token` is the lease token in hex, or empty if the acceptance must not be recorded here.
+    `token` is the lease token in hex, empty if the acceptance must not be recorded here.
     """
 
     lane: int

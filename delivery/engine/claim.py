@@ -1,4 +1,4 @@
-"""Claims a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
+"""Claims a lane's due deliveries, with a lease and tokens, in one transaction."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ DELIVERY_LEASE = timedelta(seconds=60)
 # A pass may wait for a lane whose rest is this short.
 SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
-# Below this priority are mails that somebody waits for.
+# Mails that somebody waits for are below this priority.
 MOST_AT_ONCE = 1000
 HELD_BY_CLAIM = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
 DROPPED = "The issue was cancelled."
@@ -35,14 +35,14 @@ DROPPED = "The issue was cancelled."
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Leased deliveries. Without any, `again_at` says when to ask again, if that helps."""
+    """Leased deliveries. Without any, `again_at` says when to ask again."""
 
     rows: tuple[ClaimedDelivery, ...] = ()
     again_at: datetime | None = None
 
 
 def with_due(now: datetime) -> "QuerySet[Lane]":
-    """Return the lanes that have due deliveries and may send, now or in a moment."""
+    """Return lanes with due deliveries that may send, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
     soon = now + SHORT_WAIT
     ready = Q(free_at=None) | Q(free_at__lte=soon)
@@ -82,12 +82,12 @@ def claim_due(
     connections: int | None = None,
     expected: float = EXPECTED_RATE,
 ) -> Claim:
-    """Claim deliveries for a worker with this many connections of `expected` messages per second each.
+    """Claim for a worker with this many connections of `expected` messages per second each.
 
     With `urgent`, claim only what precedes letters. Returns nothing while another worker claims from the
     lane.
     """
-    # NO KEY: publishing holds KEY SHARE on the lane and would block all sending meanwhile.
+    # NO KEY: publishing holds KEY SHARE on the lane and would block all sending.
     lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
@@ -112,7 +112,7 @@ def claim_due(
         return Claim()
     if (restore := restore_hold.is_open()) is not None:
         restore_hold.hold_back(restore=restore, pks=[one.pk for one in seen])
-    # Their domains let some go now. The others are deferred or held.
+    # Their domains allow some now. The others are deferred or held.
     first = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
     sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
     for pks, due_at in sifted.later:
@@ -165,7 +165,7 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
     """Lease the rows, then check recipients and issues again and cancel or hold what must not go out."""
     ours = lease(now, DELIVERY_LEASE)
     rows = read_claimed(lane, pks, token=ours.token, now=now)
-    # The lane's lock excludes other claims. A row moved by something else is no longer waiting.
+    # The lane's lock excludes other claims.
     taken = Delivery.objects.waiting().filter(pk__any_of=frozenset(pks), due_at__lte=now)
     changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
     if taken.update(state=Delivery.State.SENDING, **changes) != len(rows):

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 RENEW_SHARE = 1.5
 WAIT_FOR_SHARE = timedelta(seconds=1)
-# Messages are handed over in groups, so that the first go out while the rest is made.
+# In groups, so that the first go out while the rest is made.
 HANDED_OVER_TOGETHER = 50
 
 
@@ -50,7 +50,7 @@ class Claimer:
         self._in_flight, self._done = in_flight, done
         self._letters = LetterCache()
         self._holder = uuid.uuid4()
-        # By lane: the number of our connections, and when it was set.
+        # By lane: the number of our connections, and since when.
         self._shares: dict[int, tuple[int, float]] = {}
 
     def forget_letters(self) -> None:
@@ -58,7 +58,7 @@ class Claimer:
         self._letters = LetterCache()
 
     def look(self) -> datetime | None:
-        """Refill every lane that runs low. Return when to look again, if a lane said so."""
+        """Refill lanes that run low. Return when to look again, if a lane said so."""
         now = self._clock()
         take_notices(now=now)
         self.narrow()
@@ -78,7 +78,6 @@ class Claimer:
         return min(waits, default=None)
 
     def narrow(self) -> None:
-        """Remember which servers accepted fewer connections."""
         for lane_id, lane in list(self._pool.lanes.items()):
             news = None
             with suppress(Empty):
@@ -104,7 +103,7 @@ class Claimer:
     def _top_up(self, lane: Lane, now: datetime) -> datetime | None:
         """Claim as much as a lane can do. Return when to ask again, if that helps."""
         width = 1
-        # A serial lane follows its own order. Of others, a share of the connections is ours.
+        # A serial lane follows its own order.
         if not lane.serial:
             mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
             if not mine or time.monotonic() - asked_at >= RENEW_SHARE:
@@ -145,7 +144,7 @@ class Claimer:
         return claimed.again_at
 
     def _hand_over(self, open_lane: PooledLane, tasks: Sequence[SendTask]) -> None:
-        """Make the letters and pass them to the sender. Failed ones have ended."""
+        """Make the letters and pass them to the sender."""
         left = list(tasks)
         try:
             while left:
@@ -155,7 +154,7 @@ class Claimer:
                     if not (self._permit.is_finishing or stopping.is_set() or task.recalled):
                         self._prepare(task)
                     (ready if task.prepared else unmade).append(task)
-                # Before the sender has them, as it then reports each outcome itself.
+                # Before the sender reports outcomes itself.
                 left = left[HANDED_OVER_TOGETHER:]
                 self._done.put(unmade)
                 for task in ready:
@@ -167,7 +166,6 @@ class Claimer:
             raise
 
     def _prepare(self, task: SendTask) -> None:
-        """Make the letter, or set the task's outcome."""
         now = self._clock()
         try:
             if task.delivery.kind in Delivery.CHANGES:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import uvloop
 
-# Seconds. With Python's default of 5 ms, recording would wait that long whenever claiming computes.
+# Seconds. With Python's 5 ms, recording would wait that long whenever claiming computes.
 SWITCH_INTERVAL = 0.0005
 
 
@@ -19,7 +19,7 @@ def prepare() -> None:
     # Freeze existing objects: a full collection stops everything for 70 ms.
     gc.collect()
     gc.freeze()
-    # Messages are in no cycles, so a collection per 700 objects finds nothing.
+    # Messages are in no cycles, so collecting every 700 objects finds nothing.
     gc.set_threshold(20_000, 20, 20)
 
 

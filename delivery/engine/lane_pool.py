@@ -19,15 +19,14 @@ from delivery.engine.thread_sender import ThreadSender
 from delivery.models import Lane
 from delivery.rules.lanes import EXPECTED_RATE, claimable
 
-# Over all lanes. A wider lane is cut to this.
+# Over all lanes; a wider lane is cut to this.
 MOST_OPEN_CONNECTIONS = 200
-# Messages after which a lane's rate is known.
 RATE_KNOWN_AFTER = 100
 
 
 @dataclass(eq=False)
 class PooledLane:
-    """A lane's sender and its workload. One thread counts claimed rows, another ended ones."""
+    """A lane's sender and workload. One thread counts claimed rows, another ended ones."""
 
     sender: LaneSender
     # Reports of servers that accepted fewer connections.
@@ -57,8 +56,6 @@ class PooledLane:
 
 
 class LanePool:
-    """Open senders on demand, and close idle ones when there are too many."""
-
     def __init__(self, *, permit: Permit, done: Done, clock: Callable[[], datetime]) -> None:
         self._permit, self._done, self._clock = permit, done, clock
         self.lanes: dict[int, PooledLane] = {}
@@ -72,17 +69,16 @@ class LanePool:
         return self._process is not None and not self._process.is_alive
 
     def open(self, lane: Lane, width: int, now: datetime) -> PooledLane | None:
-        """Return the lane's sender with this many connections, or None while too many others are open."""
+        """Return the lane's sender, or None while too many other connections are open."""
         known = self.lanes.get(lane.pk)
         if known is not None:
-            # Connection 1 continues what it was given before.
             known.sender.resize(max(width, 1))
             return known if width else None
         if not width:
             return None
         free = MOST_OPEN_CONNECTIONS - sum(other.sender.width for other in self.lanes.values())
         if free < width:
-            # Close at once, or a pass with nothing in flight would end while this lane has something to send.
+            # At once, or a pass with nothing in flight would end while this lane has something to send.
             free += self._close_idle()
         if free < width:
             return None
@@ -94,7 +90,6 @@ class LanePool:
         self._tell(self._permit)
 
     def recall(self, issues: frozenset[int]) -> None:
-        """Have every sender return tasks of these issues that have not begun."""
         self._tell(Recall(issues))
 
     def _tell(self, message: Permit | Recall) -> None:
@@ -104,12 +99,12 @@ class LanePool:
             lane.sender.sweep()
 
     def cut_off(self) -> None:
-        """End what is under way without waiting for servers."""
+        """Do not wait for servers."""
         for lane in list(self.lanes.values()):
             lane.sender.cut_off()
 
     def close(self) -> None:
-        """Close all sessions, waiting a little for goodbyes. Nothing may be outstanding."""
+        """Wait a little for goodbyes. Nothing may be outstanding."""
         self._close_idle()
         for lane in self._leaving:
             lane.sender.join()
@@ -138,7 +133,7 @@ class LanePool:
             sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
         elif clock is utcnow and has_much(lane, now):
             if self._process is None:
-                # Keep it before using it: a pass that finishes meanwhile has to notify it.
+                # Kept before use: a pass that finishes meanwhile has to notify it.
                 self._process = take_child_process()
                 self._process.begin_pass(permit)
             sender = ProcessSender(

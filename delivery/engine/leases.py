@@ -32,7 +32,7 @@ LOST_WORDS = "The worker that was sending this ended before it could say what be
 
 @transaction.atomic
 def renew(*, tokens: Iterable[UUID], now: datetime) -> set[tuple[int, UUID]]:
-    """Extend our leases. Return the deliveries that are still ours, with their tokens."""
+    """Return the deliveries that are still ours, with their tokens."""
     ours = Delivery.objects.filter(lease_token__in=list(tokens), state=Delivery.State.SENDING)
     ours.update(lease_until=now + DELIVERY_LEASE)
     return {(pk, token) for pk, token in ours.values_list("pk", "lease_token") if token}
@@ -56,7 +56,7 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
 
 
 def reap_expired(*, now: datetime) -> int:
-    """Free deliveries whose lease expired. Return how many.
+    """Return how many were freed.
 
     Does nothing for a minute after this process lost the database: others could not renew either.
     """

@@ -23,16 +23,15 @@ class LetterCache:
     LIMIT = 20
 
     def __init__(self) -> None:
-        # Failures are kept, too, so that they are not repeated for every recipient. By issue and channel, as
-        # a newsletter may also go to devices.
+        # By issue and channel, as a newsletter may also go to devices. Failures are kept, too, so that they
+        # are not repeated for every recipient.
         self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
         self._keys = SigningKeys()
 
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
-        """Return what sending a delivery needs.
+        """Raise what rendering raises.
 
-        Raises what rendering raises, HookError of the newsletter's own code, and ValueError for an unreadable
-        stored secret.
+        Also raises HookError of the newsletter's own code, and ValueError for an unreadable stored secret.
         """
         if row.issue_id is None:
             rows = Delivery.objects.select_related("destination", "subscription__subscribable")
@@ -42,7 +41,6 @@ class LetterCache:
             made = PreparedLetter(mail_letter(mail, now=now), ask)
         else:
             made = self._issue(row.issue_id, row.lane.kind)
-        # With the keys that are active now.
         keys = self._keys.of(made.letter.from_email) if row.destination.kind == "email" else ()
         if made.compose is None or made.letter.signing_keys != keys:
             letter = replace(made.letter, signing_keys=keys, has_own_code=made.ask is not None)
@@ -61,10 +59,7 @@ class LetterCache:
         return made, recipient
 
     def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
-        """Return what changing a post needs.
-
-        Raises NotNeeded, LetterError, or ValueError for an unreadable secret.
-        """
+        """Raise NotNeeded, LetterError, or ValueError for an unreadable secret."""
         change, recipient = change_of(row.pk), recipient_of(row)
         change.refuse_same(recipient, kind=row.lane.kind)
         composer = channel(row.lane.kind).composer(change.letter)
@@ -90,7 +85,7 @@ class LetterCache:
 
 
 def recipient_of(row: ClaimedDelivery) -> Recipient:
-    """Return the recipient's part. Raises ValueError for an unreadable stored secret."""
+    """Raise ValueError for an unreadable stored secret."""
     reader, to = row.subscription, row.destination
     return Recipient(
         delivery_id=row.pk,

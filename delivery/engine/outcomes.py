@@ -1,7 +1,4 @@
-"""Records outcomes in groups, guarded by the lease, except acceptances, which always count.
-
-Letters are kept in the mailbox while there is no mail server.
-"""
+"""Records outcomes in groups, guarded by the lease, except acceptances, which always count."""
 
 import logging
 from collections import Counter
@@ -91,7 +88,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     lanes = {
         task.delivery.lane
         for task in accepted
-        # A service may accept edits of old posts where it refuses new ones.
+        # Edits of old posts may be accepted where new ones are refused.
         if task.delivery.lane.refused_since is None or task.delivery.kind not in Delivery.CHANGES
     }
     back_off(
@@ -153,7 +150,6 @@ def _keep_remarks(accepted: Sequence[SendTask]) -> None:
 
 
 def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
-    """Yield the lanes that rest: the task's own, or its account's parent lane."""
     if outcome.stops_account and lane.parent_id is not None:
         yield lane.parent_id
     elif outcome.stops_lane or outcome.stops_account:
@@ -213,9 +209,10 @@ def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> No
 
 
 def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop]]:
-    """Return the tasks that were still ours and the rests of serial lanes. Late failures are only logged.
+    """Return the tasks that were still ours and the rests of serial lanes.
 
-    The first message that stops a healthy lane is counted, as it may be the cause.
+    The first message that stops a healthy lane is counted, as it may be the cause. Late failures are only
+    logged.
     """
     suspects = {task.delivery.lane.pk for task in tasks if _is_suspect(task)}
     well = well_lanes(suspects)
@@ -232,7 +229,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
-            # An attempt with an unknown end stays unknown until a session has dealt with it.
+            # It stays unknown until a session has dealt with it.
             unknown = row.begun_at if isinstance(task.outcome, Ambiguous) else None
             was_dealt_with = task.begun and not is_lanes_alone
             is_ours = Delivery.objects.filter(
@@ -265,7 +262,6 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
 
 
 def _unknown_ends(tasks: Sequence[SendTask]) -> Counter[int]:
-    """Count each delivery's attempts with an unknown end, these tasks included."""
     unknown = [task.pk for task in tasks if isinstance(task.outcome, Ambiguous)]
     if not unknown:
         return Counter()
@@ -287,7 +283,6 @@ def _tell(attempts: Sequence[Attempt], lost: Sequence[SendTask]) -> None:
 
 
 def _is_suspect(task: SendTask) -> bool:
-    """Whether the lane stopped, perhaps because of this message."""
     outcome = task.outcome
     return isinstance(outcome, Temporary) and outcome.stops_lane and outcome.suspect
 
@@ -303,7 +298,7 @@ def _is_lanes_alone(task: SendTask) -> bool:
 
 
 class _Ending(NamedTuple):
-    """A delivery's next state, whether the attempt counts, and how long its serial lane waits for it."""
+    """Next state, whether the attempt counts, and how long its serial lane waits for it."""
 
     becomes: Next | None
     counts: bool = False
@@ -358,7 +353,7 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     if is_letters:
         return Next("failed"), True
     after = after_temporary(attempts=attempts, created_at=created_at, retry_at=outcome.retry_at, now=at)
-    # A mail server that defers because of us needs a person. It is not the reader's end.
+    # A mail server that defers because of us needs a person.
     is_mail = task.delivery.lane.kind == "email"
     if after.state == "failed" and is_mail and meaning(_text(task)).concern is Concern.US:
         after = Next("held")
@@ -385,7 +380,6 @@ def _cleaned(text: str) -> str:
 
 
 def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:
-    """Return the outcomes with a reason from the server."""
     outcomes = {
         task.pk: (task, task.outcome)
         for task in tasks

@@ -1,7 +1,7 @@
 """Holds everything unsent after a restore from a backup, until a person decides.
 
 A backup does not know what was sent after it was made. While a `Restore` is open, claims hold due rows
-(`waits_for_go`), including rows of open collections and rows queued later.
+(`waits_for_go`), even of open collections or queued later.
 """
 
 from collections.abc import Collection
@@ -24,13 +24,13 @@ from feeds.items.held import hold_all
 RESTORED_A_BATCH = 2_000
 HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
 HELD_BY_RESTORE = "A backup was restored: it may have been sent before that."
-# Fields of a held row. It has them in no other state.
+# A held row has these, in no other state.
 HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_BY_RESTORE}
 
 
 @dataclass(frozen=True, slots=True)
 class HeldIssue:
-    """Held deliveries of an issue. `issue` is None for other mails. Times are of creation."""
+    """Held deliveries of an issue, None for other mails. Times are of creation."""
 
     issue: Issue | None
     count: int
@@ -40,8 +40,6 @@ class HeldIssue:
 
 @dataclass(frozen=True, slots=True)
 class HeldByRestore:
-    """Number of held deliveries and posts."""
-
     deliveries: int
     posts: int
 
@@ -61,7 +59,7 @@ def is_open() -> Restore | None:
 
 
 def waits_for_go(restore: Restore) -> Q:
-    """Match deliveries that are held while it is open: all except mails made after it began."""
+    """Match deliveries that are held: all except mails made after it began."""
     return Q(kind=Delivery.Kind.ISSUE) | Q(created_at__lt=restore.begun_at)
 
 
@@ -77,7 +75,7 @@ def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
 def begin(*, now: datetime) -> HeldByRestore:
     """Hold everything unsent, and what feeds will show as new. Raises AlreadyOpen.
 
-    If interrupted, claims hold the remaining rows.
+    If interrupted, claims hold the rest.
     """
     with transaction.atomic():
         if (earlier := is_open()) is not None:
@@ -95,7 +93,7 @@ def begin(*, now: datetime) -> HeldByRestore:
 def go(*, now: datetime, budget: timedelta | None = None) -> int:
     """Queue held rows again, oldest first. Return how many so far. Can be repeated.
 
-    `finish_go` queues what exceeds the budget. Posts held by feeds are decided there.
+    `finish_go` queues the rest. Posts held by feeds are decided there.
     """
     Restore.objects.filter(released_at=None).update(released_at=now)
     _let_claims_end()
@@ -103,7 +101,7 @@ def go(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Continue queueing released rows. Return how many."""
+    """Continue `go`. Return how many were queued."""
     if is_open() is not None or not Delivery.objects.filter(HELD_ROWS).exists():
         return 0
     return _queue(now, TimeBudget(budget))
@@ -121,7 +119,7 @@ def _queue(now: datetime, budget: TimeBudget) -> int:
 
 
 def held_issues() -> list[HeldIssue]:
-    """Return what a restore holds, by newsletter and issue. Two queries."""
+    """Two queries."""
     rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
     counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
     issues = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
@@ -138,7 +136,6 @@ def _let_claims_end() -> None:
 
 @transaction.atomic
 def _update_batch(which: Q, **changes: Any) -> int:
-    """Update some matching rows, oldest first. Return how many."""
     locked = Delivery.objects.filter(which).order_by("pk").select_for_update()
     pks = list(locked.values_list("pk", flat=True)[:RESTORED_A_BATCH])
     return Delivery.objects.filter(which, pk__in=pks).update(**changes)

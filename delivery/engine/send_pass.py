@@ -70,21 +70,20 @@ def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendT
     return None
 
 
-# Servers may add a unique number to each answer, so the reasons are limited.
+# Limited, as servers may add a unique number to each answer.
 MOST_REASONS = 100
 RENEW_EVERY = 15.0
 # Most and least seconds between two looks for due deliveries.
 LOOK_EVERY = 0.25
 LOOK_REST = 0.01
-# Seconds that a pass waits for messages under way, after its budget is spent or when it is stopped. A server
-# may take ten minutes for a message.
+# Seconds that a pass waits for messages under way before it ends. A server may take ten minutes.
 DRAIN_SECONDS = 5.0
 STOP_SECONDS = 20.0
 
 
 @dataclass
 class SendReport:
-    """Counts of a pass. `put_off`: deferred deliveries by lane and reason."""
+    """`put_off`: deferred deliveries by lane and reason."""
 
     sent: int = 0
     stored: int = 0
@@ -117,9 +116,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass.
-
-    Its thread renews leases and records outcomes, a Claimer claims in another, and LaneSenders send.
+    """Renews leases and records outcomes; a Claimer claims in another thread, LaneSenders send.
 
     Calls go one way: pass → claimer and pool → senders. Ended tasks return through the queue `done`. Only the
     pass changes `permit`, which all read.
@@ -154,7 +151,7 @@ class SendPass:
                     if self.in_flight or self.looking is not None:
                         self._settle(wait=0.2)
                         continue
-                    # Wait for a lane that allows more within moments. Otherwise the pass is over.
+                    # Wait only for a lane that allows more within moments.
                     now = self.clock()
                     if again_at is None or again_at - now > SHORT_WAIT:
                         break
@@ -167,7 +164,6 @@ class SendPass:
         return self.report
 
     def _begin(self) -> None:
-        """Begin, or continue with another budget."""
         note_progress()
         self.budget = TimeBudget(self.length)
         self.claimer.forget_letters()
@@ -191,7 +187,7 @@ class SendPass:
 
     @property
     def _is_busy(self) -> bool:
-        # In this order: what a look has claimed is in flight before the look is done.
+        # In this order: a look's claims are in flight before it is done.
         return (self.looking is not None and not self.looking.done()) or bool(self.in_flight)
 
     def _look(self) -> datetime | None:
@@ -204,7 +200,7 @@ class SendPass:
                 return None
             looked, self.looking = self.looking, None
             again_at = looked.result()
-            # The result may be outdated: with nothing in flight, the pass must not end because of it.
+            # The result may be outdated: with nothing in flight, it must not end the pass.
             if self.in_flight:
                 return again_at
         if self.in_flight:
@@ -258,14 +254,12 @@ class SendPass:
             lane.sender.settle([task for task in ended if task.is_carried])
 
     def _recall(self, issues: Set[int | None]) -> None:
-        """Begin no more of paused or cancelled issues."""
         if stopped := frozenset(issue for issue in issues if issue is not None):
             for task in list(self.in_flight):
                 task.recalled |= task.issue in stopped
             self.pool.recall(stopped)
 
     def _finish(self) -> None:
-        """Finish messages in flight and return the rest."""
         self._set_finishing(True)
         cut_off_at = None
         while self._is_busy:

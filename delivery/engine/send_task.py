@@ -1,6 +1,6 @@
 """A claimed delivery on its way through the engine.
 
-Plain values, as hundreds are under way at a time.
+Plain values, as hundreds are under way.
 """
 
 import json
@@ -59,7 +59,7 @@ class ClaimedSubscription(NamedTuple):
 
 
 class ClaimedDelivery(NamedTuple):
-    """The fields of a Delivery that sending needs, by the same names, with the lane as claimed.
+    """The fields of a Delivery that sending needs, with the lane as claimed.
 
     `begun_before`: when an earlier attempt with an unknown end began. `token` is the lease's.
     """
@@ -110,7 +110,7 @@ def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class PreparedLetter:
-    """A letter, its newsletter's code for reader values if any, and the signed message maker."""
+    """A letter, its newsletter's code for reader values, and the signed message maker."""
 
     letter: Letter
     ask: Callable[[HookRecipient], Mapping[str, str]] | None
@@ -127,25 +127,24 @@ class SendTask:
     delivery: ClaimedDelivery
     prepared: PreparedLetter | None = None
     recipient: Recipient | None = None
-    # The post to change, if it is a change.
+    # If it is a change.
     changes: SentPost | None = None
     outcome: Outcome | None = None
     at: datetime = NOT_YET
     begun: bool = False
-    # Identifies it to a sender and the child process; 0 before.
+    # Identifies it to a sender and the child; 0 before.
     number: int = 0
-    # A sender has it and must be notified when its outcome is durable.
+    # A sender must be notified when its outcome is durable.
     is_carried: bool = False
-    # Its issue was paused or cancelled meanwhile.
+    # Its issue was paused or cancelled.
     recalled: bool = False
-    # Its outcome is durable already.
     is_recorded: bool = False
-    # Progress of an earlier attempt, and data that its session keeps for the lane.
+    # Of an earlier attempt, and data that its session keeps for the lane.
     progress: Mapping[str, Any] = field(default_factory=dict)
     new_state: Mapping[str, str] | None = None
     # Requests that the service refused.
     refusals: int = 0
-    # A future or event: its connection waits for it.
+    # A future or event for which its connection waits.
     released: Any = None
 
     @property
@@ -166,15 +165,15 @@ class SendTask:
         return self.prepared.compose(self.recipient)
 
 
-# Queue of ended tasks, in groups. An empty group only wakes the waiting thread.
+# Groups of ended tasks. An empty one only wakes the waiting thread.
 Done = SimpleQueue[Sequence[SendTask]]
 
 
 class LaneSender(Protocol):
     """The connections of one lane.
 
-    A connection begins its next message only after `settle` has confirmed that its last outcome is durable. A
-    killed worker therefore repeats at most one message per open connection.
+    A connection begins its next message only after `settle` has confirmed that its last outcome is durable,
+    so a killed worker repeats at most one message per connection.
     """
 
     width: int
@@ -195,7 +194,7 @@ class LaneSender(Protocol):
         ...
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        """Hand tasks over. Each returns in the pass's queue."""
+        """Hand over tasks, which return in the pass's queue."""
         ...
 
     def sweep(self) -> None:

@@ -1,4 +1,4 @@
-"""Connections of a lane with blocking sessions: threads that use the network and never the database."""
+"""Connections of a lane with blocking sessions: threads that never use the database."""
 
 import logging
 import threading
@@ -31,7 +31,7 @@ from delivery.models import Delivery
 
 log = logging.getLogger(__name__)
 
-# Sorts after all tasks. The thread that gets it ends.
+# Sorts after all tasks and ends the thread that gets it.
 _LAST = 1_000_000
 CANNOT_CHANGE = "This service does not let us change what was posted."
 _Entry = tuple[int, int, SendTask | None]
@@ -40,7 +40,7 @@ _Entry = tuple[int, int, SendTask | None]
 class ThreadSender:
     """LaneSender with one thread and session per connection.
 
-    A session that sends batches gets groups of tasks of one letter. The barrier holds for the group.
+    Sessions for batches get groups of tasks of one letter; the barrier holds for the group.
     """
 
     def __init__(
@@ -74,7 +74,6 @@ class ThreadSender:
         self.stopped = False
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        """Start more threads if all may be busy."""
         for task in tasks:
             self._todo.put((task.priority, next(self._numbers), task))
         for _ in range(min(self.width - self.opened, self._todo.qsize())):
@@ -151,7 +150,6 @@ class ThreadSender:
                 session.close()
 
     def _like(self, task: SendTask, most: int) -> list[SendTask]:
-        """Return up to `most` waiting tasks of the same letter."""
         tasks: list[SendTask] = []
         with suppress(Empty):
             while len(tasks) < most:

@@ -10,10 +10,7 @@ from delivery.models import Delivery, Lane
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Number of a lane's waiting letters, and why. `until`: the lane rests;
-
-    else each letter has its own time.
-    """
+    """`until`: the lane rests; without it each letter has its own time."""
 
     lane: str
     letters: int
@@ -22,7 +19,7 @@ class Wait:
 
 
 def resting(now: datetime) -> list[Wait]:
-    """Return lanes with waiting letters that rest because their server is in trouble."""
+    """Return lanes with waiting letters whose server is in trouble."""
     lanes = Lane.objects.filter(failures__gt=0, free_at__gt=now, paused=False)
     found = []
     for lane in lanes.order_by("pk"):
@@ -33,7 +30,7 @@ def resting(now: datetime) -> list[Wait]:
 
 
 def letters_put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
-    """Return what a pass deferred, except for resting lanes; most letters first."""
+    """Return deferred letters except of resting lanes, most first."""
     told = {(wait.lane, wait.why) for wait in rests}
     reasons = report.put_off.most_common()
     return [Wait(lane, letters, why) for (lane, why), letters in reasons if (lane, why) not in told]

@@ -1,5 +1,3 @@
-"""Whether an issue is sent at once, at a time of its own, or waits for a person."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +20,7 @@ def release_of(
     is_sent_now: bool = False,
     waits_for_editor: bool = False,
 ) -> Release:
-    """Return what happens to an issue completed at `now`. An editor's wish precedes the newsletter's."""
+    """Decide about an issue completed at `now`. An editor's wish precedes the newsletter's."""
     if is_sent_now or waits_for_editor:
         return Release(waits=not is_sent_now)
     if approval == DELAY and minutes:

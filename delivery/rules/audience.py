@@ -1,7 +1,6 @@
 """Audience of a letter, as stored with it and its issue.
 
-Tags and newsletters are stored by key, so that renaming changes nothing, and with their names, which remain
-if one is deleted.
+Stores keys, so that renaming changes nothing, and names, which remain after deletion.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from typing import Any
 from common.refused import Refused
 
 AUDIENCE_PARTS = ("any_of", "none_of", "others")
-# A stored audience with one of these keys is limited.
 NARROWING = ("any_of", "none_of")
 
 
@@ -20,12 +18,12 @@ def is_for_some(stored: Mapping[str, Any]) -> bool:
 
 
 class UnknownAudience(Refused):
-    """A newer release stored an audience that this one does not know, so nobody gets the letter."""
+    """A newer release stored an audience unknown here, so nobody gets the letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Keys and names: tags required (any of), tags excluded, and other newsletters included.
+    """Tags required (any of), tags excluded, and other newsletters included.
 
     An empty one means every reader of the letter's newsletter.
     """
@@ -73,7 +71,7 @@ def listed_names(names: list[str], last: str) -> str:
 
 
 def audience_sentence(audience: Audience) -> str:
-    """Return the audience in words that follow “to”."""
+    """Return words that follow “to”."""
     any_of, none_of = list(audience.any_of.values()), list(audience.none_of.values())
     having = f"the tag {listed_names(any_of, 'or')}" if any_of else ""
     lacking = f"the tag {listed_names(none_of, 'or')}" if none_of else ""

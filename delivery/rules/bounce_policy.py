@@ -8,10 +8,10 @@ from enum import StrEnum
 from channels.rules.meaning import Concern
 from channels.rules.server_words import meaning
 
-# Soft bounces (mailbox full, host away) on this many days within this time suppress an address.
+# Soft bounces (mailbox full, host away) on this many days suppress an address.
 SOFT_BOUNCE_DAYS = 3
 SOFT_WINDOW = timedelta(days=30)
-# So do this many letters in a row over at least this time, for monthly newsletters.
+# For monthly newsletters: so do this many letters in a row over at least this time.
 SOFT_LETTERS = 3
 SOFT_LETTERS_LEAST = timedelta(days=14)
 # Large providers have answered 5.1.1 for valid addresses for hours. From this many hard bounces of a domain
@@ -19,7 +19,7 @@ SOFT_LETTERS_LEAST = timedelta(days=14)
 FLOOD_LEAST = 10
 FLOOD_SHARE = 0.1
 FLOOD_WINDOW = timedelta(hours=1)
-# The share is of the domain's last letters, up to this many.
+# At most; the share is of the domain's last letters.
 FLOOD_LETTERS = 1000
 
 
@@ -51,7 +51,7 @@ _BY_CONCERN = {
 
 
 def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
-    """Return the kind of a delivery status notification. An empty action counts as failed."""
+    """Classify a delivery status notification. An empty action counts as failed."""
     action = action.lower()
     if action in _ARRIVED:
         return BounceKind.ARRIVED
@@ -67,10 +67,10 @@ _COMPLAINTS = frozenset({"", "abuse", "fraud", "opt-out", "opt-out-list"})
 
 
 def feedback_kind(feedback_type: str) -> BounceKind:
-    """Return the meaning of a feedback report (RFC 5965).
+    """Classify a feedback report (RFC 5965).
 
-    "not-spam": a reader took the letter out of the spam folder. Types such as "virus" and "auth-failure" say
-    nothing about the reader.
+    "not-spam": the reader took the letter out of spam. "virus", "auth-failure" etc. say nothing about the
+    reader.
     """
     feedback_type = feedback_type.strip().lower()
     if feedback_type in _COMPLAINTS:
@@ -94,9 +94,8 @@ class History:
     """The ledger's facts. Counts include the report itself.
 
     `soft_row`: how long the last SOFT_LETTERS letters bounced softly, if all did. `confirmed_since`: the
-    reader confirmed after that letter. `known`: this bounce was handled already. `domain_answered`: answered
-    letters of the domain's last; `domain_hard`: hard bounces within FLOOD_WINDOW. `domain_held`: a person has
-    to decide about the domain.
+    reader confirmed after that letter. `known`: handled already. `domain_answered`: answered letters of the
+    domain's last; `domain_hard`: hard bounces within FLOOD_WINDOW. `domain_held`: a person has to decide.
     """
 
     soft_days: frozenset[date] = frozenset()
@@ -142,7 +141,6 @@ _RECORDED = {
 
 
 def is_flood(hard: int, answered: int) -> bool:
-    """Return whether a domain has more hard bounces than single addresses explain."""
     return hard >= FLOOD_LEAST and hard > answered * FLOOD_SHARE
 
 

@@ -1,4 +1,4 @@
-"""Letters that wait because a server refuses us: how long, and whether others are affected."""
+"""Letters that wait because a server refuses us."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ FIRST_REST = timedelta(minutes=5)
 LONGEST_REST = timedelta(hours=4)
 # After a rest all is tried at once. Without a refusal for this long, the trouble is over.
 WELL_AFTER = timedelta(hours=1)
-# A person has to look at a domain that refused everything this long: the letters are no news any more.
+# A domain that refused for so long needs a person: the letters are no news any more.
 LONGEST_REFUSAL = timedelta(days=4)
 
 
@@ -20,19 +20,19 @@ def domain_rests_until(failures: int, now: datetime, *, chance: float | None = N
 
 
 def is_over(free_at: datetime | None, now: datetime) -> bool:
-    """Return whether a refusal now is a new trouble, not that of the last rest."""
+    """Return whether a refusal now is a new trouble."""
     return free_at is None or now - free_at > WELL_AFTER
 
 
 def is_everybodys(resting: int, *, sent: bool) -> bool:
-    """Return whether this many resting domains, with nothing sent, mean that the fault is ours."""
+    """Return whether so many resting domains, with nothing sent, mean that the fault is ours."""
     return resting >= LARGE_DOMAINS and not sent
 
 
 def refuses_sender(domains: Collection[str], *, refused: int, sent: int, untried: bool) -> bool:
     """Return whether a newsletter's sender is refused, not only by one odd domain.
 
-    `refused` and `sent`: letters of an issue to these `domains`; `untried`: others remain.
+    `refused` and `sent` count an issue's letters to these `domains`; `untried`: others remain.
     """
     if not sent:
         return len(domains) >= LARGE_DOMAINS or not untried

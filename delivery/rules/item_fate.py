@@ -1,4 +1,4 @@
-"""A post's history in one sentence: where it was sent, waits, or why not."""
+"""A post's history in one sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from common.text import joined, pluralize
 from subscriptions.rules.completion import CollectionFacts
 from subscriptions.rules.words import MONTHS, clock_words, zone_words
 
-# More newsletters than these are counted, not named.
+# More newsletters are counted, not named.
 MOST_TOLD = 2
 SENT, KEPT, SENDING, WAITS, LEFT_OUT = "sent", "kept", "sending", "waits", "left out"
 NOBODY, CANCELLED, FAILED = "nobody", "cancelled", "failed"
-# Facts shared by several newsletters, in this order.
+# Said once for all newsletters, in this order.
 TOLD_TOGETHER = {
     SENT: "sent in {}",
     KEPT: "kept in the mailbox, not sent, in {}",
@@ -64,7 +64,6 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
 
 
 def _waits(places: Sequence[ItemPlace]) -> list[str]:
-    """Return a clause per newsletter, or for many their number and the next one."""
     timed = sorted((each.until, f"in {each.newsletter} {each.words}") for each in places if each.until)
     if len(timed) > MOST_TOLD:
         said = [f"waits in {pluralize(len(timed), 'newsletter')}, the next {timed[0][1]}"]
@@ -83,7 +82,7 @@ def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
 
 
 def waits_in_collection(facts: CollectionFacts, now: datetime, zone: ZoneInfo) -> ItemPlace:
-    """Return the place of a post in an open collection, without the newsletter's name."""
+    """Leave the newsletter's name empty."""
     if facts.period_end is not None and facts.period_end > now and not facts.is_sent_now:
         return ItemPlace("", WAITS, until_words(facts.period_end, now, zone), facts.period_end)
     missing = (facts.capacity or 0) - facts.count

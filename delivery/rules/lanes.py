@@ -1,4 +1,4 @@
-"""How much a worker may claim from a lane: its share of connections, or one in order if serial."""
+"""How much a worker may claim from a lane."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from datetime import datetime, timedelta
 
 # A claim covers at most this time, so that leases are not held idly.
 CLAIM_SECONDS = 30
-# Messages per second expected of a connection, at least.
+# Least messages per second expected of a connection.
 EXPECTED_RATE = 1
 HEAD_WAITS = timedelta(hours=1)
 # A server that shuts down refuses some connections this long before the others end.
 GOING_AWAY = timedelta(seconds=10)
-# Time without a refusal after which more connections are tried.
+# More connections are tried after this time without a refusal.
 QUIET = timedelta(minutes=5)
 
 
 def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
-    """Return how many more messages the connections can send while their leases are young.
+    """Return how many more messages can be sent while their leases are young.
 
-    `expected`: messages per second and connection, as measured; `in_flight`: claimed ones.
+    `expected`: messages per second and connection, as measured.
     """
     return max(int(connections * expected * CLAIM_SECONDS) - in_flight, 0)
 
@@ -35,7 +35,7 @@ def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
     """Return the message that a serial lane may send now: the first, once it is due.
 
     One that is not due holds back later ones until it is an hour old. Earlier failures change nothing, so
-    after an outage the oldest is sent first. Held messages are not in the queue. Only one is sent at a time.
+    after an outage the oldest is sent first. Held messages are not in the queue.
     """
     if any(message.state == "sending" for message in queue):
         return None
@@ -48,7 +48,7 @@ def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
 
 
 def share(concurrency: int, others: Collection[int]) -> int:
-    """Return my connections, given what `others` hold: a fair part of what they leave.
+    """Return my connections: a fair part of what the `others` leave.
 
     The sum never exceeds `concurrency`. A new worker gets what is free, and its full part once the others
     have asked again.
@@ -67,8 +67,5 @@ def slowed(count: int, failures: int) -> int:
 
 
 def after_success(failures: int, *, serial: bool, is_idle: bool) -> int:
-    """Return the remaining failures after a success.
-
-    One fewer, so that claims double. None for serial lanes, or if nothing waits.
-    """
+    """Return one failure fewer, so that claims double; 0 for serial lanes, or if nothing waits."""
     return 0 if serial or is_idle else max(failures - 1, 0)

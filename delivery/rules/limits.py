@@ -1,7 +1,4 @@
-"""Limits of an account or domain, and when they allow more.
-
-Windows slide over counts per minute. A warm-up widens them daily.
-"""
+"""Limits of an account or domain: sliding windows over counts per minute, warm-ups, rates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +13,14 @@ WARM = 1_000_000
 Uses = Sequence[tuple[datetime, int]]
 # The rest of a token may be less than a clock shows.
 SHORTEST_WAIT = timedelta(milliseconds=1)
-# For limits of concurrent messages: how soon to look again, and how many end per second.
+# Concurrency limits: how soon to look again, and how many messages end per second.
 BUSY_WAIT = timedelta(seconds=1)
 ENDS_A_SECOND = 5.0
 # Rate of rows that were delayed only by a rest.
 UNHURRIED = 50.0
-# Longest delay of a row, so that lifted limits and warm-ups are noticed.
+# So that lifted limits and warm-ups are noticed.
 LONGEST_PUT_OFF = timedelta(hours=24)
-# Delayed rows are grouped, with one due time per group.
+# Delayed rows share due times.
 GROUPS = 20
 
 
@@ -32,7 +29,7 @@ def minute_of(moment: datetime) -> datetime:
 
 
 def counted_after(now: datetime, window: timedelta) -> datetime:
-    """Return the start of the window. Partial minutes count whole, so no real window exceeds the limit."""
+    """Return the start of the window. Minutes count whole, so no real window exceeds the limit."""
     return now - window - MINUTE
 
 
@@ -55,7 +52,7 @@ def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetim
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """`first` messages on day `start`, then `growth` times as many each day, in `zone`."""
+    """`first` messages on day `start`, then `growth` times as many each day."""
 
     start: date
     first: int
@@ -70,9 +67,9 @@ class WarmUp:
 
 
 def warm_up_allows(warm_up: WarmUp, day: date, per_day: int | None) -> int | None:
-    """Return the day's limit, or None once the warm-up is over.
+    """Return the day's limit, or None once it reaches `per_day` or a million.
 
-    It ends at `per_day` or a million. Before its start the first day's limit applies.
+    Before the start, the first day's limit applies.
     """
     end = WARM if per_day is None else min(per_day, WARM)
     days = max((day - warm_up.start).days, 0)
@@ -83,7 +80,6 @@ def warm_up_allows(warm_up: WarmUp, day: date, per_day: int | None) -> int | Non
 
 
 def ramp(warm_up: WarmUp, today: date, per_day: int | None, *, days: int) -> list[tuple[date, int]]:
-    """Return today and later days of the warm-up with their limits."""
     found = []
     for ahead in range(days):
         day = max(today, warm_up.start) + timedelta(days=ahead)
@@ -95,7 +91,7 @@ def ramp(warm_up: WarmUp, today: date, per_day: int | None, *, days: int) -> lis
 
 
 def daily_limit(per_day: int | None, warm_up: WarmUp | None, now: datetime) -> int | None:
-    """Return messages allowed in the last 24 hours, or None."""
+    """Return messages allowed in the last 24 hours."""
     if warm_up is None:
         return per_day
     warming = warm_up_allows(warm_up, warm_up.day_of(now), per_day)
@@ -118,7 +114,7 @@ def daily_room_at(uses: Uses, per_day: int | None, warm_up: WarmUp | None, now: 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Token bucket as of `refilled_at`. `rate` per second (None: no limit), up to `burst`."""
+    """Token bucket as of `refilled_at`; `rate` is per second."""
 
     rate: float | None
     burst: int
@@ -133,7 +129,7 @@ class Bucket:
         return None if self.rate is None else max(int(self.refilled(now)), 0)
 
     def again_at(self, now: datetime) -> datetime | None:
-        """Return when the next token is available, or None if never or without a rate."""
+        """Return when the next token is available, None if never or without a rate."""
         if self.rate is None or self.rate <= 0:
             return None
         wait = timedelta(seconds=(1 - self.refilled(now)) / self.rate)
@@ -142,7 +138,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """Limits of a lane or domain; None: no limit. `concurrency` is a domain's."""
+    """None: no limit. `concurrency` is a domain's."""
 
     bucket: Bucket
     per_hour: int | None = None
@@ -168,7 +164,6 @@ class Used:
 
 
 def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
-    """Return how many may be sent now, or None without limits."""
     is_resting = limits.free_at is not None and limits.free_at > now
     if limits.paused or is_resting:
         return 0
@@ -182,7 +177,7 @@ def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
 
 
 def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datetime | None:
-    """Return when the next may be sent, by the last blocking limit. None while paused or without a rate.
+    """Return when the last blocking limit ends. None while paused or without a rate.
 
     `uses` cover the last 24 hours.
     """
@@ -202,7 +197,7 @@ def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datet
 
 
 def pace(limits: LaneLimits, now: datetime) -> float:
-    """Return the long-term rate of messages per second."""
+    """Return the long-term rate in messages per second."""
     daily = daily_limit(limits.per_day, limits.warm_up, now)
     paces = [UNHURRIED]
     if limits.bucket.rate is not None:
@@ -219,7 +214,7 @@ def pace(limits: LaneLimits, now: datetime) -> float:
 def spread_due_times(
     count: int, start: datetime, pace: float, latest: datetime
 ) -> Iterator[tuple[int, datetime]]:
-    """Yield sizes and due times of groups of rows, from `start` at this pace, up to `latest`."""
+    """Yield sizes and due times of groups of rows."""
     size = max(-(-count // GROUPS), 1)
     for first in range(0, count, size):
         due = (

@@ -12,15 +12,14 @@ LONGEST_RETRY = timedelta(hours=4)
 GIVE_UP = timedelta(days=4)
 # With this back-off they take most of a day. Time without attempts does not count.
 LEAST_TRIES = 12
-# Failures of one message after which a serial lane passes it over. With pauses of at most 15 minutes these
-# take more than two and a half hours, so no outage of two hours changes the order.
+# After so many failures a serial lane passes a message over. They take over two and a half hours, so no
+# outage of two hours changes the order.
 TRIES_IN_ORDER = 16
-# A server may still be working on a message with an unknown end, so the next copy waits. After one more a
-# person decides.
+# A server may still be working on the message. After one more a person decides.
 UNKNOWN_END_RETRIES = (timedelta(minutes=15), timedelta(hours=1))
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
-# A destination that needs a person to restore a right is asked hourly, later daily.
+# Asked hourly, later daily: a person must restore a right.
 FORBIDDEN_RETRY = timedelta(hours=1)
 FORBIDDEN_OFTEN_FOR = timedelta(days=3)
 FORBIDDEN_LONGEST = timedelta(days=1)
@@ -34,13 +33,12 @@ class Next:
     due_at: datetime | None = None
 
 
-# If only a person can tell whether it arrived: hold it, or drop it where the newsletter prefers losing a post
-# over repeating it ("skip").
+# Where only a person can tell whether it arrived. "skip" prefers losing a post over repeating it.
 UNREPEATED = {"hold": Next("held"), "skip": Next("failed")}
 
 
 def when_unsure(policy: str, wish: str) -> str:
-    """Return the crash policy. A newsletter may choose where the channel holds: hold, repeat, skip."""
+    """Return the crash policy. A newsletter may choose where the channel holds."""
     if policy != "hold":
         return policy
     return {"repeat": "resend", "skip": "skip"}.get(wish, "hold")
@@ -56,8 +54,7 @@ def after_temporary(
 ) -> Next:
     """Defer by a back-off of 1 minute to 4 hours, or as the server said; fail after four days.
 
-    `attempts` includes this one. Days on which the lane could not send do not count: it also needs a dozen
-    attempts.
+    `attempts` includes this one. Days without attempts do not count: it also needs a dozen.
     """
     due_at = now + delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
     due_at = max(due_at, retry_at) if retry_at is not None else due_at
@@ -70,7 +67,7 @@ def after_temporary(
 def after_crash(
     policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
 ) -> Next:
-    """Return the state after an expired lease, by the channel's crash policy.
+    """Return the state after an expired lease.
 
     Due at once the first time, then with a back-off, as this message may be what kills workers.
     """
@@ -92,10 +89,10 @@ def after_ambiguous(
     unknown_ends: int = 1,
     chance: float | None = None,
 ) -> Next:
-    """Return the state of a message that may have arrived, by the crash policy.
+    """Return the state of a message that may have arrived.
 
-    `unknown_ends` counts such attempts, this one included. It waits long in between and is then held, or a
-    slow server would get a copy per attempt. 0: the service recognises repeated messages.
+    `unknown_ends` counts such attempts, this one included; 0 if the service recognises repeated messages. It
+    waits long in between and is then held, or a slow server would get a copy per attempt.
     """
     if policy in UNREPEATED:
         return UNREPEATED[policy]
@@ -124,8 +121,8 @@ def forbidden_pause(since: datetime, *, now: datetime) -> datetime:
 def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now: datetime) -> datetime | None:
     """Return until when a serial lane rests instead of deferring its failed message.
 
-    A message that the service cannot digest looks like a service that is down, so the lane waits and keeps
-    its order. Later ones may pass if the service named a long delay, or after TRIES_IN_ORDER failures.
+    A message that the service cannot digest looks like an outage, so the lane waits and keeps its order.
+    Later ones may pass if the service named a long delay, or after TRIES_IN_ORDER failures.
     """
     if after.due_at is None:
         return None
@@ -135,7 +132,7 @@ def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now:
 
 
 class RecipientStatus(NamedTuple):
-    """Subscription of a claimed delivery; None if gone. `paused`: end of the reader's pause, in words."""
+    """Subscription of a claimed delivery; None if gone. `paused`: when the reader's pause ends."""
 
     kind: str
     subscription_status: str | None
@@ -153,7 +150,6 @@ FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome", "edit", "delete
 
 
 def cancel_reason(recipient: RecipientStatus) -> str:
-    """Return why a claimed delivery must not be sent, or ""."""
     if recipient.suppressed:
         return "The address is on the suppression list."
     if recipient.disabled:

@@ -33,7 +33,7 @@ def announced(posts: Sequence[T]) -> list[T]:
 
 
 def override(answer: object, announce: str) -> str:
-    """Return a post's policy after the newsletter's code answered. Raises ValueError for invalid answers."""
+    """Return the policy after the newsletter's code answered. Raises ValueError for invalid answers."""
     if answer is None:
         return announce
     if not isinstance(answer, str) or answer.lower() not in (ALWAYS, NEVER, PIGGYBACK):

@@ -11,7 +11,7 @@ STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled")
 
 Counts = Mapping[str, int]
 MOST_BARS = 180
-# Possible minutes per bar.
+# Minutes per bar.
 WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
 
 
@@ -34,7 +34,7 @@ def arrived(counts: Counts) -> int:
 
 
 def waiting(counts: Counts) -> int:
-    """Return what the engine has to send. Held ones wait for a person."""
+    """Held ones wait for a person, not for the engine."""
     return sum(counts.get(state, 0) for state in ON_THEIR_WAY)
 
 
@@ -48,7 +48,6 @@ def ended(counts: Counts) -> int:
 
 
 def state_of(flags: Flags, counts: Counts) -> str:
-    """Return draft, waiting (for a first reader), sending, sent, paused or cancelled."""
     if flags.cancelled:
         return "cancelled"
     if not flags.published:
@@ -76,21 +75,18 @@ def time_left(counts: Counts, per_minute: int) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class SentStretch:
-    """A bar: letters that arrived in `minutes` from `start`."""
-
     start: datetime
     minutes: int
     count: int
 
 
 def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
-    """Return letters per bar of equal width over the whole span, empty ones included."""
+    """Return letters per bar of equal width, empty bars included."""
     rows = list(by_minute)
     if not rows:
         return []
     first, last = rows[0][0], rows[-1][0]
     span = (last - first).total_seconds() / 60
-    # The narrowest width with few enough bars, or days.
     minutes = next((width for width in WIDTHS if span / width < MOST_BARS), WIDTHS[-1])
     width = timedelta(minutes=minutes)
     # Bars start at round hours.

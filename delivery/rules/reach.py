@@ -1,4 +1,4 @@
-"""Whether a subscriber gets a newsletter, or the first reason why not, by precedence."""
+"""Why a subscriber gets a newsletter or not: the first reason by precedence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from delivery.rules.reach_facts import LastIssueFacts, NewsletterFacts, ReachFac
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`reason` names the rule; `is_reached`: nothing is wrong."""
+    """`reason` names the rule."""
 
     reason: str
     sentence: str
@@ -38,7 +38,6 @@ def reach(facts: ReachFacts) -> Reach:
 
 
 def person_reach(facts: ReachFacts) -> Reach | None:
-    """Return the reason that applies to all newsletters of a person, if any."""
     found = reach(facts)
     return found if found.is_personal else None
 
@@ -277,7 +276,6 @@ def _sent(facts: ReachFacts, last: LastIssueFacts) -> str:
 
 
 def _next(facts: ReachFacts) -> str:
-    """Return when the next issue is sent, or what it waits for."""
     row, mine = facts.newsletter, facts.subscription
     if mine.changes_to:
         on = f" on {facts.day(mine.changes_at)}" if mine.changes_at else " with its next issue"

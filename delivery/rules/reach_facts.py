@@ -23,8 +23,7 @@ class SubscriptionFacts:
     """`left_by` is "reader", "import" or ""; `left_why` is the reader's reason.
 
     `confirmation`: state of the latest confirmation mail, "wanted" before it is queued, or "";
-    `confirm_until`: when its link expires. `switched_to` and `changes_to` (at `changes_at`): newsletters of a
-    frequency change. It takes over from `takes_over_from` at `takes_over_at`.
+    `confirm_until`: when its link expires. `switched_to` and `changes_to`: newsletters of a frequency change.
     """
 
     status: str = "confirmed"
@@ -48,7 +47,7 @@ class SubscriptionFacts:
 class NewsletterFacts:
     """`draft`: "approval", "reader" or "release" (at `release_at`) for an issue that waits.
 
-    `collected`: posts in the next issue; `closes_at`: when it is sent.
+    `collected`: posts in the next issue, which is sent at `closes_at`.
     """
 
     paused_at: datetime | None = None
@@ -68,7 +67,7 @@ class NewsletterFacts:
 class LastIssueFacts:
     """The newest published issue and its delivery. `state` is "" without one.
 
-    `lane` and `domain` say why nothing is sent at the moment.
+    `lane` and `domain`: why nothing is sent now.
     """
 
     title: str

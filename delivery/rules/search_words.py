@@ -1,7 +1,6 @@
 """Words for searching, without case and accents.
 
-The text is a line of words, each after a blank. A word matches by its beginning, or anywhere in scripts
-without blanks.
+Each word follows a blank. Words match by their beginning; in scripts without blanks, anywhere.
 """
 
 import re
@@ -20,7 +19,7 @@ def words_in(text: str) -> Iterator[str]:
 
 
 def searchable(texts: Iterable[str], *, most: int) -> str:
-    """Each word of the texts once, in their order, as far as `most` characters go."""
+    """Return each word once, within `most` characters."""
     seen: dict[str, None] = {}
     room = most
     for text in texts:

@@ -96,7 +96,7 @@ def what_to_mind(row: Arrival) -> SafeString | str:
 
 
 def report(row: Arrival) -> SafeString | str:
-    """Show the first lines of each fate, the most urgent fates first."""
+    """Show the first lines of each fate, the most urgent first."""
     drawn, is_done = [], row.begun_at is not None
     numbers = dict(counts(row))
     for fate in ORDER:

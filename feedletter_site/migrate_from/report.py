@@ -1,5 +1,3 @@
-"""Report on everything that the other program had."""
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,13 +47,11 @@ class ImportResult(StrEnum):
     CHANGED = "changed"
     REFUSED = "not taken"
     THERE = "there already"
-    # Posts that a dry run found: new, or held for a decision.
     NEW = "new"
     ASKS = "asks first"
     UNREAD = "not read"
 
 
-# Most urgent first.
 ORDER = (
     ImportResult.REFUSED,
     ImportResult.UNREAD,
@@ -71,7 +67,7 @@ COLUMNS = ("what", "kind", "name", "words")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`kind` and `name` are the other program's; `words` say why or how; `count` things are summarized."""
+    """`kind` and `name` are the other program's; `count` things are summarized."""
 
     fate: ImportResult
     kind: str

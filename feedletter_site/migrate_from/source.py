@@ -1,7 +1,4 @@
-"""Interface of programs to migrate from.
-
-A new source is a package beside cordfeeder/ and an entry of `SOURCES`.
-"""
+"""A new source is a package beside cordfeeder/ and an entry of `SOURCES`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +15,7 @@ SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.migrate_from.cordfe
 
 
 class Part(Protocol):
-    """A feed with everything that belongs to it, such as its servers."""
+    """A feed with all that belongs to it, such as its servers."""
 
     @property
     def name(self) -> str: ...
@@ -35,7 +32,7 @@ class Part(Protocol):
         ...
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
-        """Return the existing or an unsaved feed, or None if nothing of it is taken. Changes nothing.
+        """Return the existing or an unsaved feed, or None if nothing is taken. Changes nothing.
 
         Raises Refused and ValidationError.
         """
@@ -44,7 +41,7 @@ class Part(Protocol):
     def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
         """Return the feed after `take`, and the titles of posts that it would send, by their keys.
 
-        The caller rolls back its transaction. Raises Refused and ValidationError.
+        The caller rolls back. Raises Refused and ValidationError.
         """
         ...
 
@@ -63,7 +60,7 @@ class Source(Protocol):
     name: str
 
     def read(self, place: Path, *, now: datetime) -> Plan:
-        """Read without writing there. Raises Refused."""
+        """Write nothing there. Raises Refused."""
         ...
 
     def prepare(self, *, now: datetime) -> None:

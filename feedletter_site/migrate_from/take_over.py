@@ -1,4 +1,4 @@
-"""Take-over; a repeated run adds what is missing and overwrites nothing."""
+"""A repeated run adds what is missing and overwrites nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ def process(
     begin: int = 0,
     told: Callable[[], object] = lambda: None,
 ) -> Iterator[Batch]:
-    """Process the parts from `begin`. `told` is called in between. Raises Refused."""
+    """`told` is called between parts. Raises Refused."""
     origins = Origins(source.key)
     if doing is Doing.TAKE and plan.parts:
         source.prepare(now=now)

@@ -98,7 +98,7 @@ def _remove_copies(row: Arrival) -> None:
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
-    """Store the plan; False if another worker has the row."""
+    """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             row.parts, row.notes = len(plan.parts), list(plan.notes)
@@ -111,7 +111,7 @@ def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
 
 
 def _record(row: Arrival, batch: Batch) -> bool:
-    """Store progress; False if another worker has the row."""
+    """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)

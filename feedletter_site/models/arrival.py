@@ -19,7 +19,7 @@ class Origin(models.Model):
     old_key = models.CharField(max_length=100)
     row = models.BigIntegerField()
     taken_at = models.DateTimeField(default=timezone.now)
-    # Until then a run that was cut off has something left to do.
+    # A run that was cut off has something left to do.
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -52,7 +52,7 @@ class Arrival(Upload):
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
-    # The feeds were read to find new posts.
+    # To find new posts.
     is_read = models.BooleanField(default=False)
 
     class Meta(Upload.Meta):

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 
 class ApiToken(models.Model):
-    """Key of a program, valid while its maker has the permissions. Only a digest is stored."""
+    """Valid while its maker has the permissions. Only a digest is stored."""
 
     name = models.CharField(max_length=100, help_text="What uses it, such as “shop” or “backup script”.")
     # Start of the key, for look-ups. `digest` is hex SHA-256.
@@ -31,8 +31,6 @@ class ApiToken(models.Model):
 
 
 class Figure(models.Model):
-    """Figures that take long to count."""
-
     name = models.CharField(max_length=64, primary_key=True)
     value = models.JSONField()
     counted_at = models.DateTimeField(default=timezone.now)
@@ -42,7 +40,7 @@ class Figure(models.Model):
 
 
 class FirstStep(models.Model):
-    """A step that was dismissed, or that is done and recorded nowhere else."""
+    """A step that was dismissed, or whose completion is recorded nowhere else."""
 
     name = models.CharField(max_length=32, primary_key=True)
     is_done = models.BooleanField(default=False, db_default=False)
@@ -66,8 +64,6 @@ class Stage(models.Model):
 
 
 class Counted(models.Model):
-    """Event counter that only grows."""
-
     name = models.CharField(max_length=64)
     label = models.CharField(max_length=64, db_default="")
     count = models.BigIntegerField(db_default=0)

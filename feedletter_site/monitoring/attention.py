@@ -29,7 +29,6 @@ FAILED_LATELY = timedelta(days=7)
 WEBHOOK_FAILS_AFTER = timedelta(hours=1)
 # Workers check every few seconds, so after this none is running.
 OVERDUE = timedelta(minutes=10)
-# More letters are not counted.
 COUNTED_TO = 50_000
 
 
@@ -38,7 +37,7 @@ class Alert:
     sentence: str
     label: str = ""
     url: str = ""
-    # Second link: label and address.
+    # Second label and address.
     also: tuple[str, str] | None = None
 
 
@@ -52,7 +51,7 @@ def may_see(user: Any, model: type[Model]) -> bool:
 
 
 def alerts(user: Any) -> list[Alert]:
-    """Return what needs a person, most urgent first."""
+    """Put the most urgent first."""
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
@@ -79,7 +78,7 @@ def paused_newsletters() -> list[Alert]:
 
 
 def paused_issues() -> list[Alert]:
-    """Return paused issues with unsent letters or an automatic pause, unless their newsletter is paused."""
+    """Return those with unsent letters or an automatic pause, unless their newsletter is paused."""
     rows = Issue.objects.filter(
         paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
     )
@@ -105,7 +104,6 @@ def paused_issues() -> list[Alert]:
 
 
 def held_letters(which: Q) -> str:
-    """Format as "4,890 letters wait"."""
     waiting = Delivery.objects.filter(which, state__in=NOT_FINISHED).order_by().values("pk")
     count = waiting[: COUNTED_TO + 1].count()
     if count > COUNTED_TO:
@@ -114,7 +112,7 @@ def held_letters(which: Q) -> str:
 
 
 def held_floods() -> list[Alert]:
-    """How many posts the feeds hold for somebody's word."""
+    """Posts that feeds hold for somebody's word."""
     feeds = Feed.objects.filter(held_since__isnull=False).count()
     if not feeds:
         return []

@@ -65,7 +65,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
-    """Return title, number and link. The list hides bridges of Discord servers, too."""
+    """Return title, number and link. Hides bridges of Discord servers, too."""
     kinds: list[tuple[str, QuerySet[Any], dict[str, str]]] = [
         ("Feeds", Feed.objects.all(), {}),
         ("Newsletters and bridges", Subscribable.objects.filter(guild_feed=None), {}),

@@ -10,11 +10,11 @@ from feeds.models import Feed
 
 TROUBLES_SHOWN = 8
 LONGEST_ERROR = 200
-# Without posts for a month and four times the usual interval, a feed is quiet.
+# Without posts for this and four times the usual interval, a feed is quiet.
 A_MONTH = timedelta(days=30)
 USUAL_TIMES = 4
 QUIET_SHOWN = 3
-# Number of longest-silent feeds to check for that.
+# Only the longest-silent feeds are checked for that.
 QUIET_LOOKED_AT = 50
 
 FAILING = Q(status="active", failures__gt=0)

@@ -25,7 +25,7 @@ from subscriptions.models import Subscription
 DAYS = 28
 ISSUES = 6
 NAME = "overview"
-# Slower counts are stored; stored ones older than TOO_OLD are not used.
+# Slower counts are stored; those older than TOO_OLD are not used.
 SLOW_SECONDS = 0.15
 TOO_OLD = timedelta(minutes=20)
 
@@ -89,7 +89,6 @@ def last_days(today: date, count: int = DAYS) -> list[date]:
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
     usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
-    # Finished ones only.
     counts = {
         pk: each
         for pk, each in issue_counts(newest_issues(), {}).items()

@@ -41,7 +41,7 @@ def open_steps(*, email: str) -> list[Step]:
 
 
 def put_aside(name: str) -> bool:
-    """Dismiss one step or all; False for an unknown name."""
+    """Return False for an unknown name."""
     if name not in (*STEP_NAMES, ALL):
         return False
     FirstStep.objects.get_or_create(name=name)
@@ -58,7 +58,7 @@ def note_back_up() -> None:
 
 
 def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
-    """With several newsletters, the links lead to the first."""
+    """With several newsletters, link to the first."""
     feed = Feed.objects.order_by("pk").values_list("pk", flat=True).first()
     newsletter = Subscribable.objects.filter(channel="email").order_by("pk").first()
     page = object_url(newsletter) if newsletter else add_url(Subscribable)

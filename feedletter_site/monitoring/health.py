@@ -50,7 +50,7 @@ def what_is_missing() -> str:
 
 
 def full_disk() -> str:
-    """Return an error, or "": without this check only failed letters would show a full disk."""
+    """Return an error, or "": otherwise only failed letters would show a full disk."""
     folders = {"DATA_DIR": Path(settings.DATA_DIR)}
     if connection.vendor == "sqlite":
         folders["DATABASE_URL"] = Path(str(connection.settings_dict["NAME"])).parent

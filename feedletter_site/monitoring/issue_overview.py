@@ -26,10 +26,10 @@ from subscriptions.rules.completion import why_open
 from subscriptions.subscribers.counts import confirmed_counts
 
 NEXT_SHOWN = 8
-# These are shown however many collections have a date.
+# Shown however many collections have a date.
 FILLING_SHOWN = 4
 CURVE_DAYS = 84
-# Letters go out within a minute; after this their delay is explained.
+# Letters go out within a minute; later their delay is explained.
 SOON = timedelta(minutes=2)
 
 
@@ -54,7 +54,7 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Sort by date, then newsletters that fill up, then newsletters that wait for a first reader.
+    """Sort by date, then newsletters that fill up, then those waiting for a first reader.
 
     One that fills up has a date, too, if it goes out after so many days with fewer posts.
     """
@@ -90,7 +90,7 @@ def _what_goes_out(row: Any, people: int) -> str:
 
 
 def _date_of(row: Any) -> datetime | None:
-    """Return the latest date, or None; the posts must be counted."""
+    """Return the latest date; the posts must be counted."""
     facts = collection_facts(row, counts=(row.held, row.left_out))
     return facts.period_end or (facts.wait_end if facts.count else None)
 
@@ -164,7 +164,7 @@ def letters_plot(figures: Figures) -> SafeString | str:
 
 
 def subscribers_plot(figures: Figures) -> SafeString | str:
-    """Computed backwards from the current number."""
+    """Compute backwards from the current number."""
     days = last_days(figures.today, CURVE_DAYS)
     numbers = at_the_end_of(days, figures)
     if not any(numbers):

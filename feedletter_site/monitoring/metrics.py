@@ -46,7 +46,7 @@ COUNTED_EVENTS = {
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }
 COUNT_NOTE = f"Above {EXACT:,}, what is finished is the database’s estimate."
-# Headers of proxies: the client may be remote even if the last hop is local.
+# The client may be remote even if the last hop is local.
 FORWARDED = ("X-Real-IP", "Forwarded", "Via")
 
 
@@ -139,7 +139,7 @@ def database_metrics() -> Iterator[Metric]:
 
 
 def lanes_by_state(now: datetime) -> dict[str, int]:
-    """Count lanes that are paused, failing, resting until a limit resets, or sending."""
+    """Count paused, failing, resting (until a limit resets) and sending lanes."""
     rests, unpaused = Q(free_at__gt=now), Q(paused=False)
     states = {
         "paused": Q(paused=True),
@@ -147,7 +147,7 @@ def lanes_by_state(now: datetime) -> dict[str, int]:
         "resting": unpaused & rests & Q(failures=0),
         "sending": unpaused & ~rests & Q(failures=0),
     }
-    # Prefixed, because one state is also the name of a column.
+    # One state is also the name of a column.
     counts = Lane.objects.aggregate(**{f"in_{state}": Count("pk", filter=q) for state, q in states.items()})
     return {state: counts[f"in_{state}"] for state in states}
 

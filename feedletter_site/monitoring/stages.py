@@ -57,7 +57,7 @@ def stage_statuses(now: datetime) -> list[StageStatus]:
     due_since, statuses = oldest_due(now), []
     for name in STAGES:
         row, task = rows.get(name), tasks.get(name)
-        # With a crontab, the interval is unknown.
+        # Unknown with a crontab.
         interval = task.interval.schedule.run_every if task and task.interval else None
         status = StageStatus(
             stage=name,
@@ -88,7 +88,7 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]
     full = over.filter(period_end=None).annotate(full_at=Max("assignments__assigned_at"))
     collections = [ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]]
-    # Without paused lanes, which need a person.
+    # Paused lanes need a person.
     letters = Delivery.objects.due(now).filter(lane__paused=False)
     expired = Delivery.objects.expired(now)
     calls = WebhookCall.objects.filter(webhook__in=webhooks, state="queued", due_at__lte=now)

@@ -120,7 +120,7 @@ def write_counts(counts: Mapping[counters.Key, int]) -> None:
 
 
 def begin_worker(sender: Any, **_: Any) -> None:
-    """Receive Celery's worker_ready from the consumer."""
+    """Receive Celery's worker_ready."""
     name = str(sender.hostname).partition("@")[0]
     VITALS.begin(name)
     counters.count("workers", "began")

@@ -57,7 +57,7 @@ def stages_without_work(now: datetime) -> set[str]:
 
 @lru_cache
 def _statement(vendor: str) -> tuple[str, list[Any]]:
-    """Return SQL and values, with times relative to now.
+    """Return SQL with times relative to now.
 
     Cached: compiling takes twenty times as long as executing.
     """

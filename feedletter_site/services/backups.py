@@ -18,13 +18,12 @@ class BackupError(Refused):
 
 
 def back_up(path: Path) -> int:
-    """Write a copy and return its size. On BackupError there is no file."""
+    """Return the size. On BackupError there is no file."""
     if path.exists():
         raise BackupError(f"{path} is there already. Name a new file, such as one with the date.")
     part = path.with_name(f"{path.name}.part")
     try:
         part.unlink(missing_ok=True)
-        # Readable only by its owner.
         part.touch(mode=0o600)
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -78,7 +77,7 @@ def _replace_file(copy: Path, database: Path) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
-    """Keeps the password out of the process list."""
+    """Keep the password out of the process list."""
     from psycopg.pq import Conninfo  # for PostgreSQL only
 
     facts: dict[str, Any] = connection.settings_dict

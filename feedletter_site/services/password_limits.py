@@ -1,5 +1,3 @@
-"""Limits on wrong passwords per network and user name."""
-
 import logging
 from collections.abc import Iterator
 from datetime import datetime

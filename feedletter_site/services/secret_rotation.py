@@ -38,7 +38,6 @@ def rotate_secrets(*, change: bool) -> Rotation:
                             if change and new:
                                 rows = model._base_manager.filter(pk=pk, **{column.name: sealed})
                                 rows.update(**{column.name: Sealed(new)})
-    # Links in the site's own mails.
     mails = Delivery.objects.filter(kind=Delivery.Kind.ALERT, context__has_key=SEALED)
     for pk, context in chain.from_iterable(_pieces(mails, "context")):
         new = _counted(str(context[SEALED]), f"mail {pk}", done)

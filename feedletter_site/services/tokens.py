@@ -59,7 +59,7 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> ApiToken:
-    """Raises BadToken. Records the use at most once a minute."""
+    """Raise BadToken. Records the use at most once a minute."""
     parts = _KEY.fullmatch(key)
     row = ApiToken.objects.select_related("made_by").filter(prefix=parts[1]).first() if parts else None
     if row is None or not hmac.compare_digest(row.digest, _digest(key)):

@@ -1,7 +1,4 @@
-"""Sign-in, registration and password reset of readers.
-
-Admins may use it; wrong passwords count for both sign-ins.
-"""
+"""Admins may sign in here, too; wrong passwords count for both sign-ins."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -80,7 +77,7 @@ class JoinForm(NewcomerForm, RobotProofForm):
 @reading_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest) -> HttpResponse:
-    """Registration, only with READER=open."""
+    """Require READER=open."""
     if settings.READER != OPEN:
         raise Http404("People are invited to read here.")
     if request.user.is_authenticated:

@@ -1,5 +1,3 @@
-"""Pages under reader/ that need limits and mail."""
-
 from django.urls import path
 
 from common.token_paths import token_paths

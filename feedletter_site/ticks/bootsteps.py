@@ -1,5 +1,3 @@
-"""Worker threads: beat in embedded mode, and a watch for missing ticks."""
-
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +20,7 @@ TICK_LOOK_SECONDS = 2.0
 
 
 class BeatThread(bootsteps.StartStopStep):
-    """Beat in a thread. `celery worker -B` would fork it with another memory broker."""
+    """`celery worker -B` would fork beat with another memory broker."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -92,7 +90,6 @@ class OwnTicksThread(bootsteps.StartStopStep):
             self.pool.shutdown(cancel_futures=True)
 
     def hear(self, request: Any, **_: Any) -> None:
-        """Receive Celery's task_received."""
         if self.ticks is not None:
             self.ticks.hear(request.name)
 

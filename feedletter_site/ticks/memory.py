@@ -7,7 +7,7 @@ from typing import Any
 from kombu.transport import memory
 from kombu.transport.virtual import Empty
 
-# Seconds until a waiting thread checks for shutdown.
+# Seconds between checks for shutdown.
 LONGEST_WAIT = 1.0
 
 _arrived = threading.Condition()

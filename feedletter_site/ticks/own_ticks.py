@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 # Seconds. After the first without a tick, a worker checks for work; after the second it runs the stage, if
 # work has waited for the third. The fourth is between checks.
 ASK_AFTER, PATIENCE, WORK_WAITS, ASK_EVERY = 16.0, 20.0, 8.0, 4.0
-# Seconds that work has waited when it is logged.
+# Work that has waited for so many seconds is logged.
 TELL_AFTER = 30.0
 # Admins may edit the schedule.
 INTERVALS_REREAD_SECONDS = 30.0
@@ -25,8 +25,8 @@ NEVER = float("-inf")
 class OwnTicks:
     """Runs stages whose ticks are missing, by the monotonic clock.
 
-    Workers share ticks, and a stage without work gets few, so silence alone means nothing: the worker first
-    checks for work. `askable` stages can be checked, others run at intervals.
+    Workers share ticks, and a stage without work gets few, so the worker first checks for work. `askable`
+    stages can be checked, others run at intervals.
     """
 
     def __init__(

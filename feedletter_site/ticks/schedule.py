@@ -1,4 +1,4 @@
-"""Schedule of stages: rows that are created if missing, and that only admins change."""
+"""Rows that are created if missing, and that only admins change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Beat's scheduler, which skips stages without work."""
+"""Skips stages without work."""
 
 import logging
 import time
@@ -58,7 +58,7 @@ class Scheduler(SteadyScheduler):
         VITALS.ticked(entry.name)
 
     def all_as_schedule(self) -> dict[str, Any]:
-        """Skip rows of apps that are off: no worker takes their ticks."""
+        """No worker takes the ticks of apps that are off."""
         return switched_on(super().all_as_schedule())
 
     def schedule_changed(self) -> bool:

@@ -96,7 +96,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
         return bool(waiting >= MOST_WAITING)
 
     def all_as_schedule(self) -> dict[str, Any]:
-        """Return the schedule, or the last known one if the database is unreachable."""
+        """Return the last known schedule if the database is unreachable."""
         try:
             return dict(super().all_as_schedule())
         except (DatabaseError, InterfaceError) as error:

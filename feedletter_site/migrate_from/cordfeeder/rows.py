@@ -1,4 +1,4 @@
-"""Interpretation of CordFeeder's rows. Pure."""
+"""Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +90,7 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ServerFeed:
-    """A feed of one server; `polled_at` is None if it was never read."""
+    """`polled_at` is None if it was never read."""
 
     number: int
     url: str
@@ -144,7 +144,7 @@ class Address:
 
     @property
     def posts(self) -> list[KnownPost]:
-        """Unique posts; sent to one server counts as sent."""
+        """Sent to one server counts as sent."""
         by_guid: dict[str, KnownPost] = {}
         for post in (post for one in self.feeds for post in one.posts):
             there = by_guid.get(post.guid)
@@ -153,7 +153,7 @@ class Address:
         return list(by_guid.values())
 
     def differences(self) -> Iterable[tuple[ServerFeed, list[str]]]:
-        """Yield servers with the guids that only other servers got since they had the feed."""
+        """Yield servers with the guids that only others got since they had the feed."""
         sent = {post.guid: post.at for one in self.feeds for post in one.posts if post.was_sent}
         for one in self.feeds:
             here = {post.guid for post in one.posts}

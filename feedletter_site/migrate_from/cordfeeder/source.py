@@ -67,7 +67,7 @@ class CordFeeder:
 
 @dataclass(slots=True)
 class AddressPart:
-    """A feed and its servers. `channels` caches Discord's answers for all parts."""
+    """`channels` caches Discord's answers for all parts."""
 
     address: Address
     channels: dict[int, ParsedDestination | str] = field(repr=False)
