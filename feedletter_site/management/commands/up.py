@@ -58,7 +58,8 @@ class Command(FeedletterCommand):
         refuse_second(Path(settings.DATA_DIR))
         refuse_shared_file(connection)
         refuse_taken(host, port)
-        call_command("migrate", verbosity=0)
+        with self.progress("preparing the database"):
+            call_command("migrate", verbosity=0)
         return greeting(point_links_to(host, port), offer_setup())
 
 
