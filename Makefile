@@ -6,13 +6,16 @@ PACKAGES := common feeds subscriptions channels delivery reader chat feedletter_
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test nightly lint mypy bench chaos pictures messages requirements clean
+.PHONY: demo run dev test nightly lint mypy bench chaos pictures messages requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
 
 run: $(BASE)
 	$(PY) manage.py up
+
+# Installs what tests and linters need.
+dev: $(DEV)
 
 test: $(DEV)
 	$(PY) -m tests.run $(ARGS)
