@@ -22,16 +22,13 @@ def without_feed_scheme(url: str) -> str:
 
 
 def listed_address(url: str) -> str:
-    """Return an address from a list, with http if it has only feed: or the like.
-
-    Servers redirect to https if they have it.
-    """
+    """Use http if it has only feed: or the like. Servers redirect to https."""
     bare = without_feed_scheme(url)
     return f"http:{bare}" if bare.startswith("//") else bare
 
 
 def checked_url(url: str) -> str:
-    """Raise ValidationError if it cannot be a feed's address."""
+    """Raise ValidationError."""
     url = url.strip()
     if not is_address(url):
         raise ValidationError({"url": NO_ADDRESS})

@@ -57,9 +57,9 @@ def _is_clean(text: str) -> bool:
 
 
 def headers_for(feed: Feed) -> dict[str, str]:
-    """Return headers for this feed's host.
+    """Raise ValueError, with a sentence for the admin, if they cannot be decrypted.
 
-    Raises ValueError, with a sentence for the admin, if they cannot be decrypted.
+    The headers are for this feed's host only.
     """
     try:
         secrets = opened(feed.credentials)
@@ -78,7 +78,6 @@ def headers_for(feed: Feed) -> dict[str, str]:
 
 
 def kind_of(feed: Feed) -> str:
-    """Describe what is stored, without secrets."""
     if not feed.credentials:
         return ""
     try:
@@ -101,7 +100,7 @@ def exposure(feed: Feed) -> str:
 
 
 def split_address(url: str) -> tuple[str, dict[str, str]]:
-    """Split an address from its user name and password (RFC 3986 §3.2.1).
+    """Split off user name and password (RFC 3986 §3.2.1).
 
     Returns anything else unchanged.
     """
@@ -118,5 +117,5 @@ def split_address(url: str) -> tuple[str, dict[str, str]]:
 
 
 def without_secrets(text: str) -> str:
-    """Remove user names and passwords from addresses in a text."""
+    """Remove user names and passwords from addresses."""
     return re.sub(r"(?<=://)[^/\s?#]*@", "", text)

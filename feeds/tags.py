@@ -25,7 +25,7 @@ def checked_tag(name: str) -> str:
 
 
 def checked_tags(names: Iterable[str]) -> list[str]:
-    """Return the names without duplicates in any case. Raises ValidationError."""
+    """Drop duplicates in any case. Raises ValidationError."""
     unique = _once(names)
     if len(unique) > MAX_TAGS_OF_A_FEED:
         raise ValidationError({"tags": f"Give at most {MAX_TAGS_OF_A_FEED} tags."})
@@ -46,7 +46,6 @@ def tags_in(text: str) -> list[str]:
 
 @transaction.atomic
 def tags_named(names: Iterable[str]) -> list[Tag]:
-    """Get or create tags, ignoring case."""
     wanted = _once(names)
     if not wanted:
         return []
@@ -61,7 +60,6 @@ def tags_named(names: Iterable[str]) -> list[Tag]:
 
 
 def feeds_tagged(feeds: FeedQuerySet, name: str) -> FeedQuerySet:
-    """Ignore the name's case."""
     tag = known_tags().get(name.strip().casefold())
     return feeds.filter(tags=tag) if tag is not None else feeds.none()
 

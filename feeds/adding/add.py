@@ -14,7 +14,6 @@ from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 MAX_FEED_TITLE = 1000
-# In the order of forms and commands.
 SETTINGS = (
     "title",
     "min_delay_minutes",
@@ -50,7 +49,7 @@ def add_feed(
 ) -> Feed:
     """Add a feed, due at once. Raises ValidationError.
 
-    Credentials in the address are removed from it. Without `for_letters` it is for people who read here.
+    Credentials in the address are removed from it. Without `for_letters` it is for readers here.
     """
     names = checked_tags(tags)
     feed = new_feed(url=url, now=now, credentials=credentials, **settings)
@@ -65,7 +64,7 @@ def add_feed(
 def new_feed(
     *, url: str, now: datetime, credentials: Mapping[str, str] | None = None, **settings: Any
 ) -> Feed:
-    """Return an unsaved feed; only its address is checked. Raises ValidationError."""
+    """Check only the address. Raises ValidationError."""
     if unknown := set(settings) - set(SETTINGS):
         raise ValidationError(f"A feed has no setting called {', '.join(sorted(unknown))}.")
     feed = Feed(added_at=now, next_poll_at=now, **tidy(settings))
@@ -84,7 +83,7 @@ def tidy(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_feed(feed: Feed) -> None:
-    """Raise ValidationError, by field, for a feed that cannot be saved."""
+    """Raise ValidationError, by field."""
     feed.full_clean(validate_constraints=False)
     if feed.max_delay_minutes < feed.min_delay_minutes:
         raise ValidationError(

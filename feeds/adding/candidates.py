@@ -50,7 +50,6 @@ class Candidate:
 
 
 def candidates_of(found: Found, now: datetime) -> tuple[Candidate, ...]:
-    """Return each feed once, best first."""
     every = _collapsed([_candidate(looked, title, now) for looked, title in found])
     stale = {one.url for one in every if (newest := _newest(one.latest)) and now - newest > STALE}
     ranked = sorted(every, key=lambda one: (one.is_comments, not one.posts, one.url in stale))
@@ -103,7 +102,7 @@ def _newest(latest: Iterable[CandidatePost]) -> datetime | None:
 
 
 def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
-    """Keep one of each set of posts, which may be at several addresses or in two formats."""
+    """Keep one of each set of posts, which may have several addresses or formats."""
     groups: list[list[Candidate]] = []
     for one in every:
         group = next((group for group in groups if _is_same(group[0], one)), None)
@@ -113,7 +112,7 @@ def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
             group.append(one)
     collapsed = []
     for group in groups:
-        # Most text, then https. Lengths count in powers of two, so that a few characters do not matter.
+        # Most text, in powers of two so that a few characters do not matter; then https.
         best = max(
             group,
             key=lambda one: (

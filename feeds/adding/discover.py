@@ -68,7 +68,6 @@ class Discovery:
 
     @property
     def only(self) -> Candidate | None:
-        """The one feed of posts, if there is no choice."""
         posts = [one for one in self.candidates if not one.is_comments]
         return posts[0] if len(posts) == 1 else None
 
@@ -106,7 +105,6 @@ class _Hunt:
             return list(pool.map(self.look, new))
 
     def first(self, addresses: Sequence[str]) -> Looked:
-        """Return the first answer, else the first failure."""
         failed: Looked | None = None
         for number, url in enumerate(addresses):
             self.asked = url
@@ -180,7 +178,7 @@ def addresses(url: str) -> tuple[str, ...]:
 def _search(hunt: _Hunt, first: Looked) -> Found:
     """Search until one place has feeds."""
     page = first.page or WebPage()
-    # The base may be a consent page, so the address asked for counts, too.
+    # The base may be a consent page.
     guessed = [*guesses(first.base, first.html), *guesses(first.url)]
     if first.is_json:
         guessed.append(first.base.rstrip("/") + ".rss")

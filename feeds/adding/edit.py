@@ -17,13 +17,13 @@ from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 EDITABLE = {*SETTINGS, "url", "status", "tags", "credentials"}
-# May be changed for many feeds at once.
+# For many feeds at once.
 SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 
 
 @transaction.atomic
 def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
-    """Change the named fields. Raises ValidationError.
+    """Raise ValidationError.
 
     The first document after a change of address counts as the adding. `tags` replace all; `credentials` as in
     `checked_credentials`, {} deletes them.
@@ -36,7 +36,6 @@ def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
     if changes.get("status") == Feed.Status.ACTIVE:
         changes["dropping"] = False
     if changes.get("hold_floods") and not feed.hold_floods:
-        # Asks for each flood again.
         changes["floods_sent_at"] = None
     interval = feed.recheck_every_minutes
     for name, value in changes.items():
@@ -88,7 +87,7 @@ def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 @transaction.atomic
 def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
-    """Change many feeds, all or none. Raises ValidationError, by field."""
+    """Change all or none. Raises ValidationError, by field."""
     if unknown := set(changes) - SHARED:
         raise ValidationError(f"Not to be changed for many at once: {', '.join(sorted(unknown))}.")
     check_feed(Feed(url="https://example.org/", **changes))

@@ -18,7 +18,7 @@ from feeds.rules.plan import THERE_BEFORE
 
 @dataclass(frozen=True, slots=True)
 class KnownPost:
-    """`guid` in the other program; `at`: when it was sent there, or first seen."""
+    """`guid` in the other program; `at`: when it was sent or first seen there."""
 
     guid: str
     at: datetime
@@ -37,14 +37,14 @@ def add_known_feed(
         feed = add_feed(url=url, now=now, title=title, **settings)
         feed.added_at, feed.status = read_from, Feed.Status.PAUSED
         if read_until is not None:
-            # Or the first reading would omit posts of the meantime.
+            # Otherwise the first reading would omit posts of the meantime.
             feed.first_polled_at, feed.read_elsewhere_until = read_from, read_until
         feed.save(update_fields=["added_at", "status", "first_polled_at", "read_elsewhere_until"])
     return feed
 
 
 def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
-    """Create items for posts that `sender` knew, except existing ones. Returns how many are new.
+    """Return how many items of posts that `sender` knew are new.
 
     A guid that is an address may be the link of a post without guid, so both ids are marked.
     """

@@ -1,4 +1,4 @@
-"""Import and export of lists of feeds, without network."""
+"""Lists of feeds, without network."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class OpmlPlan:
 
 @dataclass
 class OpmlReport:
-    """Counts of feeds. `tagged`: known feeds that got new tags."""
+    """`tagged`: known feeds that got new tags."""
 
     added: int = 0
     known: int = 0

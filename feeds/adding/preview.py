@@ -1,5 +1,3 @@
-"""Preview of a feed before it is added."""
-
 import hashlib
 import re
 from collections.abc import Mapping
@@ -77,7 +75,7 @@ class Preview:
 
 
 class NoPreview(Refused):
-    """The message is a sentence for the admin; `status` is the server's, or None."""
+    """`status` is the server's."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -94,7 +92,7 @@ def preview(
     credentials: Mapping[str, str] | None = None,
     seconds: float = REQUEST_SECONDS,
 ) -> Preview:
-    """Fetch the feed, without storing anything. Raises NoPreview or ValidationError."""
+    """Store nothing. Raises NoPreview or ValidationError."""
     forbid_open_transaction()
     row = new_feed(url=url, now=now, credentials=credentials)
     looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
@@ -150,8 +148,6 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
 
 
 class _Choices:
-    """Uses the same rule as the adding."""
-
     def __init__(self, document: Document, timing: Timing, now: datetime) -> None:
         self.document, self.timing, self.now = document, timing, now
         self.none = self._forecasts(Adding("from_now"))
@@ -161,7 +157,7 @@ class _Choices:
         return {insert.id for insert in self._plan(adding).insert if not insert.excluded}
 
     def ranks(self, count: int) -> dict[str, int]:
-        """Return id → rank among the newest, as counted by “the last n”."""
+        """Rank from the newest, as counted by “the last n”."""
         ranks: dict[str, int] = {}
         for number in range(1, count + 1):
             for id_ in self.sent(Adding("last", number)):
@@ -185,7 +181,7 @@ class _Choices:
 
 
 def excerpt(entry: Entry, url: str) -> str:
-    """Return the beginning as safe html. Pictures load late and send no referrer."""
+    """Return safe html. Pictures load late and send no referrer."""
     cleaned = clean(entry.html[:MAX_HTML], base=entry.base or entry.link or url)
     short = Truncator(without_title(cleaned, entry.title)).words(WORDS, html=True, truncate=" …")
     return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', short)

@@ -1,5 +1,3 @@
-"""Fetches addresses that are no feeds of ours."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -54,7 +52,7 @@ def look(
     max_bytes: int = MAX_BYTES,
     secrets: Mapping[str, str] | None = None,
 ) -> Looked:
-    """Fetch and read. Raises nothing that a server can cause.
+    """Raise nothing that a server can cause.
 
     `secrets`: headers for this host, dropped on redirects to others.
     """

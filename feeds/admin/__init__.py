@@ -1,5 +1,3 @@
-"""Feeds and their posts in the admin."""
-
 from feeds.admin.feed import FeedAdmin
 from feeds.admin.item import ItemAdmin
 from feeds.admin.tag import TagAdmin

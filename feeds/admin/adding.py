@@ -1,7 +1,4 @@
-"""Adding a feed: address, candidates, preview.
-
-Each step is a POST with all data. Nothing is stored before the last.
-"""
+"""Each step is a POST with all data. Nothing is stored before the last."""
 
 from typing import Any
 
@@ -55,7 +52,6 @@ class Journey:
         return steps.get(self.request.POST.get("step", ""), self.find)()
 
     def find(self) -> HttpResponse:
-        """Show candidates, or the preview of a single one."""
         form = AddressForm(self.request.POST)
         if not form.is_valid():
             return self.ask(form)
@@ -95,7 +91,6 @@ class Journey:
         return self.show(form, document, back=self.request.POST.get("back", ""))
 
     def choice(self, *, usual: bool = False) -> ChoiceForm:
-        """Return the choice, or the defaults."""
         data = self.request.POST
         if "start" in data and not usual:
             return ChoiceForm(data)
@@ -104,7 +99,6 @@ class Journey:
         return defaults(url=url, **_for_address(url, data.get("back", url), secrets))
 
     def add(self) -> HttpResponse:
-        """Add the feed and read it."""
         form = self.choice()
         if not form.is_valid():
             return self.preview()
@@ -131,7 +125,6 @@ class Journey:
         return HttpResponseRedirect(self.admin.page_url(feed.pk))
 
     def refuse(self, error: Exception) -> HttpResponse:
-        """Show the first page with errors."""
         form = AddressForm(self.request.POST)
         form.is_valid()
         if isinstance(error, ValidationError):
@@ -152,7 +145,7 @@ class Journey:
             form=form,
             secrets_open=bool(found and found.needs_password)
             or any(form[name].errors or form[name].value() for name in ("user", "password")),
-            # It may be a feed that is unreachable now.
+            # It may be unreachable now.
             may_insist=bool(found and found.may_be_a_feed and not found.needs_password),
             insisted=found.asked if found else "",
             secrets=secrets or {},
@@ -209,7 +202,7 @@ class Journey:
                     "post": post,
                     "title": post.title or post.link or "Untitled",
                     "facts": " · ".join(filter(None, (", ".join(post.authors), when(post.published, "")))),
-                    # Safe (common.html.clean.clean).
+                    # By common.html.clean.clean.
                     "excerpt": SafeString(post.excerpt),
                     "note": ANNOUNCE.get(post.announce, ""),
                 }

@@ -1,5 +1,3 @@
-"""Actions on many feeds."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +22,7 @@ from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll
 
 READ_AT_ONCE = 5
-# Limit of a message's size.
+# A message's size is limited.
 UNDONE_AT_ONCE = 200
 
 
@@ -68,7 +66,6 @@ def _set_status(keys: list[int], status: str) -> list[int]:
 
 
 def undoable(request: HttpRequest, said: str, action: str, keys: Sequence[int]) -> SafeString | str:
-    """Add a button for the opposite action to the message."""
     if not keys or len(keys) > UNDONE_AT_ONCE:
         return said
     chosen = format_html_join(

@@ -53,7 +53,6 @@ SOON = "{} offers to push its new posts. It is asked after the feed’s next rea
 
 
 def hub(feed: Feed) -> SafeString | str:
-    """Return nothing for a feed without hub."""
     row = subscription_of(feed)
     if row is None:
         offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
@@ -142,7 +141,6 @@ def how_it_goes(feed: Feed) -> SafeString:
 
 
 def states(feed: Feed) -> SafeString | str:
-    """Link to the posts in each state."""
     counts = dict(feed.items.order_by().values_list("state").annotate(Count("pk")))
     links = [
         list_link(Item, f"{counts[state]:,} {label}", feed__id__exact=feed.pk, state__exact=state)

@@ -11,8 +11,6 @@ FAILING = Q(status="active", failures__gt=0)
 
 
 class HealthFilter(SimpleListFilter):
-    """Filter feeds by `Feed.health`."""
-
     title = "How is the feed doing?"
     parameter_name = "health"
 
@@ -33,8 +31,6 @@ class HealthFilter(SimpleListFilter):
 
 
 class SentFilter(SimpleListFilter):
-    """Filter posts by state."""
-
     title = "Which posts are waiting?"
     parameter_name = "state__exact"
     ANSWERS = MappingProxyType(

@@ -105,7 +105,6 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
         return data
 
     def changes(self) -> dict[str, Any]:
-        """Return the arguments of `alter_feed`."""
         data = self.cleaned_data
         changes = {name: data[name] for name in self.changed_data if name in EDITABLE}
         given = self.credentials()
@@ -113,7 +112,6 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
 
 
 def fieldsets(feed: Feed) -> Any:
-    """The parts of the form."""
     closed = {"classes": ("collapse",)}
     return (
         ("Settings", {"fields": ("url", "title", "tags")}),

@@ -35,7 +35,6 @@ ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch i
 
 
 def held(feed: Feed) -> SafeString | str:
-    """Return nothing if no posts are held."""
     if feed.held_since is None:
         return ""
     items = Item.objects.held().filter(feed=feed)
@@ -93,7 +92,6 @@ def _not_held(others: int) -> str:
 
 
 def what_not_sending_does(count: int) -> list[str]:
-    """Return sentences for the confirmation."""
     return [
         f"{pluralize(count, 'held post')} will not be sent to anybody.",
         "As long as a post stands in its feed, you can still send it: open it and choose “Send after all”.",

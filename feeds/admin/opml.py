@@ -112,7 +112,6 @@ class OpmlPages:
             return HttpResponseRedirect(reverse("admin:feeds_feed_opml_run"))
         report = count_import(plan)
         first = first_new(plan, EXAMPLES_SHOWN)
-        # No button if there is nothing to do.
         button = f"Give tags to {pluralize(report.tagged, 'feed')}" if report.tagged else ""
         if report.added:
             button = f"Add {pluralize(report.added, 'feed')}"
@@ -133,7 +132,7 @@ class OpmlPages:
         )
 
     def opml_run_view(self: Any, request: HttpRequest) -> HttpResponse:
-        """Show the progress. A POST does the next part."""
+        """A POST does the next part."""
         kept = self._kept(request)
         if isinstance(kept, HttpResponse):
             return kept
@@ -181,7 +180,7 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
 
 
 def step(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int) -> int:
-    """Import the next part. Returns how many outlines are done."""
+    """Return how many outlines are done."""
     total = len(plan.outlines)
     if begin < total:
         report += import_chunk(plan, begin=begin, now=utcnow())

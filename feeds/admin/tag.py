@@ -102,7 +102,7 @@ OFFERED = 30
 
 
 class TagFilter(SimpleListFilter):
-    """Offers the most frequent tags; the page of a tag links to others."""
+    """Offers the most frequent tags; a tag's page links to others."""
 
     title = "Which tag has it?"
     parameter_name = "tag"

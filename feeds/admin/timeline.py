@@ -1,5 +1,3 @@
-"""History of a feed, for its page."""
-
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
@@ -30,8 +28,6 @@ FORECASTS_SHOWN = 100
 
 
 class ForecastPage:
-    """Mixin of FeedAdmin: the page, and a button for it."""
-
     def get_urls(self: Any) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.forecast_view)
         own = path("<int:pk>/forecast/", view, name=NAME)
@@ -198,7 +194,7 @@ def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
 
 
 def stretch_words(stretch: PollStretch) -> str:
-    """Return for example "23 readings, nothing new"."""
+    """Return "23 readings, nothing new"."""
     words = poll_words(stretch.newest)
     number = len(stretch.polls)
     if number > 1:
@@ -222,7 +218,7 @@ def poll_words(poll: Poll) -> str:
 
 
 def answer(poll: Poll) -> str:
-    """Return for example "304 Not Modified"."""
+    """Return "304 Not Modified"."""
     if poll.origin == Poll.Origin.PUSH:
         return "a push"
     if poll.status is None:
@@ -234,7 +230,6 @@ def answer(poll: Poll) -> str:
 
 
 def read_again(poll: Poll) -> str:
-    """Return the planned wait and its reason."""
     wait = poll.next_poll_at - poll.at
     why = in_short(poll.next_poll_why)
     after = f"after {ago(wait)}" if wait > timedelta(0) else "at once"

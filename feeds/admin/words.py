@@ -46,7 +46,7 @@ def tell(request: HttpRequest, result: PollResult | None) -> None:
 
 
 def brought(result: PollResult) -> str:
-    """Return for example "3 new posts, 1 changed"."""
+    """Return "3 new posts, 1 changed"."""
     counts = (
         (pluralize(result.new, "new post"), result.new),
         (f"{result.changed:,} changed", result.changed),

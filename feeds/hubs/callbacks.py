@@ -13,7 +13,6 @@ MAX_REASON = 300
 
 
 def find(token: str) -> HubSubscription | None:
-    """Return the subscription of a callback's address."""
     if not TOKEN.fullmatch(token):
         return None
     row = HubSubscription.objects.filter(token=token).first()
@@ -25,7 +24,7 @@ def takes_pushes(row: HubSubscription) -> bool:
 
 
 def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = "", reason: str = "") -> bool:
-    """Apply a hub's message if it matches a request of ours. Returns whether it does."""
+    """Return whether the message matches a request of ours and was applied."""
     row = find(token)
     if row is None or topic != row.topic:
         return False

@@ -25,7 +25,7 @@ def unread(now: datetime) -> QuerySet[Push]:
 
 
 def read_pushes(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Read pushes as the budget allows. Returns how many.
+    """Return how many were read.
 
     One that cannot be stored has its feed read instead.
     """

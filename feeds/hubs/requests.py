@@ -1,4 +1,4 @@
-"""Requests to hubs, made without a transaction."""
+"""Made without a transaction."""
 
 import logging
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def ask_due(*, clock: Callable[[], datetime], budget: timedelta | None = None) -
         except NetworkInTransaction:
             raise
         except Exception:
-            # It is claimed, so it is retried later.
+            # Claimed, so it is retried later.
             log.exception("asking a hub failed", extra={"subscription": row.pk})
             continue
         if outcome is not None:

@@ -25,7 +25,6 @@ KNOWN_TO_HUB = (HubSubscription.State.PENDING, HubSubscription.State.ACTIVE)
 
 
 def is_reachable() -> bool:
-    """Return whether hubs may be able to call SITE_URL."""
     if settings.ALLOW_PRIVATE_NETWORKS:
         return True
     host = (urlsplit(settings.SITE_URL).hostname or "").rstrip(".").lower()
@@ -48,7 +47,6 @@ def offer_of(channel: dict[str, Any], headers: Mapping[str, str], url: str) -> O
 
 
 def wanted(feed: Feed) -> Offer | None:
-    """Return the offer to subscribe to, if the feed should use a hub."""
     fits = feed.use_hub and feed.status == Feed.Status.ACTIVE and is_reachable()
     return offered(feed) if fits else None
 
@@ -107,7 +105,7 @@ def fresh_secret() -> dict[str, str]:
 
 
 def leave_hub(*, feed: Feed, now: datetime) -> None:
-    """Leave the hub after a change of address: later pushes are not this feed's."""
+    """Leave after a change of address: later pushes are not this feed's."""
     for pk in list(HubSubscription.objects.filter(feed=feed).values_list("pk", flat=True)):
         _leave(pk, now)
 

@@ -20,7 +20,7 @@ def is_any_wanting(now: datetime) -> bool:
 
 
 def wanting(now: datetime) -> dict[What, list[Feed]]:
-    """Return and lock the feeds of each alert. Needs a transaction.
+    """Lock the feeds of each alert. Needs a transaction.
 
     Feeds that are being recorded are skipped until next time.
     """
@@ -37,7 +37,7 @@ def wanting(now: datetime) -> dict[What, list[Feed]]:
 
 
 def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
-    """Mark feeds as alerted, and emit the event, in the caller's transaction. Returns how many."""
+    """Emit the event, too, in the caller's transaction. Returns how many."""
     keys = tuple(sorted(feed.pk for feed in feeds))
     kind = EventKind.RECOVERED if what == "recovered" else EventKind.FAILING
     emit(Event(kind, keys, now, {"gone": what == "gone"} if kind is EventKind.FAILING else {}))
@@ -72,7 +72,7 @@ def trouble_of(feed: Feed) -> Trouble:
 
 
 def _candidates(now: datetime) -> FeedQuerySet:
-    """A superset of the feeds that are due."""
+    """Return a superset of the feeds that are due."""
     failing = Q(status="active", failures__gt=0, failing_since__lte=now - (A_DAY - ALONG), alerted_at=None)
     stopped = Q(status="stopped", failures__gt=0, dropping=False)
     untold = Q(alerted_at=None) | Q(alerted_at__lt=F("last_polled_at"))

@@ -58,7 +58,7 @@ class DryRun:
 def dry_run(
     *, feed_id: int, http: SafeClient | None = None, clock: Callable[[], datetime] = utcnow
 ) -> DryRun:
-    """Fetch and plan as a poll does. Raises Feed.DoesNotExist."""
+    """Raise Feed.DoesNotExist."""
     forbid_open_transaction()
     feed = Feed.objects.get(pk=feed_id)
     ask = asks([feed])[0]
@@ -77,7 +77,7 @@ def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
     if reading.unchanged:
         rows = known(feed, lock=False)
         plan = plan_unchanged(rows, timing=feed.timing, moment=answer.moment)
-        # Shows the posts of the last document, if it is readable.
+        # If it is readable.
         document = FeedDocument.objects.filter(feed=feed).first()
         if document is not None and (parsed := kept_feed(document)):
             reading = Reading(b"", document.sha256, document.headers, document.headers.get("url", ""), parsed)
@@ -103,7 +103,6 @@ def _forecast(
     forecasts = forecast(plan, known, done, timing=feed.timing, moment=moment, watched=watched)
     missing = [id_ for id_ in forecasts if id_ not in reading.guids]
     every = [*(id_ for id_ in order if id_ in forecasts), *missing]
-    # Changes come first.
     every.sort(key=lambda id_: forecasts[id_].is_quiet)
     return DryRun(
         feed,

@@ -82,7 +82,7 @@ def release(
 def exclude_held(
     *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
 ) -> int:
-    """Exclude held items of these feeds, or these items. Returns how many."""
+    """Return how many."""
     why = Case(
         When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)),
         When(reason=SENT_ELSEWHERE, then=Value(NOT_AFTER_MOVE)),
@@ -100,7 +100,7 @@ def note_decided(*, feed_id: int) -> None:
 
 
 def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dict[int, list[int]]:
-    """Return held items by feed, unlocked and ordered."""
+    """Return them by feed, unlocked and ordered."""
     items: dict[int, list[int]] = {}
     for column, keys in (("feed__in", feed_ids), ("pk__in", item_ids)):
         for chunk in chunks(sorted(set(keys or ()))):
@@ -138,7 +138,7 @@ def _note(feed: Feed) -> None:
 
 
 def _remember_answer(feed: Feed, floods: Collection[datetime], sent_at: datetime | None) -> None:
-    """Note whether the feed's floods are sent. `floods`: when their posts were first seen.
+    """`floods`: when their posts were first seen.
 
     After a part of a flood was sent, the next one is held again.
     """

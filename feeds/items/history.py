@@ -14,7 +14,7 @@ from feeds.rules.item_status import ItemStatus, explain
 
 
 def standing(item: Item, now: datetime) -> str:
-    """Explain whether the post is sent. Uses the item's feed."""
+    """Explain whether the post is sent."""
     facts = ItemStatus(
         state=item.state,
         reason=item.reason,
@@ -63,13 +63,11 @@ class PollStretch:
 
 
 def readings(feed: Feed, *, limit: int = KEPT_PER_FEED) -> list[Poll]:
-    """One query, newest first."""
+    """Use one query, newest first."""
     return list(feed.polls.all()[: min(limit, KEPT_PER_FEED)])
 
 
 def folded(polls: Sequence[Poll]) -> list[PollStretch]:
-    """Group consecutive readings that brought nothing or failed alike."""
-
     def kind_of_line(numbered: tuple[int, Poll]) -> tuple[object, ...]:
         number, poll = numbered
         if poll.outcome == Poll.Outcome.FAILED:
@@ -90,7 +88,7 @@ def posts_per_week(feed: Feed, *, now: datetime) -> list[tuple[date, int]]:
     today = timezone.localtime(now).date()
     monday = today - timedelta(days=today.weekday())
     weeks = [monday - timedelta(weeks=back) for back in reversed(range(WEEKS))]
-    # A week more, as the first Monday depends on the zone.
+    # The first Monday depends on the zone.
     posts = Item.objects.filter(feed=feed).annotate(day=Coalesce("published_at", "first_seen"))
     posts = posts.filter(day__gt=now - timedelta(weeks=WEEKS + 1), day__lte=now)
     rows = posts.annotate(week=TruncWeek("day")).order_by().values_list("week").annotate(Count("pk"))
@@ -119,7 +117,7 @@ def _prunable(now: datetime, batch: int) -> Iterator[list[int]]:
     old = Poll.objects.filter(at__lt=now - POLLS_KEPT_FOR).order_by("at").values_list("pk", flat=True)
     while keys := list(old[:batch]):
         yield keys
-    # Then surplus ones by feed; batches combine feeds.
+    # Batches combine feeds.
     crowded = Poll.objects.order_by().values("feed").annotate(n=Count("pk")).filter(n__gt=KEPT_PER_FEED)
     keys = []
     for feed in list(crowded.values_list("feed", flat=True)):

@@ -25,7 +25,7 @@ class ItemNews:
 
 
 def track(texts: Mapping[int, str], *, until: datetime) -> None:
-    """Track items in the caller's transaction. `texts`: keys and content hashes of what was sent.
+    """Track in the caller's transaction. `texts`: keys and content hashes of what was sent.
 
     Items with an empty hash are skipped.
     """
@@ -65,7 +65,7 @@ def note_tracked() -> None:
 
 
 def take_news(item_id: int) -> ItemNews | None:
-    """Return and remove an item's news, in the caller's transaction."""
+    """Remove the news, too, in the caller's transaction."""
     row = TrackedItem.objects.select_for_update(of=("self",)).with_news().filter(pk=item_id).first()
     if row is None:
         return None

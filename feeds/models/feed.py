@@ -56,13 +56,11 @@ def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[
     )
 
 
-# Values of `Feed.health`.
 HEALTH = ("active", "failing", "held", "paused", "stopped")
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):
     def watched(self) -> Self:
-        """Feeds that are neither paused nor stopped."""
         return self.filter(status="active")
 
     def in_health(self, word: str) -> Self:
@@ -80,7 +78,6 @@ class FeedQuerySet(models.QuerySet["Feed"]):
         return self.filter(unleased(now))
 
     def later(self, now: datetime) -> Self:
-        """Feeds that could be read sooner: not backing off from failures."""
         return self.watched().filter(failures=0, next_poll_at__gt=now)
 
     def due(self, now: datetime) -> Self:
@@ -112,7 +109,7 @@ class Feed(models.Model):
     # Default of new newsletters.
     description = models.TextField(blank=True, default="", db_default="", editable=False)
     language = models.CharField(max_length=35, blank=True, default="")
-    # Shared by nearly all summaries (feeds.rules.boilerplate).
+    # Of nearly all summaries (feeds.rules.boilerplate).
     boilerplate_start = models.TextField(blank=True, default="", db_default="", editable=False)
     boilerplate_end = models.TextField(blank=True, default="", db_default="", editable=False)
     tags = models.ManyToManyField(Tag, blank=True, related_name="feeds")
@@ -147,7 +144,7 @@ class Feed(models.Model):
     )
     # After a restore from a backup: posts of the next reading may have been sent.
     hold_next = models.BooleanField(default=False, editable=False)
-    # Until then another program read it, and may have sent posts of the next reading.
+    # Another program read it, and may have sent posts of the next reading.
     read_elsewhere_until = models.DateTimeField(null=True, blank=True, editable=False)
     hold_floods = models.BooleanField(
         "hold floods",
@@ -172,40 +169,37 @@ class Feed(models.Model):
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
-    # A key of feeds.rules.why.
+    # Key of feeds.rules.why.
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
-    # Limits on requests are per host.
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
-    # Date of the newest post.
     newest_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Median gap of the latest posts, for the adaptive pace.
+    # Median gap of the latest posts.
     rhythm_minutes = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # A permanent redirect counts after several readings.
     moved_to = models.TextField(blank=True, default="", editable=False)
     moved_polls = models.PositiveIntegerField(default=0, editable=False)
     # Consecutive readings in which all unsettled posts had changed: by a clock or an ad.
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
-    # Posts wait for an admin.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
     # Floods are no longer held, as an admin sent one.
     floods_sent_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Some posts are tracked until then (TrackedItem).
+    # Of its last TrackedItem.
     tracked_until = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     # Consecutive answers 410.
     gone_polls = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     gone_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # Mail about failing was sent to the admins; they also get mail when it recovers.
+    # Failing was mailed to the admins; they also get mail when it recovers.
     alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     warning = models.TextField(blank=True, default="", editable=False)
     # False: added by people who read here. Posts are not sent until a newsletter takes the feed.
     for_letters = models.BooleanField(default=True, db_default=True, editable=False)
-    # Number of readers' channels. Their audience is called only if it is above 0.
+    # Readers' channels. Without any, their audience is not called.
     read_by = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     unread_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # The audience lacks readings since (feeds.polling.audience).
+    # Since then the audience lacks readings (feeds.polling.audience).
     audience_behind_since = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -239,7 +233,6 @@ class Feed(models.Model):
 
     @property
     def health(self) -> str:
-        """Return one of HEALTH."""
         if self.status != self.Status.ACTIVE:
             return self.status
         if self.failures:
@@ -263,7 +256,7 @@ class Feed(models.Model):
 
 
 class HubSubscription(models.Model):
-    """W3C WebSub. Verified by the hub, renewed before `expires_at`; `token` is in the callback's address."""
+    """Verified by the hub, renewed before `expires_at`; `token` is in the callback's address."""
 
     class State(models.TextChoices):
         WANTED = "wanted", "to be asked for"
@@ -281,7 +274,6 @@ class HubSubscription(models.Model):
     secret = SecretsField()
     state = models.CharField(max_length=10, choices=State, default=State.WANTED)
     expires_at = models.DateTimeField(null=True, blank=True)
-    # Next request.
     next_at = models.DateTimeField()
     failures = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
@@ -292,7 +284,7 @@ class HubSubscription(models.Model):
     refused = models.PositiveIntegerField(default=0)
     # Readings since the last push that found new posts.
     missed = models.PositiveIntegerField(default=0)
-    # A push was not stored: a reading that begins later must replace it.
+    # A reading that begins later must replace a push that was not stored.
     owed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

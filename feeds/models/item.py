@@ -10,11 +10,9 @@ from feeds.models.feed import Feed
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def held(self) -> Self:
-        """Waiting for an admin."""
         return self.unassigned().filter(held_at__isnull=False)
 
     def settling(self) -> Self:
-        """Waiting to become final."""
         return self.unassigned().filter(held_at=None, final_at=None)
 
     def unassigned(self) -> Self:
@@ -25,13 +23,13 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.unassigned().filter(held_at=None, final_at__isnull=False)
 
     def counts(self) -> dict[str, int]:
-        """Return counts by state; large ones of cleared and excluded items are estimates."""
+        """Large counts of cleared and excluded items are estimates."""
         order = ("-first_seen", "-pk")
         return counted_by(self, "state", found_by=dict.fromkeys(("unassigned", "assigned"), order))
 
 
 class Item(models.Model):
-    """Unassigned → Assigned → Cleared, or Excluded. Cleared and Excluded items have no content."""
+    """Unassigned → Assigned → Cleared, or Excluded. The last two have no content."""
 
     class State(models.TextChoices):
         UNASSIGNED = "unassigned", "waiting to settle"
@@ -41,7 +39,7 @@ class Item(models.Model):
 
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="items")
     guid = models.TextField()
-    # SHA-256 of the guid: rows of an index have a limit, guids have none.
+    # SHA-256: rows of an index have a limit, guids have none.
     guid_hash = models.CharField(max_length=64, editable=False)
     link = models.TextField(blank=True, default="")
     # 32 hex digits, or "" (feeds.parsing.identity).
@@ -55,7 +53,7 @@ class Item(models.Model):
     last_checked = models.DateTimeField()
     final_at = models.DateTimeField(null=True, blank=True)
     vanished_at = models.DateTimeField(null=True, blank=True)
-    # Left the document at its old end; becomes final from the stored content.
+    # It becomes final from the stored content.
     rolled_off_at = models.DateTimeField(null=True, blank=True)
     # Withdrawn while in a collection; not sent unless it returns.
     set_aside_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -63,7 +61,7 @@ class Item(models.Model):
     held_at = models.DateTimeField(null=True, blank=True)
     # Consecutive readings with changes, while unsettled.
     changes = models.PositiveIntegerField(default=0, editable=False)
-    # Returns after a withdrawal, before it was final.
+    # After a withdrawal, before it was final.
     returns = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     content_hash = models.CharField(max_length=80, blank=True, default="", editable=False)
     entry = models.JSONField(null=True, blank=True, editable=False)
@@ -108,11 +106,9 @@ class TrackedItemQuerySet(models.QuerySet["TrackedItem"]):
         return self.filter(noted=False)
 
     def unsettled(self) -> Self:
-        """A change that is not yet stable."""
         return self.filter(~Q(seen_hash="") | Q(missing_since__isnull=False), news="")
 
     def with_news(self) -> Self:
-        """News for the app that sent the post."""
         return self.exclude(news="")
 
     def over(self, now: datetime) -> Self:
@@ -133,9 +129,8 @@ class TrackedItem(models.Model):
     item = models.OneToOneField(Item, on_delete=models.CASCADE, primary_key=True, related_name="tracked")
     # Later changes are ignored.
     until = models.DateTimeField()
-    # Whether Feed.tracked_until includes it.
+    # Feed.tracked_until includes it.
     noted = models.BooleanField(default=False)
-    # Of the text that was sent.
     content_hash = models.CharField(max_length=80)
     # Another text, and since when.
     seen_hash = models.CharField(max_length=80, blank=True, default="")

@@ -4,7 +4,7 @@ from feeds.models.feed import Feed, HubSubscription
 
 
 class Push(models.Model):
-    """The newest push that no worker has read. One that it replaces is read from the feed itself."""
+    """The newest unread push. One that it replaces is read from the feed itself."""
 
     subscription = models.OneToOneField(
         HubSubscription, on_delete=models.CASCADE, primary_key=True, related_name="push"
@@ -13,7 +13,7 @@ class Push(models.Model):
     content_type = models.CharField(max_length=200, blank=True, default="")
     # Before reading the body.
     arrived_at = models.DateTimeField()
-    # When a worker began. If it never ends, the push is not read again.
+    # If it never ends, the push is not read again.
     began_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
@@ -21,7 +21,7 @@ class Push(models.Model):
 
 
 class FeedDocument(models.Model):
-    """A feed's last document, for previews and the next plan.
+    """For previews and the next plan.
 
     `body` is zlib-compressed; `order` has 16 bytes of each guid's digest.
     """
@@ -42,7 +42,7 @@ class FeedDocument(models.Model):
 
 
 class Poll(models.Model):
-    """One reading, for the timeline. Pruned."""
+    """For the timeline. Pruned."""
 
     class Outcome(models.TextChoices):
         READ = "read", "read"
@@ -57,7 +57,7 @@ class Poll(models.Model):
     at = models.DateTimeField()
     origin = models.CharField(max_length=4, choices=Origin, default=Origin.POLL)
     outcome = models.CharField(max_length=10, choices=Outcome)
-    # HTTP status, null without an answer.
+    # Null without an answer.
     status = models.PositiveSmallIntegerField(null=True)
     bytes = models.PositiveIntegerField(default=0)
     duration_ms = models.PositiveIntegerField(default=0)

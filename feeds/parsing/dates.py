@@ -67,7 +67,7 @@ def moment_of(text: object) -> datetime | None:
 
 
 def mail_date(text: str) -> datetime | None:
-    """Parse a date of RFC 5322 or HTTP (RFC 9110 §5.6.7)."""
+    """Parse RFC 5322 or HTTP (RFC 9110 §5.6.7)."""
     try:
         date = parsedate_to_datetime(text.strip()[:MAX_DATE])
         return date.astimezone(UTC) if date.tzinfo else date.replace(tzinfo=UTC)
@@ -97,7 +97,6 @@ def is_zone_unknown(text: str) -> bool:
 
 
 def is_guess(text: str, year: int) -> bool:
-    """Return whether another parser invented the `year`."""
     if _ISO_START.match(text.strip()) and not re.fullmatch(r"\d{4}-\d\d", text.strip(), re.ASCII):
         return True
     years = {int(year_text) for year_text in _YEAR.findall(text)}

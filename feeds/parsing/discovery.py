@@ -169,7 +169,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """`links` are declared feeds, `anchors` only look like feeds. `has_posts`: it has h-entries."""
+    """`links` are declared feeds, `anchors` only look like feeds."""
 
     title: str = ""
     links: tuple[Link, ...] = ()
@@ -228,7 +228,7 @@ def read_page(html: str, url: str) -> WebPage:
 
 
 def _declares_feed(tag: StartTag) -> bool:
-    """rel=alternate with a type, or rel=feed (microformats)."""
+    """Accept rel=alternate with a type, or rel=feed (microformats)."""
     rel, href = tag.tokens("rel"), tag.get("href")
     if not href or "stylesheet" in rel:
         return False

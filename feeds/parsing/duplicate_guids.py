@@ -23,7 +23,6 @@ def digest_of(text: str) -> str:
 
 
 def mark(guid: str) -> str:
-    """Return the short form for storage."""
     return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
 
 
@@ -35,10 +34,7 @@ def shared(parsed: ParsedFeed) -> dict[str, list[Name]]:
 
 
 def told_apart(parsed: ParsedFeed, holders: Mapping[str, str]) -> ParsedFeed:
-    """Return the document with unique guids.
-
-    `holders`: mark of a shared guid → mark of the holder's name, or "".
-    """
+    """`holders`: mark of a shared guid → mark of the holder's name, or ""."""
     if not holders:
         return parsed
     renamed: dict[str, str] = {}

@@ -1,7 +1,4 @@
-"""Extends feedparser's parsers.
-
-Handlers are `_start_` or `_end_`, prefix, element.
-"""
+"""Handlers of feedparser's parsers: `_start_` or `_end_`, prefix, element."""
 
 from typing import Any
 from xml.sax.xmlreader import AttributesNSImpl
@@ -190,7 +187,7 @@ class _Bounds:
 
 
 def install() -> None:
-    """Extend feedparser's parser classes, as it has no setting for them. Idempotent."""
+    """As feedparser has no setting for parser classes. Idempotent."""
     for name in ("StrictFeedParser", "LooseFeedParser"):
         known = getattr(feedparser.api, name)
         if issubclass(known, _Hints):

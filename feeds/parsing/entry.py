@@ -1,5 +1,3 @@
-"""Posts of any format."""
-
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -84,7 +82,7 @@ class Entry:
     base: str = ""
     # Pixels, or 0.
     image_width: int = 0
-    # Pictures are shown only when opened.
+    # Open to show pictures.
     sensitive: bool = False
     # Shown instead of the text until opened.
     warning: str = ""

@@ -1,5 +1,3 @@
-"""Limits the CPU time of parsing one document."""
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,7 +31,7 @@ _current: ContextVar[CpuLimit | None] = ContextVar("cpu_limit", default=None)
 
 @contextmanager
 def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """Limit the block to this much CPU time of this thread."""
+    """Count only this thread."""
     clock = clock or time.thread_time
     token = _current.set(CpuLimit(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
@@ -43,7 +41,7 @@ def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = 
 
 
 def check_allowance() -> None:
-    """Raise ParseError if the CPU time is used up."""
+    """Raise ParseError when it is used up."""
     ours = _current.get()
     if ours is not None:
         ours.check()

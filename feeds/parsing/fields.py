@@ -50,10 +50,7 @@ def identity(raw: Raw) -> str:
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
-    """Return a date in UTC.
-
-    feedparser knows more formats, but invents missing parts.
-    """
+    """Return UTC. feedparser knows more formats, but invents missing parts."""
     text = _text(raw, key)
     exact = moment_of(text)
     if not text or (exact and not is_zone_unknown(text)):
@@ -70,7 +67,7 @@ def moment(raw: Raw, key: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class XmlReader(PostReader[Raw]):
-    """Reads entries at `url`, resolving links against `base`.
+    """Resolve links of entries at `url` against `base`.
 
     `inherited`, `owners`: authors of an Atom feed, for entries without any.
     """
@@ -125,7 +122,6 @@ class XmlReader(PostReader[Raw]):
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         title = line_of(raw, "title", MAX_ENTRY_TITLE, self.atom)
-        # An author may have only an address.
         people = authors_of(raw)
         if not (has_author := any(people)):
             people = authors_of(_dict(raw, "source"))
@@ -210,7 +206,6 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
 
 
 def warning_of(text: str, link: str) -> str:
-    """Return the content warning of a status."""
     match = _WARNING.match(text)
     is_status = match and ("/@" in link or match[1].lower().startswith("<strong>"))
     return plain(match[1].replace("</strong>", " </strong> ")) if match and is_status else ""
@@ -228,7 +223,7 @@ def html_of(detail: Mapping[str, Any], atom: bool) -> str:
 
 
 def _described(raw: Raw) -> str:
-    """Media descriptions are the only text of YouTube's entries."""
+    """YouTube's entries have no other text."""
     for one in raw.get("media_content") or ():
         if one.get("description") and not is_image(one):
             text = without_controls(str(one["description"]))[:MAX_CONTENT]

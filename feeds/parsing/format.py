@@ -17,7 +17,6 @@ _PAIR = re.compile(
     rb"&#(x[dD][89abAB][0-9a-fA-F]{2}|5[56][0-9]{3});&#(x[dD][c-fC-F][0-9a-fA-F]{2}|5[67][0-9]{3});"
 )
 _LAST = 0x10FFFF
-# Literal ampersands, or ones that begin no reference.
 _AMPERSAND = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?!#|[a-zA-Z][a-zA-Z0-9]{0,30};)", re.DOTALL
 )
@@ -146,7 +145,6 @@ def wide_text(body: bytes) -> str | None:
 
 
 def tidied(body: bytes) -> tuple[bytes, list[str]]:
-    """Return the body and warnings."""
     warnings: list[str] = []
     if _is_wide(body):
         with suppress(UnicodeError, LookupError):
@@ -184,7 +182,7 @@ def tidied(body: bytes) -> tuple[bytes, list[str]]:
 
 
 def _refuse_entities(body: bytes) -> None:
-    """For documents that keep their prolog."""
+    """Documents here keep their prolog."""
     if _ENTITY.search(_ascii(body)):
         raise ParseError(DECLARES_ENTITIES)
 

@@ -130,7 +130,7 @@ def _each(names: Iterable[str]) -> list[str]:
 
 
 def canonical(url: str) -> str:
-    """Return one address for all that lead to the same post, only for comparison.
+    """Return one address for all of the same post, only for comparison.
 
     Keeps "www." and the order of parameters. Strips other texts.
     """

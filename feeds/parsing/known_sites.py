@@ -1,5 +1,3 @@
-"""Guesses addresses of feeds on well-known sites."""
-
 import re
 from collections.abc import Sequence
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit, urlunsplit
@@ -32,7 +30,7 @@ def handle_page(text: str) -> str:
 
 
 def guesses(url: str, html: str = "") -> tuple[str, ...]:
-    """Return possible feeds, best first. `html` is the page's."""
+    """Return possible feeds, best first."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")
@@ -89,7 +87,6 @@ def _youtube(query: str, path: Sequence[str], html: str) -> list[str]:
 
 
 def _fediverse(parts: SplitResult, path: Sequence[str]) -> list[str]:
-    """Mastodon and similar: /@user, /users/user."""
     account = _ACCOUNT.fullmatch(path[0]) if path else None
     if account and account[2]:
         return [f"https://{account[2]}/@{account[1]}.rss"]

@@ -66,7 +66,7 @@ def is_long(title: str) -> bool:
 
 
 def similarity(one: tuple[str, str], other: tuple[str, str]) -> float:
-    """Compare (title, html) of two posts, from 0 to 1."""
+    """Compare (title, html), from 0 to 1."""
     pieces = [_pieces(plain(html[:MAX_COMPARED_TEXT])) for _, html in (one, other)]
     if min(counter.total() for counter in pieces) < FEWEST_PIECES:
         pieces = [_pieces(plain(f"{title} {html[:MAX_COMPARED_TEXT]}")) for title, html in (one, other)]

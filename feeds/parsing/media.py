@@ -48,7 +48,7 @@ def absolute(url: object, base: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rendition:
-    """One size or format. Renditions of one thing share a `group`."""
+    """One size or format; `group` is shared by all of one thing."""
 
     medium: Media
     group: str = ""
@@ -123,7 +123,7 @@ def _worth(one: Rendition) -> tuple[bool, int, int, int]:
 
 
 def medium(url: str, type_: object, *, length: int | None = None, alt: str = "") -> Media:
-    """Flash has no address. Endings show pictures."""
+    """Flash has no address."""
     kind = type_of(type_)
     if kind in SAYS_NOTHING and (guess := type_by_ending(url)).startswith("image"):
         kind = guess

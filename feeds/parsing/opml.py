@@ -112,7 +112,7 @@ def parse_opml(body: bytes) -> Opml:
 
 
 def _read_strictly(body: bytes, builder: "_Builder") -> None:
-    # Line ends before the XML declaration are common.
+    # Common before the XML declaration.
     stripped = body.lstrip(b" \t\r\n")
     skipped = body[: len(body) - len(stripped)].count(b"\n")
     parser = expat.ParserCreate()
@@ -241,7 +241,7 @@ class _Builder:
             self._title = None
 
     def _outline(self, given: Mapping[str, str], line: int) -> str:
-        """Note a feed, or why it is none. Returns the folder's name or ""."""
+        """Return the folder's name or ""."""
         title = (one_line(given.get("title", "")) or one_line(given.get("text", "")))[
             :MAX_OUTLINE_TITLE
         ].strip()

@@ -177,7 +177,6 @@ def _says_nothing(name: str) -> bool:
 
 
 def _embedded(url: str) -> str:
-    """Return the address inside a proxy's."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,5 +1,3 @@
-"""Plain text as html, and undeclared html."""
-
 import html
 import re
 from itertools import pairwise
@@ -35,7 +33,7 @@ def paragraphs(text: str) -> str:
 
 
 def markup(text: str, *, is_guess: bool) -> str:
-    """Return html of text that may be plain (`is_guess`).
+    """`is_guess`: it may be plain.
 
     Decodes html that was escaped twice.
     """

@@ -64,7 +64,7 @@ class PostReader(ABC, Generic[T]):
         pass
 
     def text(self, post: T) -> str:
-        """Return a substitute for the guid: RSS 2.0 requires only a title or description."""
+        """RSS 2.0 requires only a title or description."""
         return ""
 
 

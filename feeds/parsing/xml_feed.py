@@ -38,7 +38,7 @@ BAD_XML = "The feed is not well-formed XML; it was read as far as possible."
 def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     admitted, warnings = tidied(body)
     document = _parsed(admitted, content_type)
-    # Problems of encodings and media types are harmless.
+    # Of encodings and media types.
     harmless = feedparser.exceptions.ThingsNobodyCaresAboutButMe
     broken = bool(document.get("bozo")) and not isinstance(document.get("bozo_exception"), harmless)
     if broken and (mended := escaped(admitted)) != admitted:

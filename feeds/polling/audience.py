@@ -1,4 +1,4 @@
-"""Port to people who read posts here.
+"""People who read posts here.
 
 An audience's error is rolled back alone, and made up for later from the kept document.
 """
@@ -58,7 +58,7 @@ def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCo
 
 
 def repair_audience(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Call audiences that are behind again, with kept documents. Returns how many succeeded."""
+    """Call audiences that are behind, with kept documents. Returns how many succeeded."""
     left = TimeBudget(budget)
     done = 0
     for pk in list(Feed.objects.filter(audience_behind_since__isnull=False).values_list("pk", flat=True)):
@@ -72,7 +72,7 @@ def repair_audience(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def kept_reading(feed_id: int) -> Reading | None:
-    """Return the last full document as a reading, or None if there is none or a push was newer.
+    """Return the last full document, or None if there is none or a push was newer.
 
     Parsing is slow: call this before locking the feed's row, `is_still_kept` after.
     """
@@ -112,7 +112,7 @@ def _repaired(pk: int, now: datetime) -> bool:
 def _told(
     feed: Feed, reading: Reading, since: datetime | None, moment: datetime, counts: PollCounts | None = None
 ) -> Told:
-    """Collect what is new since `since`, or everything. `counts` (of this reading) save queries."""
+    """Collect what is new since `since`. `counts` (of this reading) save queries."""
     inserted: dict[str, int] = {}
     has_new = counts is None or counts.new or counts.excluded
     for chunk in chunks(list(reading.entries) if has_new else []):

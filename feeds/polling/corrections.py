@@ -57,7 +57,6 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime
 
 
 def is_unsettled(feed: Feed) -> bool:
-    """Return whether the feed must be read again soon."""
     return TrackedItem.objects.unsettled().filter(item__feed=feed).exists()
 
 

@@ -64,8 +64,7 @@ def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
     if document is None or not (changed or reading.before):
         return
     front = packed(id_ for id_ in reading.document.newest_first() if id_ in brought)
-    # No conditions next time: "not modified" since the last full document would not prove that the feed still
-    # holds what was pushed.
+    # No conditions next time: "not modified" would not prove that the feed still holds what was pushed.
     headers = {name: value for name, value in document.headers.items() if name not in CONDITIONS}
     FeedDocument.objects.filter(feed=feed).update(
         order=front + bytes(document.order),
@@ -78,7 +77,7 @@ def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
 def describe(
     feed: Feed, reading: Reading, plan: PollPlan, moment: datetime, *, left_out: Collection[str] = ()
 ) -> None:
-    """Update the feed's description, rhythm and warnings, unsaved.
+    """Change the feed's fields, unsaved.
 
     `left_out`: ids of posts older than the feed's adding.
     """

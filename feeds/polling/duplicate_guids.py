@@ -1,5 +1,3 @@
-"""Holders of shared guids, and new posts that resemble earlier ones."""
-
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
@@ -36,7 +34,7 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
         document = FeedDocument.objects.filter(feed=feed).first()
         # If unreadable, assume the same posts.
         kept = (kept_feed(document) or parsed) if document else None
-        # Guid → names in the last document.
+        # Of the last document.
         of_kept: dict[str, list[Name]] = {}
         for name in kept.names if kept else ():
             if name.guid in fresh:

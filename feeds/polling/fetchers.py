@@ -42,7 +42,7 @@ class Fetchers:
         self._executor.submit(self._run, ask, host)
 
     def finished(self, seconds: float) -> Iterator[FetchedAsk]:
-        """Yield finished requests, waiting at most `seconds` for the first."""
+        """Wait at most `seconds` for the first."""
         wait = seconds
         while self.running:
             try:
@@ -66,7 +66,7 @@ class Fetchers:
 
 @dataclass
 class HostQueue:
-    """Asks of a leased host: at most `width` at a time, `gap` seconds between two starts.
+    """At most `width` at a time, `gap` seconds between two starts.
 
     `later`: feeds that are not claimed yet.
     """
@@ -81,7 +81,7 @@ class HostQueue:
     rests_until: datetime | None = None
 
     def next_ask(self, now: float) -> Ask | None:
-        """Return the next ask if it may start at `now`, on the monotonic clock."""
+        """`now` is on the monotonic clock."""
         if not self.asks or self.running >= self.width or now < self.next_start:
             return None
         self.running += 1

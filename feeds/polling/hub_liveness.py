@@ -1,4 +1,4 @@
-"""Whether hubs push reliably. Imports no other module of polling."""
+"""Imports no other module of polling."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -18,12 +18,12 @@ from feeds.rules.facts import Document, KnownItem
 from feeds.rules.plan import OLDER
 from feeds.rules.reposts import REPOST, Former, Suspect, suspects
 
-# Key in FeedDocument.channel for the holders of shared guids (feeds.parsing.duplicate_guids).
+# In FeedDocument.channel, for feeds.parsing.duplicate_guids.
 HOLDERS = "holders"
 
 
 def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed | None:
-    """Parse the document, with its items' guids. Returns None if it cannot be read."""
+    """Parse with its items' guids. Returns None if it cannot be read."""
     headers = document.headers
     try:
         body = zlib.decompress(bytes(document.body))
@@ -195,12 +195,12 @@ def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]
 
 
 def packed(order: Iterable[str]) -> bytes:
-    """Return the order as stored: 16 bytes for an id."""
+    """Store 16 bytes for an id."""
     return b"".join(bytes.fromhex(id_)[:DIGEST_BYTES] for id_ in order)
 
 
 def previous_order(order: Iterable[str], ids: Iterable[str]) -> list[str]:
-    """Return the last document's order, newest first, with ids lengthened if in `ids`."""
+    """Order newest first, with ids lengthened if in `ids`."""
     by_short: Mapping[str, str] = {id_[: DIGEST_BYTES * 2]: id_ for id_ in ids}
     return [by_short.get(short, short) for short in order]
 

@@ -161,7 +161,6 @@ class PollingPass:
                 self._hosts[name].later.extend(rest)
 
     def _refill(self) -> None:
-        """Lease more feeds once one of our hosts has no asks."""
         low = [host for host in self._hosts.values() if host.later and len(host.asks) < FEEDS_OF_A_HOST // 2]
         if all(host.asks for host in low):
             return
@@ -185,7 +184,7 @@ class PollingPass:
         return min(max(soonest - time.monotonic(), 0.001), LONGEST_PAUSE_SECONDS)
 
     def _take_in(self, done: FetchedAsk) -> None:
-        """Queue the answer. A host that asks for a rest is left out of this pass."""
+        """A host that asks for a rest is left out of this pass."""
         self._done_since = self._done_since if self._done else time.monotonic()
         self._done.append(done)
         host = self._hosts[done.host]

@@ -39,7 +39,7 @@ NOT_MODIFIED = 304
 
 
 class ReadingFailed(Exception):
-    """The message is one sentence for the admin. `unreached`: no answer."""
+    """The message is for the admin. `unreached`: no answer."""
 
     def __init__(self, message: str, *, fetched: Fetched | None = None, unreached: bool = False) -> None:
         super().__init__(message)
@@ -77,9 +77,9 @@ class Ask:
     refused: str = ""
 
     def conditions(self, now: datetime) -> dict[str, str]:
-        """Return headers that ask only for a document other than the one all feeds keep.
+        """Ask only for a document other than the one all feeds keep.
 
-        Sometimes none, in case a cache answers "not modified" forever.
+        Sometimes return none, in case a cache answers "not modified" forever.
         """
         every = list(self.feeds.values())
         first = every[0] if every else None
@@ -111,13 +111,13 @@ def digest(guid: str) -> str:
 
 @dataclass
 class Reading:
-    """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
+    """A fetched body. `unchanged`: a 304, or the same bytes as last time, so not parsed.
 
-    `headers` has what the next reading needs: the content type and the validators. A `partial`
-    document was pushed by a hub and may hold only what is new. `holders` and `before` are set once its posts
-    are distinguished (see `feeds.polling.duplicate_guids`). `holders` says which post has each of the feed's
-    shared guids. `before` are the guids and entries, by their ids, that did not count in the last document.
-    `kept_holders` are the holders that were remembered, where they are known without asking the database.
+    `headers` has what the next reading needs: the content type and the validators. A `partial` document was
+    pushed by a hub and may hold only what is new. Once posts are distinguished
+    (`feeds.polling.duplicate_guids`), `holders` says which post has each shared guid, and `before` has the
+    guids and entries, by their ids, that did not count in the last document. `kept_holders` were remembered,
+    and are known without asking the database.
     """
 
     body: bytes
@@ -132,7 +132,7 @@ class Reading:
     kept_holders: Mapping[str, str] | None = None
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
-    # The common part of the summaries: of this document, or for a push of earlier ones.
+    # Of this document, or for a push of earlier ones.
     common: Boilerplate = field(default_factory=Boilerplate)
     _cleaned: dict[str, Entry] = field(default_factory=dict)
 
@@ -142,7 +142,6 @@ class Reading:
 
     @property
     def was_sent(self) -> bool:
-        """Whether the server sent the document, rather than say that it has not changed."""
         return self.fetched is not None and self.fetched.status != NOT_MODIFIED
 
     @cached_property
@@ -151,7 +150,7 @@ class Reading:
 
     @cached_property
     def guids(self) -> dict[str, str]:
-        """Digest → guid, of every entry of the document."""
+        """Digest → guid, of every entry."""
         return {digest(guid): guid for guid in self.parsed.guids} if self.parsed else {}
 
     @cached_property
@@ -170,7 +169,6 @@ class Reading:
 
     @cached_property
     def boilerplate(self) -> Boilerplate:
-        """Return the common part of the summaries of this document."""
         newest = (self.entries[id_] for id_ in self.document.newest_first() if id_ in self.entries)
         return boilerplate_of([summary_of(entry) for entry in islice(newest, POSTS_COMPARED)])
 
@@ -179,13 +177,13 @@ class Reading:
         return zlib.compress(self.body, 5)
 
     def cleaned(self, id_: str) -> Entry:
-        """The entry with html that is safe and absolute; made once, when it is new or changed."""
+        """Return safe and absolute html; made once, when it is new or changed."""
         if id_ not in self._cleaned:
             self._cleaned[id_] = clean_entry(self.entries[id_], self.url)
         return self._cleaned[id_]
 
     def kept(self, id_: str) -> dict[str, Any]:
-        """Return the JSON of the entry for its row, with the common part of the feed's summaries."""
+        """Return the row's JSON, with the common part of the feed's summaries."""
         common = (self.common.start, self.common.end)
         return replace(self.cleaned(id_), boilerplate=common).to_json()
 
@@ -201,7 +199,7 @@ def clean_entry(entry: Entry, url: str) -> Entry:
 
 
 def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchResult:
-    """Fetch, and parse if new to a feed. Raises nothing that a server can cause."""
+    """Parse if new to a feed. Raises nothing that a server can cause."""
     moment, started = clock(), time.monotonic()
     fetched: Fetched | None = None
     try:

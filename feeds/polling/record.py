@@ -120,7 +120,7 @@ def record_all(every: Sequence[Answered]) -> list[PollResult]:
 
 
 def record(one: Answered) -> PollResult:
-    """Record an answer or failure in one transaction."""
+    """Use one transaction."""
     feed, moment = one.feed, one.answer.moment
     assert feed.lease_token is not None  # noqa: S101 - claimed
     try:
@@ -194,7 +194,7 @@ def _locked(feed_id: int, token: UUID) -> Feed | None:
 def _read(
     feed: Feed, reading: Reading, counts: PollCounts, *, settling: bool, hub_is_live: bool, moment: datetime
 ) -> Poll:
-    """Update the feed, unsaved. Returns a line of the timeline.
+    """Update the feed, unsaved.
 
     `settling`: posts wait to become final.
     """

@@ -85,7 +85,7 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
 def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None = None) -> PollCounts:
     """Plan and apply in the caller's transaction, which must have locked the feed's row.
 
-    `rows`: result of `prepare`. Changes fields of `feed`, unsaved. Ignores a push before the first reading.
+    Changes fields of `feed`, unsaved. Ignores a push before the first reading.
     """
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
@@ -215,7 +215,7 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
 
 
 def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
-    """Give waiting items new ids. Excluded rows keep the old ones, which never count as new."""
+    """Excluded rows keep the old ids, which never count as new."""
     if not plan.rekey:
         return
     before = list(Item.objects.filter(pk__in=plan.rekey).order_by("pk").defer("entry"))
@@ -268,7 +268,7 @@ def _insert(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> N
 
 
 def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any]:
-    """Return a row's columns. An excluded one keeps only what identifies it."""
+    """An excluded row keeps only what identifies it."""
     entry: Entry | None
     if excluded:
         entry = reading.entries.get(id_)

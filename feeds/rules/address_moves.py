@@ -9,7 +9,7 @@ BELIEVED_AFTER = 5
 
 
 def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
-    """Return where permanent redirects lead, never from https to http."""
+    """Never follow from https to http."""
     target = ""
     for status, to in redirects:
         if status not in PERMANENT:
@@ -21,7 +21,7 @@ def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
 
 
 def count_move(target: str, *, before: str, polls: int) -> tuple[str, int]:
-    """Return the target and its number of consecutive readings."""
+    """Return the number of consecutive readings, too."""
     if not target:
         return "", 0
     return target, polls + 1 if target == before else 1

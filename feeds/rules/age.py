@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 # Older dates are from clocks that were never set.
 NONE_BEFORE = datetime(2001, 1, 1, tzinfo=UTC)
-# A draft may be this old; older posts at the top were put there again.
+# Older posts at the top were put there again.
 LONGEST_DRAFT = timedelta(days=92)
 # Before UTC.
 EARLIEST_ZONE = timedelta(hours=14)

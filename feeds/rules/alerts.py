@@ -1,5 +1,3 @@
-"""When admins get mail about failing feeds."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -30,7 +28,7 @@ class Trouble:
 
 
 def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | None:
-    """None if a reading is overdue: the service may have been stopped."""
+    """Return None if a reading is overdue: the service may have been stopped."""
     if feed.status == "stopped":
         told_since = feed.last_polled_at
         knows = feed.alerted_at is not None and (told_since is None or feed.alerted_at >= told_since)

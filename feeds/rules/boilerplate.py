@@ -1,4 +1,4 @@
-"""Removes text that nearly all summaries of a feed share, like “The post … appeared first on Bees.”"""
+"""Removes text that nearly all summaries share, like “The post … appeared first on Bees.”"""
 
 import re
 import unicodedata

@@ -14,7 +14,7 @@ from feeds.rules.finality import CACHED_FOR, MINUTE, Timing
 CORRECTED, WITHDRAWN = "corrected", "withdrawn"
 # Other texts have counters or are unfinished.
 MOST_CORRECTIONS = 10
-# Older posts that must remain. One may be pinned.
+# One may be pinned.
 LEAST_OLDER = 2
 # If more than one in four left the middle, the feed shows others.
 SHARE_GONE = 4

@@ -1,5 +1,3 @@
-"""Input and output of a plan."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -62,7 +60,7 @@ class KnownItem:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An entry read in full. `link`: hash or "".
+    """`link`: hash or "".
 
     `slack`: how much later than `published` it may be.
     """
@@ -142,7 +140,7 @@ class PollPlan:
     deferred: tuple[str, ...] = field(default=(), compare=False)
     # Posts with another id here.
     came_back: tuple[str, ...] = field(default=(), compare=False)
-    # Posts with a new id; how many had one before.
+    # With a new id; how many had one before.
     reposts: int = field(default=0, compare=False)
     habitual: int = field(default=0, compare=False)
     all_unknown: bool = field(default=False, compare=False)
@@ -154,5 +152,4 @@ class PollPlan:
 
     @property
     def restless(self) -> bool | None:
-        """Whether all had changed."""
         return False if self.steady else True if self.rewrite else None

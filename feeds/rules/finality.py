@@ -11,7 +11,7 @@ from feeds.rules.reposts import Former
 MINUTE = timedelta(minutes=1)
 # Moved feeds, or ones that invent ids, show all posts as new.
 MORE_THAN = 10
-# How old a cache's document may be.
+# Age of a cache's document.
 CACHED_FOR = timedelta(hours=1)
 # For feeds that show only their latest day.
 BRIEF = timedelta(days=2)
@@ -22,13 +22,13 @@ BATCH_GROWS = 3
 IMPORT_SHRINKS = 4
 # Of fewer titles, "most" means nothing.
 SEVERAL = 2
-# Held posts that left their feed; older ones are dropped.
+# Posts that left their feed; older ones are dropped.
 HELD_AT_MOST = 1_000
 FLOOD = "came in a flood that was not to be sent"
 LEFT_WHILE_HELD = "left the feed while it was held"
-# Reason of an item while held. Floods have none.
+# While held. Floods have none.
 RESTORED = "held because a backup was restored"
-# Reason once excluded.
+# Once excluded.
 NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
 SENT_ELSEWHERE = "held because another program may have sent it"
 NOT_AFTER_MOVE = "was held after the move from another program and not to be sent"

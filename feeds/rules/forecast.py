@@ -52,8 +52,6 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastStep:
-    """A cleared or excluded item."""
-
     pk: int
     id: str
     state: str
@@ -71,7 +69,6 @@ def forecast(
     moment: datetime,
     watched: bool = True,
 ) -> dict[str, Forecast]:
-    """Return forecasts by id."""
     forecasts = {}
     for one in done:
         status = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)

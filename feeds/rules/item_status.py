@@ -1,5 +1,3 @@
-"""Explains items to admins."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

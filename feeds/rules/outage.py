@@ -26,7 +26,6 @@ def wants_all(asked_in_full: datetime | None, now: datetime) -> bool:
 
 
 def is_away(status: int | None, *, unreached: bool) -> bool:
-    """Return whether the failure is the host's."""
     return unreached or (status is not None and status >= NO_SERVER)
 
 

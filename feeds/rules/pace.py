@@ -1,5 +1,3 @@
-"""When a feed is read next, and why."""
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -116,7 +114,7 @@ def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
 
 
 def directives(header: str) -> dict[str, str]:
-    """The first of duplicates counts."""
+    """Keep the first of duplicates."""
     values: dict[str, str] = {}
     for match in _DIRECTIVE.finditer(header[:1000]):
         values.setdefault(match.group(1).lower(), (match.group(2) or "").strip())

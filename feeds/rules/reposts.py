@@ -14,7 +14,7 @@ REPOST = "a repost"
 KEPT_FOR_A_LINK = 10
 # Corrections are smaller; a weekly series repeats after more.
 NEARLY_A_WEEK = timedelta(days=6, hours=12)
-# Recent posts may be new whatever the text: some use a form.
+# They may be new whatever the text: some use a form.
 RECENT = timedelta(days=1)
 # Dates without a time have more slack.
 A_TIME = timedelta(hours=12)
@@ -149,7 +149,7 @@ def suspects(
     inside = {id_ for id_, place in places.items() if place < last and id_ not in there}
     if moment is not None and not partial and len(inside) > len(stayed):
         return []
-    # Remaining posts before each: equal for a post that kept its place.
+    # Equal for a post that kept its place.
     known = set(stayed)
     before = dict(zip(previous, accumulate((id_ in known for id_ in previous), initial=0), strict=False))
     now = dict(zip(order, accumulate((id_ in known for id_ in order), initial=0), strict=False))

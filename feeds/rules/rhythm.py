@@ -1,5 +1,3 @@
-"""How often a feed publishes."""
-
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import pairwise
@@ -29,7 +27,6 @@ def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
 
 
 def restless_after(polls: int, restless: bool | None) -> int:
-    """Return the count of restless readings."""
     if restless is None:
         return polls
     return polls + 1 if restless else 0

@@ -42,7 +42,7 @@ class Offer:
 
 
 def offer(links: Sequence[tuple[str, str]], hubs: Sequence[str], topic: str, *, address: str) -> Offer | None:
-    """Return the document's offer. `links` (rel, address) of headers come first.
+    """Prefer `links` (rel, address) of headers.
 
     `address` is the default topic. https is preferred (WebSub §8.2).
     """

@@ -1,4 +1,4 @@
-"""The callback of hubs (W3C WebSub). Its address is secret; there are no cookies."""
+"""The callback of hubs. Its address is secret; there are no cookies."""
 
 from typing import IO
 
@@ -72,7 +72,7 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def read_body(request: HttpRequest) -> bytes | None:
-    """Return the body, or None if it is too large."""
+    """Return None if it is too large."""
     stream: IO[bytes] = request  # type: ignore[assignment]
     if request.META.get("wsgi.input_terminated") and not request.META.get("CONTENT_LENGTH"):
         # Django reads only Content-Length bytes, none of a chunked body.
