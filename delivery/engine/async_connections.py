@@ -1,5 +1,3 @@
-"""Connections of a lane with asynchronous sessions."""
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
@@ -238,7 +236,6 @@ class AsyncConnections(Generic[T]):
         self._on_end(ended)
 
     def _told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
-        """Return this connection's next message, unless a more urgent task waits."""
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None

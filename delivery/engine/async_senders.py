@@ -149,7 +149,6 @@ class ProcessSender:
         self._hand_back(tasks)
 
     def _hand_back(self, tasks: Sequence[SendTask]) -> None:
-        """Return tasks that the child never had and need not settle."""
         known = [task for task in tasks if self._there.pop(task.number, None) is not None]
         for task in known:
             task.is_carried = False

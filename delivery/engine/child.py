@@ -194,7 +194,6 @@ class ChildProtocol(asyncio.Protocol):
                 self._say(Recorded(lane, numbers, *lane_state, recalled))
 
     def _say_ended(self, tasks: Sequence[ChildTask]) -> None:
-        """Report one lane's ended tasks for the worker to record."""
         ends = []
         for task in tasks:
             outcome = task.outcome

@@ -1,5 +1,3 @@
-"""The worker's side of the child process."""
-
 import logging
 import socket
 import threading
@@ -33,8 +31,6 @@ Hear = Callable[[FromChild | Died], None]
 
 
 class ChildProcess:
-    """Child process and a thread that reads its messages."""
-
     def __init__(self) -> None:
         prepare()
         self._process, self._socket = start("delivery.engine.child", is_trusted=True)
@@ -107,7 +103,6 @@ _kept: list[ChildProcess] = []
 
 
 def take_child_process() -> ChildProcess:
-    """Return the kept process or a new one."""
     process = _kept.pop() if _kept else None
     if process is not None and not process.is_alive:
         process.close()

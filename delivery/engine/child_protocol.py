@@ -79,21 +79,15 @@ class Put(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The outcomes are durable, so the connections may continue."""
-
     lane: int
     numbers: Sequence[int]
 
 
 class Recall(NamedTuple):
-    """Begin no more messages of these paused or cancelled issues."""
-
     issues: frozenset[int]
 
 
 class CutOff(NamedTuple):
-    """Close a lane's connections at once."""
-
     lane: int
 
 
@@ -143,8 +137,6 @@ class Narrowed(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The lane has no connections any more."""
-
     lane: int
 
 

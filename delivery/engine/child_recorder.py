@@ -82,7 +82,6 @@ class Recorder:
             self._begin()
 
     async def _record(self, tasks: Sequence[ChildTask]) -> bool:
-        """Return whether all tasks are durable."""
         clock = asyncio.get_running_loop().time
         now = clock()
         if now < self._resting_until:

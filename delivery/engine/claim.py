@@ -1,5 +1,3 @@
-"""Claims a lane's due deliveries, with a lease and tokens, in one transaction."""
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +40,6 @@ class Claim:
 
 
 def with_due(now: datetime) -> "QuerySet[Lane]":
-    """Return lanes with due deliveries that may send, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
     soon = now + SHORT_WAIT
     ready = Q(free_at=None) | Q(free_at__lte=soon)
@@ -150,7 +147,6 @@ def _first_of_each(lane: Lane, due: "QuerySet[Delivery]", most: int) -> list[_Du
 
 
 def _head_of(lane: Lane, now: datetime) -> list[_Due]:
-    """Return the next row of a serial lane, if it may go."""
     if Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING).exists():
         return []
     # Old rows that are not due hold nobody back, so they must not fill the window.

@@ -58,7 +58,7 @@ class Claimer:
         self._letters = LetterCache()
 
     def look(self) -> datetime | None:
-        """Refill lanes that run low. Return when to look again, if a lane said so."""
+        """Return when to look again, if a lane said so."""
         now = self._clock()
         take_notices(now=now)
         self.narrow()
@@ -101,7 +101,7 @@ class Claimer:
         return mine
 
     def _top_up(self, lane: Lane, now: datetime) -> datetime | None:
-        """Claim as much as a lane can do. Return when to ask again, if that helps."""
+        """Return when to ask again, if that helps."""
         width = 1
         # A serial lane follows its own order.
         if not lane.serial:
@@ -144,7 +144,6 @@ class Claimer:
         return claimed.again_at
 
     def _hand_over(self, open_lane: PooledLane, tasks: Sequence[SendTask]) -> None:
-        """Make the letters and pass them to the sender."""
         left = list(tasks)
         try:
             while left:

@@ -1,5 +1,3 @@
-"""Thread that runs one asyncio event loop."""
-
 import asyncio
 import gc
 import sys
@@ -31,7 +29,7 @@ class LoopThread:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread. Nothing may be running in it."""
+        """Nothing may be running in it."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

@@ -1,4 +1,4 @@
-"""Open connections of all lanes of a pass, within one limit."""
+"""Connections of all lanes of a pass, within one limit."""
 
 import time
 from collections.abc import Callable
@@ -39,7 +39,6 @@ class PooledLane:
 
     @property
     def outstanding(self) -> int:
-        """Number of claimed rows that are not settled."""
         return self.claimed - self.ended
 
     @property
@@ -65,7 +64,6 @@ class LanePool:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the child died. Its tasks have returned."""
         return self._process is not None and not self._process.is_alive
 
     def open(self, lane: Lane, width: int, now: datetime) -> PooledLane | None:
@@ -86,7 +84,6 @@ class LanePool:
         return made
 
     def tell(self) -> None:
-        """Have every sender return what the changed permit forbids."""
         self._tell(self._permit)
 
     def recall(self, issues: frozenset[int]) -> None:
@@ -114,7 +111,6 @@ class LanePool:
             keep_child_process(self._process)
 
     def _close_idle(self) -> int:
-        """Return the number of connections freed."""
         idle = [(pk, lane) for pk, lane in list(self.lanes.items()) if not lane.outstanding]
         for pk, lane in idle:
             lane.sender.leave()

@@ -40,7 +40,7 @@ def renew(*, tokens: Iterable[UUID], now: datetime) -> set[tuple[int, UUID]]:
 
 @transaction.atomic
 def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
-    """Return deliveries that were not begun, with their old due times and their lane's tokens."""
+    """Restore their old due times and their lane's tokens."""
     alike: dict[tuple[UUID, datetime | None], list[int]] = defaultdict(list)
     claims: dict[tuple[int, datetime], list[ClaimedDelivery]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.lane.pk):

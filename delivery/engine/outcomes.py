@@ -185,7 +185,6 @@ def is_plain(task: SendTask) -> bool:
 
 
 def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:
-    """Record where posts are, partial progress, and what sessions keep for lanes."""
     kept = {
         task.pk: RemotePost(delivery_id=task.pk, url=task.outcome.url, parts=list(task.outcome.parts))
         for task in accepted
@@ -319,7 +318,6 @@ def _ending(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int
 
 
 def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> tuple[Next, bool]:
-    """Return the next state, and whether the attempt counts."""
     outcome, at = task.outcome, task.at
     attempts, created_at = row.attempts + 1, row.created_at
     if isinstance(outcome, Ambiguous):

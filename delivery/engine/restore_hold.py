@@ -101,7 +101,6 @@ def go(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Continue `go`. Return how many were queued."""
     if is_open() is not None or not Delivery.objects.filter(HELD_ROWS).exists():
         return 0
     return _queue(now, TimeBudget(budget))

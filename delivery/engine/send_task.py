@@ -110,8 +110,6 @@ def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class PreparedLetter:
-    """A letter, its newsletter's code for reader values, and the signed message maker."""
-
     letter: Letter
     ask: Callable[[HookRecipient], Mapping[str, str]] | None
     compose: Callable[[Recipient], Any] | None = None
@@ -186,33 +184,25 @@ class LaneSender(Protocol):
         ...
 
     def resize(self, width: int) -> None:
-        """Change the number of connections. Each finishes what it has."""
+        """Each finishes what it has."""
         ...
 
-    def resume(self) -> None:
-        """Try a stopped account again."""
-        ...
+    def resume(self) -> None: ...
 
     def put(self, tasks: Sequence[SendTask]) -> None:
         """Hand over tasks, which return in the pass's queue."""
         ...
 
-    def sweep(self) -> None:
-        """Return tasks that may no longer begin."""
-        ...
+    def sweep(self) -> None: ...
 
     def cut_off(self) -> None:
-        """Close all connections at once. Messages that a server may have get an unknown end."""
+        """Messages that a server may have get an unknown end."""
         ...
 
-    def settle(self, tasks: Sequence[SendTask]) -> None:
-        """Confirm that the outcomes of these tasks are durable."""
-        ...
+    def settle(self, tasks: Sequence[SendTask]) -> None: ...
 
-    def leave(self) -> None:
-        """Close every connection once it has nothing to do."""
-        ...
+    def leave(self) -> None: ...
 
     def join(self) -> None:
-        """Wait up to LONGEST_GOODBYE for them to close."""
+        """Wait up to LONGEST_GOODBYE."""
         ...

@@ -162,7 +162,6 @@ class ThreadSender:
         return tasks
 
     def _send(self, session: Session | None, tasks: Sequence[SendTask]) -> Session | None:
-        """Set the tasks' outcomes. Return the session to continue with."""
         if not tasks:
             return session
         try:
@@ -218,7 +217,7 @@ class ThreadSender:
 def _changed(
     session: Session, task: SendTask, post: SentPost, message: Any, *, key: str, now: datetime
 ) -> Outcome:
-    """Edit or delete the post. Both can be repeated."""
+    """Both can be repeated."""
     if task.delivery.kind == Delivery.Kind.DELETE:
         if not isinstance(session, Deletes):
             return Permanent(CANNOT_CHANGE)

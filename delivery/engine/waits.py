@@ -1,5 +1,3 @@
-"""Reasons why letters were not sent, for the person who ran a pass."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +17,6 @@ class Wait:
 
 
 def resting(now: datetime) -> list[Wait]:
-    """Return lanes with waiting letters whose server is in trouble."""
     lanes = Lane.objects.filter(failures__gt=0, free_at__gt=now, paused=False)
     found = []
     for lane in lanes.order_by("pk"):
@@ -30,7 +27,7 @@ def resting(now: datetime) -> list[Wait]:
 
 
 def letters_put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
-    """Return deferred letters except of resting lanes, most first."""
+    """Leave out resting lanes; most first."""
     told = {(wait.lane, wait.why) for wait in rests}
     reasons = report.put_off.most_common()
     return [Wait(lane, letters, why) for (lane, why), letters in reasons if (lane, why) not in told]
