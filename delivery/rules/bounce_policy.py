@@ -1,5 +1,3 @@
-"""Meaning of a report about a letter, and its consequence for the address."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -79,7 +77,6 @@ def feedback_kind(feedback_type: str) -> BounceKind:
 
 
 def is_no_such_address(status: str, said: str) -> bool:
-    """Return whether a refusal means that the address will never work."""
     return meaning(said, status=status).concern is Concern.ADDRESS
 
 

@@ -1,5 +1,3 @@
-"""How much a worker may claim from a lane."""
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -39,7 +39,6 @@ def used_within(uses: Uses, window: timedelta, now: datetime) -> int:
 
 
 def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetime:
-    """Return when another message fits into the window."""
     total, moment = used_within(uses, window, now), now
     since = counted_after(now, window)
     for minute, count in sorted(use for use in uses if use[0] > since):

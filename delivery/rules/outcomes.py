@@ -1,5 +1,3 @@
-"""Next state of a delivery after an attempt."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple

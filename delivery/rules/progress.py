@@ -1,5 +1,3 @@
-"""State, progress and remaining time of an issue, from counts of its deliveries."""
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,5 +1,3 @@
-"""Facts for delivery/rules/reach.py."""
-
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
