@@ -34,7 +34,6 @@ def text_direction(text: str, language: str) -> str:
 
 
 def title_direction(title: str, of_text: str) -> str:
-    """Return the text's direction if a letter of the title has it."""
     right, left = _strong_letters(title)
     if not right and not left:
         return of_text

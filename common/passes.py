@@ -54,7 +54,6 @@ def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
 
 
 def note_progress() -> None:
-    """Reset this thread's running time."""
     if (stage := getattr(_here, "stage", None)) is not None:
         _running[stage] = time.monotonic()
 

@@ -85,12 +85,11 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
         return Sealed(value)
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Keep secrets out of dumps."""
         return self.get_prep_value(self.value_from_object(obj))
 
 
 class Sealed:
-    """Decrypted on demand and never printed."""
+    """Value that is decrypted on demand and never printed."""
 
     def __init__(self, token: str) -> None:
         self.token = token

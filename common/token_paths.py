@@ -1,5 +1,3 @@
-"""URL patterns of pages that a token opens."""
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,3 @@
-"""Shortening of texts, however a service counts."""
-
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +51,6 @@ def fit_parts(
 
 
 def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]) -> list[FittingPart]:
-    """Return the parts; see `fit_parts`."""
     wanted = [_bounded(part) for part in parts]
     pieces = [replace(piece, text="", link="") if piece.optional else piece for piece in wanted]
     cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable and not piece.optional]

@@ -6,8 +6,6 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 
 class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
-    """Text input, which may be empty, with a colour chooser beside it."""
-
     def __init__(self, usual: str) -> None:
         super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
         self.usual = usual

@@ -1,5 +1,3 @@
-"""Plots of gains above and losses below a line, as inline SVG."""
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

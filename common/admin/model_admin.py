@@ -1,4 +1,4 @@
-"""Base classes of all admin pages. Services own the transactions."""
+"""Services own the transactions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -81,7 +81,6 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         return answer
 
     def noun(self, object_id: str | None) -> str:
-        """Return the part of the window's title after the object's name."""
         name = str(self.opts.verbose_name)
         return capfirst(name) if object_id else f"Add {name}"
 

@@ -20,7 +20,6 @@ class RefusedForm(forms.BaseForm):
 
 
 def add_refusal(form: forms.BaseForm, error: Exception) -> None:
-    """Add the error to the field it names, or to the form."""
     if isinstance(error, ValidationError) and hasattr(error, "error_dict"):
         for field, errors in error.error_dict.items():
             form.add_error(field if field in form.fields else None, errors)

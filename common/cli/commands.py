@@ -166,7 +166,7 @@ def is_about_the_database(error: DatabaseError) -> bool:
 
 
 def database_sentence(error: BaseException) -> str:
-    """Describe the failure and a remedy. Drivers' messages contain no passwords."""
+    """Drivers' messages contain no passwords."""
     text = "".join(str(error).strip().splitlines()[:1])
     if "malformed" in text or "not a database" in text:
         return (

@@ -1,5 +1,3 @@
-"""Management commands that share a module with others of the same resource."""
-
 from importlib import import_module
 from typing import Any
 

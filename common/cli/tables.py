@@ -21,7 +21,7 @@ COLUMN_GAP = "  "
 
 
 def cell(value: Any) -> str:
-    """Format on one line, without control characters, times in the local zone."""
+    """Use one line, without control characters, times in the local zone."""
     if value is None:
         return "–"
     if isinstance(value, bool):

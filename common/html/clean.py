@@ -92,7 +92,6 @@ def clean(html: str, *, base: str) -> str:
 
 
 def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
-    """Return the clean HTML, and whether the address of a picture is missing."""
     cleaned = _cleaner(root, _RICH if is_rich else _WITH_EMBEDS).clean(html)
     if is_rich:
         cleaned = visible.visible(cleaned, root)

@@ -124,7 +124,7 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
 
 
 def own_page(address: str) -> tuple[str, str]:
-    """Return the address of the page to watch it, and YouTube's picture."""
+    """Return the page to watch it, and YouTube's picture."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):

@@ -145,7 +145,6 @@ def _folded(element: _Element) -> _Part:
 
 
 def _row(parts: list[_Part]) -> _Part:
-    """Put spaces around binary operators only."""
     parts = [part for part in parts if part.text]
     if len(parts) == 1:
         return parts[0]

@@ -1,5 +1,3 @@
-"""Addresses and sizes of a cleaned post's images, without tracking pixels."""
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial

@@ -26,7 +26,6 @@ class Numbers:
 
 
 def integer(text: str, *, otherwise: int) -> int:
-    """Parse the integer at the start of a text."""
     match = _INTEGER.match(text)
     return int(match[1]) if match else otherwise
 

@@ -31,7 +31,6 @@ def target_of(response: requests.Response) -> str | None:
 
 
 def keeps_secrets(url: str, target: str) -> bool:
-    """Return whether it is the same host, and not http after https."""
     here, there = urlsplit(url), urlsplit(target)
     upgraded = (here.scheme, there.scheme) == ("http", "https") and not (here.port or there.port)
     same_port = (here.port or _PORTS.get(here.scheme)) == (there.port or _PORTS.get(there.scheme))

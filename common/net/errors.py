@@ -21,8 +21,6 @@ class AnswerTooLarge(FetchError):
 
 
 class AddressRefused(FetchError):
-    """All addresses of the host are forbidden; nothing was sent."""
-
     def __init__(self, url: str, address: str) -> None:
         host = host_of(url)
         where = address if host == address else f"{host} leads to {address}, which"
@@ -62,7 +60,6 @@ _BEFORE_SENDING = (
 
 
 def never_left(error: BaseException) -> bool:
-    """Return whether certainly nothing reached the server."""
     return any(isinstance(link, _BEFORE_SENDING) for link in exception_chain(error))
 
 

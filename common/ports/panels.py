@@ -1,5 +1,3 @@
-"""Panels, columns and actions that later apps add to admin pages."""
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

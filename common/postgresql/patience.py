@@ -28,8 +28,6 @@ NOTHING_READY = 0
 
 
 class Away:
-    """Whether this process's last attempt to reach the database failed."""
-
     database_unreachable: bool = False
 
 
@@ -59,7 +57,6 @@ class PatientConnection(psycopg.Connection[Any]):
                 waiting = _resumed(gen)
 
     def _is_at_work(self, silent: float) -> bool:
-        """Ask by another connection whether the server still runs our statement."""
         try:
             place = {**self.place, "connect_timeout": PATIENCE, "autocommit": True}
             with psycopg.connect(**place) as other:
