@@ -54,7 +54,6 @@ setup_logging.connect(log_as_we_do)
 
 @worker_init.connect
 def check_settings(**_: Any) -> None:
-    """Log the warnings that commands print."""
     for message in run_checks(tags=[OWN_CHECKS]):
         if not message.is_silenced():
             log.log(message.level, "%s", " ".join(filter(None, [message.msg, message.hint])))

@@ -1,5 +1,3 @@
-"""Settings from environment variables, or from files named by `NAME_FILE`."""
-
 import ipaddress
 import os
 import re

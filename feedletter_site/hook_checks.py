@@ -1,5 +1,3 @@
-"""Checks that configured hooks can be loaded."""
-
 import importlib.util
 import re
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ def sound_settings() -> None:
 
 
 def tell_in_a_sentence() -> None:
-    """Show an uncaught ImproperlyConfigured without a traceback, unless --traceback is given."""
+    """Leave out the traceback, unless --traceback is given."""
     usual = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -81,8 +81,6 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """`is_read`: the feeds were read to find new posts."""
-
     source: str
     is_dry_run: bool
     is_read: bool = False

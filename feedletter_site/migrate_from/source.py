@@ -15,13 +15,11 @@ SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.migrate_from.cordfe
 
 
 class Part(Protocol):
-    """A feed with all that belongs to it, such as its servers."""
-
     @property
     def name(self) -> str: ...
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        """Preview `take` from our rows alone, without changes."""
+        """Change nothing, and use our rows alone."""
         ...
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:

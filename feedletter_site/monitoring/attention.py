@@ -112,7 +112,6 @@ def held_letters(which: Q) -> str:
 
 
 def held_floods() -> list[Alert]:
-    """Posts that feeds hold for somebody's word."""
     feeds = Feed.objects.filter(held_since__isnull=False).count()
     if not feeds:
         return []

@@ -21,8 +21,6 @@ STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", "reading", B
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`aside` labels the button that dismisses the step."""
-
     name: str
     title: str
     words: str

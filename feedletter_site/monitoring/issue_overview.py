@@ -164,7 +164,6 @@ def letters_plot(figures: Figures) -> SafeString | str:
 
 
 def subscribers_plot(figures: Figures) -> SafeString | str:
-    """Compute backwards from the current number."""
     days = last_days(figures.today, CURVE_DAYS)
     numbers = at_the_end_of(days, figures)
     if not any(numbers):

@@ -139,7 +139,6 @@ def database_metrics() -> Iterator[Metric]:
 
 
 def lanes_by_state(now: datetime) -> dict[str, int]:
-    """Count paused, failing, resting (until a limit resets) and sending lanes."""
     rests, unpaused = Q(free_at__gt=now), Q(paused=False)
     states = {
         "paused": Q(paused=True),

@@ -45,7 +45,6 @@ class Vitals:
             self._roles.add(role)
 
     def end(self) -> None:
-        """Write, and remove the files."""
         self.write(now=True)
         for role in self._roles:
             alive_file(role).unlink(missing_ok=True)

@@ -73,7 +73,6 @@ def token_of(*, key: str, now: datetime) -> ApiToken:
 
 
 def why_not(token: ApiToken, *, now: datetime) -> str:
-    """Return why the token is invalid, or ""."""
     if token.revoked_at is not None:
         return "This token was revoked."
     if token.expires_at is not None and token.expires_at <= now:

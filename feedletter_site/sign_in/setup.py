@@ -1,5 +1,3 @@
-"""Creation of the first admin by a one-time link."""
-
 import hashlib
 import secrets
 from pathlib import Path
@@ -89,7 +87,6 @@ def create_first_admin(form: FirstAdminForm) -> User:
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Explain where the set-up link is while there is no staff."""
     if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
         context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}
         return render(request, "site/no_admin.html", context)

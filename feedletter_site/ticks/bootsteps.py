@@ -42,7 +42,6 @@ class BeatThread(bootsteps.StartStopStep):
             self.thread.join(STOP_SECONDS)
 
     def beat(self, app: Any) -> None:
-        """Restart beat after errors."""
         while not self.stopping.is_set():
             try:
                 self.service.start()

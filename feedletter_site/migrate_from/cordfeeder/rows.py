@@ -1,4 +1,4 @@
-"""Pure."""
+"""Interpretation of CordFeeder's rows. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,6 @@ WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A row of `feeds` and its `posted` (guid, time, message), as stored."""
-
     values: Mapping[str, Any]
     posted: tuple[tuple[Any, Any, Any], ...]
 
@@ -153,7 +151,6 @@ class Address:
         return list(by_guid.values())
 
     def differences(self) -> Iterable[tuple[ServerFeed, list[str]]]:
-        """Yield servers with the guids that only others got since they had the feed."""
         sent = {post.guid: post.at for one in self.feeds for post in one.posts if post.was_sent}
         for one in self.feeds:
             here = {post.guid for post in one.posts}
