@@ -78,7 +78,6 @@ def set_tags(feed: Feed, names: Sequence[str]) -> None:
 
 @transaction.atomic
 def tag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
-    """Return how many feeds got a new tag."""
     pks = set(Feed.objects.filter(pk__in=list(feeds)).values_list("pk", flat=True))
     tags = tags_named(names)
     through = Feed.tags.through
@@ -92,7 +91,6 @@ def tag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
 
 @transaction.atomic
 def untag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
-    """Return how many feeds had one of them."""
     there = known_tags()
     tags = [there[name.casefold()] for name in checked_tags(names) if name.casefold() in there]
     rows = Feed.tags.through._default_manager.filter(feed_id__in=list(feeds), tag__in=tags)

@@ -102,7 +102,6 @@ def _newest(latest: Iterable[CandidatePost]) -> datetime | None:
 
 
 def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
-    """Keep one of each set of posts, which may have several addresses or formats."""
     groups: list[list[Candidate]] = []
     for one in every:
         group = next((group for group in groups if _is_same(group[0], one)), None)

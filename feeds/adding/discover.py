@@ -176,7 +176,6 @@ def addresses(url: str) -> tuple[str, ...]:
 
 
 def _search(hunt: _Hunt, first: Looked) -> Found:
-    """Search until one place has feeds."""
     page = first.page or WebPage()
     # The base may be a consent page.
     guessed = [*guesses(first.base, first.html), *guesses(first.url)]

@@ -69,7 +69,6 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
 
 
 def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
-    """Return waiting items that the other program had sent."""
     items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
     sent = [post.guid for post in posts if post.was_sent] if items else []
     ids = {digest(identity({key: guid})) for guid in sent for key in ("id", "link")}

@@ -1,5 +1,3 @@
-"""Lists of feeds, without network."""
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,8 +35,6 @@ class OpmlPlan:
 
 @dataclass
 class OpmlReport:
-    """`tagged`: known feeds that got new tags."""
-
     added: int = 0
     known: int = 0
     tagged: int = 0

@@ -36,7 +36,6 @@ class Looked:
 
     @property
     def is_feed(self) -> bool:
-        """A feed and nothing else."""
         return self.parsed is not None and self.page is None
 
     @property
@@ -89,7 +88,6 @@ def _parsed(answer: Looked) -> tuple[ParsedFeed | None, str]:
 
 
 def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
-    """Return where the address has moved, by the rule of polling."""
     return without_controls(permanent_target(url, redirects) or url)
 
 

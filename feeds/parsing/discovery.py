@@ -1,5 +1,3 @@
-"""Finds addresses of feeds in web pages, in linear time."""
-
 import codecs
 import re
 from collections.abc import Iterable, Iterator
@@ -123,7 +121,6 @@ class StartTag:
 
 
 def start_tags(html: str) -> Iterator[StartTag]:
-    """Skip comments and raw text."""
     position = 0
     while start := _START.search(html, position):
         name = start.group(1).lower()

@@ -151,8 +151,6 @@ class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
 
 
 class _Savings:
-    """Skips slow work of feedparser."""
-
     def push_content(self: Any, *arguments: Any) -> None:
         super().push_content(*arguments)  # type: ignore[misc]
         self.contentparams = _Params(self.contentparams)
@@ -169,8 +167,6 @@ class _Savings:
 
 
 class _Bounds:
-    """Bounds texts with quadratic cost in feedparser."""
-
     def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
         if len(self._get_context().get("tags") or ()) < MAX_CATEGORIES:
             super()._add_tag(term, scheme, label)  # type: ignore[misc]
@@ -187,7 +183,7 @@ class _Bounds:
 
 
 def install() -> None:
-    """As feedparser has no setting for parser classes. Idempotent."""
+    """Extend feedparser, which has no setting for its parser classes. Idempotent."""
     for name in ("StrictFeedParser", "LooseFeedParser"):
         known = getattr(feedparser.api, name)
         if issubclass(known, _Hints):

@@ -31,7 +31,7 @@ _current: ContextVar[CpuLimit | None] = ContextVar("cpu_limit", default=None)
 
 @contextmanager
 def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """Count only this thread."""
+    """Limit the CPU time of this thread."""
     clock = clock or time.thread_time
     token = _current.set(CpuLimit(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:

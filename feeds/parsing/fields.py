@@ -1,5 +1,3 @@
-"""feedparser's entries → Entry."""
-
 import html
 import re
 from collections.abc import Iterable, Mapping

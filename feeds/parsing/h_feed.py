@@ -213,7 +213,6 @@ def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microf
 
 
 def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Person]]:
-    """Yield address and person. The last one counts."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue

@@ -66,7 +66,6 @@ _DEFAULT_PORTS = {80, 443}
 
 
 def untracked(text: str) -> str:
-    """Remove tracking parameters from addresses."""
     return _QUERY.sub(_without, text) if "?" in text else text
 
 

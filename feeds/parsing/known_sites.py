@@ -30,7 +30,6 @@ def handle_page(text: str) -> str:
 
 
 def guesses(url: str, html: str = "") -> tuple[str, ...]:
-    """Return possible feeds, best first."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")

@@ -1,5 +1,3 @@
-"""Recognises posts at another id and address."""
-
 import hashlib
 import re
 from collections import Counter

@@ -58,7 +58,6 @@ class Rendition:
 
 
 def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
-    """Return media:content, then enclosures, without players of `link`."""
     contents = raw.get("media_content")
     files = [_content(one, base) for one in contents] if contents else []
     for one in raw.get("links") or ():

@@ -28,7 +28,6 @@ def is_scout(feed: Feed, now: datetime) -> bool:
 
 @transaction.atomic
 def wake(*, hosts: Collection[str], now: datetime) -> int:
-    """Make feeds due that wait for these hosts. Returns how many."""
     waiting = Feed.objects.watched().filter(
         host__in=hosts, failures__gt=0, next_poll_why__in=WAITING_FOR_HOST, next_poll_at__gt=now
     )
@@ -120,7 +119,6 @@ def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None
 
 
 def asks(feeds: Sequence[Feed]) -> list[Ask]:
-    """Return one ask for feeds that share address and credentials."""
     # The first document after a change of address is read in full.
     read_before = [feed.pk for feed in feeds if feed.first_polled_at is not None]
     rows = FeedDocument.objects.filter(feed__in=read_before).values_list(

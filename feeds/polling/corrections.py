@@ -24,7 +24,7 @@ TRACKED_COLUMNS = (
 def news_of(
     feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], moment: datetime, *, lock: bool
 ) -> list[TrackedPost]:
-    """Return the tracked posts that a reading changes. `order`: of the last document."""
+    """`order`: of the last document."""
     posts = _tracked(feed, lock=lock)
     if not posts:
         return []

@@ -57,7 +57,6 @@ def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
 
 
 def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
-    """Put pushed posts in front of the last full document's."""
     brought = {insert.id for insert in plan.insert}.union(plan.restart.values())
     changed = brought.union(plan.rewrite.values(), plan.deferred)
     document = FeedDocument.objects.filter(feed=feed).only("order", "headers", "channel").first()

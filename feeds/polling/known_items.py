@@ -116,7 +116,6 @@ def recorded(
 
 
 def suspected(rows: Recorded, document: Document) -> list[Suspect]:
-    """Return new posts that may be corrected ones."""
     if not rows.formers:
         return []
     known_ids = rows.done.union(former.id for former in rows.formers)
@@ -133,7 +132,6 @@ def suspected(rows: Recorded, document: Document) -> list[Suspect]:
 def _left(
     feed: Feed, document: Document, candidates: Iterable[str], order: Iterable[str]
 ) -> Iterator[tuple[Former, str]]:
-    """Yield items missing in this document, and reposts with titles of new posts."""
     width = DIGEST_BYTES * 2
     there = {id_[:width] for id_ in document.order}
     left = [short for short in order if short not in there][:LEFT_AT_MOST]
@@ -206,7 +204,6 @@ def previous_order(order: Iterable[str], ids: Iterable[str]) -> list[str]:
 
 
 def shorts(feed: Feed) -> tuple[str, ...]:
-    """Return shortened ids of the last document, newest first."""
     order = FeedDocument.objects.filter(feed=feed).values_list("order", flat=True).first()
     digits, width = bytes(order or b"").hex(), DIGEST_BYTES * 2
     return tuple(digits[at : at + width] for at in range(0, len(digits), width))

@@ -58,7 +58,6 @@ def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) 
 def push_feed(
     *, feed_id: int, body: bytes, headers: Mapping[str, str], moment: datetime, now: datetime
 ) -> PollResult | None:
-    """Store what a hub pushed at `moment`."""
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None

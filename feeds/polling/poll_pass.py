@@ -73,7 +73,6 @@ class PollingPass:
         self._done_since = self._renewed_at = time.monotonic()
 
     def run(self) -> list[PollResult]:
-        """Return results in the order in which feeds were due."""
         self._waiting = self._due()
         if self._waiting:
             with closing(Fetchers(settings.POLL_THREADS, self._http, self._clock)) as fetchers:
@@ -85,7 +84,6 @@ class PollingPass:
         return sorted(self._results, key=lambda result: self._order[result.feed_id])
 
     def _due(self) -> dict[str, deque[int]]:
-        """Return keys by host, longest due first, each followed by the feeds that share its address."""
         now = self._clock()
         limit = MOST_IN_A_PASS if self._budget.is_limited else None
         rows = self._candidates(now).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]

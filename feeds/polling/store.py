@@ -119,7 +119,6 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
 
 
 def look_up(feed: Feed, reading: Reading) -> Recorded:
-    """Make guids unique, then look up the items."""
     tell_apart(feed, reading)
     rows = recorded(feed, reading.document, reading.before, partial=reading.partial)
     if pairs := suspected(rows, reading.document):

@@ -73,7 +73,6 @@ def is_older(
 def is_newer(
     published: datetime | None, slack: timedelta, *, since: datetime, until: datetime, behind: timedelta
 ) -> bool:
-    """Return whether it certainly came out between `since` and `until`."""
     if published is None:
         return False
     earliest = published + min(behind, timedelta(0)) - (EARLIEST_ZONE if slack else timedelta(0))

@@ -1,5 +1,3 @@
-"""Feeds that no newsletter sends."""
-
 from dataclasses import replace
 
 from feeds.rules.facts import PollPlan

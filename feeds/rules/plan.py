@@ -157,7 +157,6 @@ def _recognise(
     moved: bool,
     partial: bool,
 ) -> dict[str, Former]:
-    """Return new ids and returned reposts with the items of their posts."""
     twins: dict[str, Former] = {}
     there = set(document.order)
     if join and formers:

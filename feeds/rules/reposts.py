@@ -1,5 +1,3 @@
-"""Recognises posts with new ids, by link, or title and date."""
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-"""Subscriptions at hubs (W3C WebSub)."""
-
 import hmac
 import random
 from collections.abc import Sequence
