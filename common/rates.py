@@ -16,7 +16,6 @@ from django.db import connection, transaction
 
 from common.db.prepared import rows_of
 from common.net.addresses import networks_of
-from common.signing import stamp
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 PERIODS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
@@ -122,6 +121,9 @@ class Row:
 
 
 def rows_for(uses: Iterable[Use], now: datetime) -> list[Row]:
+    # The settings import this module, and signing needs settings.
+    from common.signing import stamp
+
     return [
         Row(
             limit,

@@ -61,7 +61,7 @@ def install() -> None:
         Panel("How it looks on a phone", how_it_texts, order=8),
         Panel("The next issue", next_of_newsletter, order=12, asks=True),
         Panel("Growth", of_newsletter, order=15, tab="subscribers"),
-        Panel("Letters", letters_written, order=18, tab="issues"),
+        Panel("Letters you wrote", letters_written, order=18, tab="issues"),
         Panel("Issues", recent_issues, order=20, tab="issues"),
         Panel("A notification on devices", notification_of, order=25),
         Panel("Bridges", bridges_beside, order=30),
