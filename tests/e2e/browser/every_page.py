@@ -66,6 +66,7 @@ NO_PAGES = {
 }
 # Admin pages that belong to no model.
 OUR_PAGES = (
+    "admin_settings",
     "discord_set_up",
     "first_steps",
     "mail_check",
