@@ -10,9 +10,7 @@ class FeedsConfig(AppConfig):
 
         add_commands(
             "feeds.management",
-            feeds=(
-                "list_feeds show_feed preview_feed find_feeds add_feed alter_feed "
-                "decide_feed poll import_opml export_opml"
-            ),
+            feeds="list_feeds show_feed preview_feed find_feeds add_feed alter_feed decide_feed poll",
+            opml="import_opml export_opml",
             items="list_items include_item",
         )

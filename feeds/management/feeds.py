@@ -1,7 +1,5 @@
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -16,15 +14,6 @@ from feeds.adding.add import add_feed, feed_at
 from feeds.adding.candidates import Candidate
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.edit import alter_feed
-from feeds.adding.opml import (
-    FEEDS_A_STEP,
-    OpmlPlan,
-    OpmlReport,
-    count_import,
-    export_opml,
-    import_chunk,
-    plan_import,
-)
 from feeds.addresses import is_address
 from feeds.admin.words import next_reading
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
@@ -43,7 +32,6 @@ from feeds.management.options import (
 from feeds.management.rows import feed_row, poll_row
 from feeds.models import Feed, Item
 from feeds.models.feed import HEALTH
-from feeds.parsing.opml import MAX_BYTES, parse_opml
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.polling.record import PollResult
 from feeds.tags import checked_tag, feeds_tagged
@@ -371,91 +359,3 @@ def summary(results: list[PollResult], failed: int) -> str:
 
 def failure(result: PollResult) -> str:
     return f"Feed {result.feed_id}: {result.error}"
-
-
-class ImportOpml(FeedletterCommand):
-    help = "Adds the feeds of an OPML file; folders become tags. Feeds that are there already are left alone."
-    option_names = OPTION_NAMES
-    arguments = (
-        argument("file", metavar="FILE", help="“-” reads what is piped in."),
-        argument("--tag", action="append", default=[], metavar="TAG", help="Give all of them this tag, too."),
-        argument("--dry-run", action="store_true", help="Only say what would be done."),
-    )
-
-    def run(self, **options: Any) -> Result:
-        now = utcnow()
-        plan = plan_import(parse_opml(read(options["file"])), tags=options["tag"], now=now)
-        report = count_import(plan) if options["dry_run"] else self.take_over(plan)
-        facts = {
-            "added": report.added,
-            "known": report.known,
-            "tagged": report.tagged,
-            "repeated": plan.repeated,
-            "refused": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.refused],
-            "dry_run": options["dry_run"],
-        }
-        return Printed(told(plan, report, dry_run=options["dry_run"]), facts)
-
-    def take_over(self, plan: OpmlPlan) -> OpmlReport:
-        report = OpmlReport()
-        with self.progress("adding feeds", total=len(plan.outlines)) as progress:
-            for begin in range(0, len(plan.outlines), FEEDS_A_STEP):
-                report += import_chunk(plan, begin=begin, now=utcnow())
-                progress.advance(FEEDS_A_STEP)
-        return report
-
-
-def read(name: str) -> bytes:
-    """Read the file up to a byte beyond the limit. Raises CommandError."""
-    try:
-        if name == "-":
-            return sys.stdin.buffer.read(MAX_BYTES + 1)
-        with Path(name).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
-
-
-def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
-    would = "would be " if dry_run else ""
-    parts = [
-        f"{pluralize(report.added, 'feed')} {would}added",
-        f"{report.known:,} there already" + (f" ({report.tagged:,} {would}tagged)" if report.tagged else ""),
-    ]
-    if plan.repeated:
-        parts.append(f"{plan.repeated:,} twice in the file")
-    lines = [f"{', '.join(parts)}, {len(plan.refused):,} refused."]
-    if plan.is_broken:
-        lines.append("The file is not well-formed XML: it was read as far as it can be.")
-    lines += [f"Line {one.line}: {f'{one.title}: ' if one.title else ''}{one.reason}" for one in plan.refused]
-    return "\n".join(lines)
-
-
-class ExportOpml(FeedletterCommand):
-    help = "Writes the feeds as OPML 2.0, in a folder for each tag. User names and passwords are left out."
-    arguments = (
-        argument("--output", metavar="FILE", help="Write there instead of printing."),
-        argument("--tag", metavar="TAG", help="Only feeds with this tag."),
-    )
-
-    def run(self, **options: Any) -> Result:
-        feeds = Feed.objects.all()
-        if options["tag"] is not None:
-            feeds = feeds_tagged(feeds, options["tag"])
-        if options["json"]:
-            return (feed_row(feed) for feed in feeds.order_by("pk").iterator(chunk_size=1000))
-        lines = export_opml(feeds)
-        if options["output"]:
-            save(lines, Path(options["output"]))
-        else:
-            for line in lines:
-                self.stdout.write(line, ending="")
-        return None
-
-
-def save(lines: Iterable[str], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error

@@ -7,7 +7,7 @@ from common.cli.arguments import argument, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
-from feeds.management.feeds import read, save
+from feeds.management.opml import read, save
 from reader.channels.channels import alter_channel
 from reader.channels.filters import change_filters
 from reader.channels.follows import follow_address, unfollow

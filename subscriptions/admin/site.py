@@ -22,7 +22,7 @@ from subscriptions.forms.pictures import PictureField
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
 from subscriptions.models import SiteSettings, Subscribable
-from subscriptions.models.subscribable import ONLY
+from subscriptions.models.site import ONLY
 from subscriptions.rules.colours import DEFAULT_ACCENT
 from subscriptions.rules.embed_hosts import WILD, sites
 from subscriptions.rules.site import MOST_LOGO_HEIGHT

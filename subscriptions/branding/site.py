@@ -12,7 +12,7 @@ from django.utils.functional import SimpleLazyObject
 from common.text import one_line
 from subscriptions.branding.brands import kept_picture, picture_url
 from subscriptions.models import SiteSettings
-from subscriptions.models.subscribable import ONLY
+from subscriptions.models.site import ONLY
 from subscriptions.rules.site import SiteFacts, logo_size, usual_name
 
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")

@@ -11,14 +11,8 @@ from subscriptions.models.destination import (
     Tagging,
 )
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
-from subscriptions.models.subscribable import (
-    FailedAssignment,
-    LeftOut,
-    Picture,
-    PostRule,
-    SiteSettings,
-    Subscribable,
-)
+from subscriptions.models.site import Picture, SiteSettings
+from subscriptions.models.subscribable import FailedAssignment, LeftOut, PostRule, Subscribable
 from subscriptions.models.subscription import Consent, FrequencyChange, Notice, OldNumber, Subscription
 
 __all__ = [

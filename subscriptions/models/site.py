@@ -1,0 +1,68 @@
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Picture(models.Model):
+    """Permanent, as sent letters show it. Named by its hash.
+
+    In the database, because backups contain nothing else, and for several web servers.
+    """
+
+    name = models.CharField(max_length=48, primary_key=True)
+    media_type = models.CharField(max_length=20)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    data = models.BinaryField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ONLY = 1
+
+
+class SiteSettings(models.Model):
+    """The site's appearance. Empty: the default.
+
+    In this app because later apps, the directory and sign-in mails need it.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
+    name = models.CharField(
+        max_length=100, blank=True, default="", help_text="What readers know the whole by; empty: the domain."
+    )
+    about = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        help_text="A sentence under the name, above the list of newsletters.",
+    )
+    logo = models.ForeignKey(Picture, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    logo_says_name = models.BooleanField(
+        "the name is in the logo", default=False, help_text="The name is not shown beside the logo."
+    )
+    accent = models.CharField(
+        max_length=7,
+        blank=True,
+        default="",
+        help_text="All colours are made of it, such as #1a5fb4; a newsletter may have its own.",
+    )
+    imprint_url = models.URLField(
+        "imprint", max_length=500, blank=True, default="", help_text="The address of who is behind it."
+    )
+    privacy_url = models.URLField(
+        "privacy",
+        max_length=500,
+        blank=True,
+        default="",
+        help_text="The address of what is done with readers’ data.",
+    )
+
+    class Meta:
+        verbose_name = verbose_name_plural = "site settings"
+        constraints = (models.CheckConstraint(name="site_settings_only_one", condition=Q(id=ONLY)),)
+
+    def __str__(self) -> str:
+        return self.name or "Site settings"
