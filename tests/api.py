@@ -1,4 +1,4 @@
-"""API client with a token of its own."""
+"""API client that has a token."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fixtures for every test: a database of its own, loopback only, services if available."""
+"""Fixtures for every test: a new database, loopback only, services if available."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Chromium for the tests: temporary ones of our own, or running ones."""
+"""PostgreSQL, Redis and Chromium for the tests: temporary or running ones."""
 
 import os
 import pwd

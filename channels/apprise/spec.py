@@ -12,7 +12,7 @@ def apprise_url(typed: str) -> str:
 
 
 class AppriseSpec(BridgeSpec):
-    """Services without a channel of their own."""
+    """Services that have no folder in channels/."""
 
     key = "apprise"
     label = "Apprise (without receipts)"

@@ -13,7 +13,7 @@ WHOLE_ADDRESS = "Your whole address."
 class Provider:
     """Provider with an SMTP server.
 
-    `user`, `proof`: what to enter as user and password. `link`: where to create that, or documentation.
+    `user`, `proof`: the values of user and password. `link`: where to create that, or documentation.
     """
 
     name: str

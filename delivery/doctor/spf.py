@@ -11,7 +11,7 @@ MERGE = "Make one record of them: receivers that find two count neither."
 
 
 def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
-    """Judge a domain's record. `suggestion`: what to publish if there is none."""
+    """Judge a domain's record. `suggestion`: the record to publish if there is none."""
     if node.status is DnsStatus.FAILED:
         return [
             _said(

@@ -271,7 +271,7 @@ class DropAccount(FeedletterCommand):
         return Printed(f"The mail account {account.name} was deleted.", {"name": account.name})
 
 
-# For people: what the words of “limits” say already is for programs.
+# Not in tables, where “limits” sums them up.
 FOR_PROGRAMS = words(
     "kind server_takes messages_per_connection"
     " rate burst per_hour per_day per_recipient today warm_up_from warm_up_first warm_up_growth"
@@ -299,7 +299,7 @@ class ListLanes(FeedletterCommand):
 
 
 class AlterLane(FeedletterCommand):
-    help = "Changes the limits of a lane, or with --domain those of one recipients' domain in it."
+    help = "Changes the limits of a lane, or with --domain of one recipients' domain in it."
     option_names = {"concurrency": "--connections"}  # noqa: RUF012
 
     def add_options(self, parser: CommandParser) -> None:
@@ -310,7 +310,7 @@ class AlterLane(FeedletterCommand):
         act.add_argument("--pause", action="store_true", help="Nothing goes out there until it is resumed.")
         act.add_argument("--resume", action="store_true", help="Send again, and try at once.")
         act.add_argument("--forget", action="store_true", help="With --domain: it has no limits any more.")
-        parser.add_argument("--reason", default="", help="With --pause: for whoever finds it paused.")
+        parser.add_argument("--reason", default="", help="With --pause: shown in the admin.")
 
     def run(self, **options: Any) -> Result:
         changes, now = given_limits(options), utcnow()

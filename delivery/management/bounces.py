@@ -17,8 +17,8 @@ class ListBounces(FeedletterCommand):
     help = "Lists the reports of letters that came back, and of complaints."
     empty = "Nothing has come back."
     arguments = (
-        argument("--held", action="store_true", help="Only those that wait for you."),
-        argument("--kind", choices=Bounce.Kind.values, help="Only those of this kind."),
+        argument("--held", action="store_true", help="Only reports that wait for a decision."),
+        argument("--kind", choices=Bounce.Kind.values, help="Only reports of this kind."),
         add_paging,
     )
 

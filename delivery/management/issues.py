@@ -109,8 +109,8 @@ class ListIssues(FeedletterCommand):
     help = "Lists issues: drafts, what is being sent, and what went out."
     empty = "There are no such issues."
     arguments = (
-        argument("--newsletter", metavar="NAME", help="Only those of this newsletter."),
-        argument("--state", choices=STATES, help="Only those that stand so."),
+        argument("--newsletter", metavar="NAME", help="Only issues of this newsletter."),
+        argument("--state", choices=STATES, help="Only issues in this state."),
         add_paging,
     )
 
@@ -179,7 +179,7 @@ class DiscardIssue(FeedletterCommand):
 
 
 class PauseIssue(FeedletterCommand):
-    help = "Pauses an issue: what is not on its way yet waits."
+    help = "Pauses an issue: deliveries that have not begun wait."
     arguments = (add_issue,)
 
     def run(self, **options: Any) -> Result:
@@ -199,7 +199,7 @@ class ResumeIssue(FeedletterCommand):
 
 
 class CancelIssue(FeedletterCommand):
-    help = "Cancels the rest of an issue. What is being sent at this moment finishes."
+    help = "Cancels the rest of an issue. Deliveries that have begun finish."
     arguments = (add_issue,)
 
     def run(self, **options: Any) -> Result:
@@ -209,7 +209,7 @@ class CancelIssue(FeedletterCommand):
 
 
 class RetryFailed(FeedletterCommand):
-    help = "Tries every failed delivery of an issue again, but for those that must not be written to."
+    help = "Tries every failed delivery of an issue again, except to suppressed or former subscribers."
     arguments = (
         add_issue,
         argument("--domain", default="", help="Only those to addresses of this domain."),

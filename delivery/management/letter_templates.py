@@ -104,14 +104,16 @@ class ShowTemplate(FeedletterCommand):
 
 
 class SetTemplate(FeedletterCommand):
-    help = "Saves a new version of a template and takes it into use. What is not given stays as it is."
+    help = (
+        "Saves a new version of a template and takes it into use. Parts that are left out stay as they are."
+    )
     option_names = OPTION_NAMES
     arguments = (
         add_template,
         argument("--html-file", type=text_file, metavar="FILE", dest="html"),
         argument("--text-file", type=text_file, metavar="FILE", dest="text"),
         argument("--subject", help="Empty: the usual one."),
-        argument("--note", default="", help="What you changed, for those who look at the versions."),
+        argument("--note", default="", help="A note on the change, shown beside the version."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -161,9 +163,9 @@ HELP = {
     "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
     "background": "Behind the posts, such as #faf6ef.",
     "logo_url": "The logo's address, where it is on the web already.",
-    "logo_alt": "What the logo says; it then stands in place of the name. Empty for a mark beside it.",
+    "logo_alt": "The text of the logo, which replaces the name. Empty: both are shown.",
     "header_picture_url": "The address of a picture as wide as the letter.",
-    "header_picture_alt": "What is to be seen on it.",
+    "header_picture_alt": "A description of the picture.",
     "header": "A line or two above the posts; [words](https://…) is a link.",
     "footer": "A line or two below the posts.",
     "postal_address": "At the foot of every letter and mail.",

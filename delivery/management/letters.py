@@ -89,11 +89,11 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
 
 
 class ListLetters(FeedletterCommand):
-    help = "Lists letters of your own: drafts, what is scheduled, and what has gone out."
+    help = "Lists letters: drafts, scheduled and sent ones."
     empty = "There are no such letters."
     arguments = (
-        argument("--newsletter", metavar="NAME", help="Only those of this newsletter."),
-        argument("--state", choices=LETTER_STATES, help="Only those that stand so."),
+        argument("--newsletter", metavar="NAME", help="Only letters of this newsletter."),
+        argument("--state", choices=LETTER_STATES, help="Only letters in this state."),
         add_paging,
     )
 
@@ -107,14 +107,14 @@ class ListLetters(FeedletterCommand):
 
 
 class ShowLetter(FeedletterCommand):
-    help = "Prints a letter of your own as a made-up reader would get it now; sends nothing."
+    help = "Prints a letter as a made-up reader would get it now; sends nothing."
 
     def add_options(self, parser: CommandParser) -> None:
         add_letter(parser)
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--html", action="store_true", help="The html instead of the text part.")
         form.add_argument("--raw", action="store_true", help="The message as it would go out.")
-        form.add_argument("--markdown", action="store_true", help="What was written.")
+        form.add_argument("--markdown", action="store_true", help="The text as it was typed.")
 
     def run(self, **options: Any) -> Result:
         letter = find_letter(options["id"])
@@ -127,7 +127,7 @@ class ShowLetter(FeedletterCommand):
 
 
 class WriteLetter(FeedletterCommand):
-    help = "Begins a letter of your own to a newsletter's subscribers. “send_letter” sends it."
+    help = "Begins a letter to a newsletter's subscribers. “send_letter” sends it."
     arguments = (
         add_newsletter,
         argument("--subject", required=True, help="Also its title."),
@@ -149,7 +149,7 @@ class WriteLetter(FeedletterCommand):
 
 
 class AlterLetter(FeedletterCommand):
-    help = "Changes a letter of your own that is a draft. What is not given stays as it is."
+    help = "Changes a draft of a letter. Parts that are left out stay as they are."
     arguments = (
         add_letter,
         argument("--subject", help="Also its title."),
@@ -177,7 +177,7 @@ class AlterLetter(FeedletterCommand):
 
 
 class DropLetter(FeedletterCommand):
-    help = "Deletes a letter of your own that has not gone out."
+    help = "Deletes a letter that was not sent."
     arguments = (add_letter,)
 
     def run(self, **options: Any) -> Result:
@@ -225,7 +225,7 @@ class PreviewLetter(FeedletterCommand):
 
 
 class SendLetter(FeedletterCommand):
-    help = "Sends a letter of your own to those whom it is for. It becomes an issue."
+    help = "Sends a letter to its recipients. It becomes an issue."
 
     def add_options(self, parser: CommandParser) -> None:
         add_letter(parser)

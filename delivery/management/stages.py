@@ -143,7 +143,7 @@ class Prune(FeedletterCommand):
     help = "Forgets attempts, texts and contents of what was finished long ago. The ledger’s rows stay."
     arguments = (
         argument(
-            "--days", type=int, default=settings.KEEP_DAYS, help="What is older goes. Usually KEEP_DAYS."
+            "--days", type=int, default=settings.KEEP_DAYS, help="Older data is deleted. Usually KEEP_DAYS."
         ),
         argument("--dry-run", action="store_true", help="Only count."),
     )
@@ -171,7 +171,7 @@ NEXT = """What to do next:
 
 1. Start the service. Feeds are read, and issues are made of what was being collected: all of it is held, too.
 2. Look at what is held: manage.py after_restore --show, or the admin's first page.
-3. What readers have got already: manage.py after_restore --cancel-issue ID.
+3. Issues that readers have got already: manage.py after_restore --cancel-issue ID.
    Posts that a feed holds: Admin → Feeds → held for you; send them, or do not.
 4. Send the rest: manage.py after_restore --go"""
 

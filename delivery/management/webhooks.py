@@ -39,7 +39,7 @@ class AddWebhook(FeedletterCommand):
     help = "Adds a webhook, and prints its secret, which is not to be had later."
     option_names = {"events": "--event", "name": "NAME"}  # noqa: RUF012
     arguments = (
-        argument("name", metavar="NAME", help="What it is for, such as shop."),
+        argument("name", metavar="NAME", help="Its purpose, such as shop."),
         argument("--url", required=True, help="Where it is called."),
         argument(
             "--event",
@@ -68,7 +68,7 @@ class AddWebhook(FeedletterCommand):
 
 class DropWebhook(FeedletterCommand):
     help = "Deletes a webhook, with the calls that still wait and the log of what was sent."
-    arguments = (argument("id", type=whole, metavar="ID", help="What “list_webhooks” shows."),)
+    arguments = (argument("id", type=whole, metavar="ID", help="The number that “list_webhooks” shows."),)
 
     def run(self, **options: Any) -> Result:
         webhook = find_webhook(options["id"])

@@ -13,7 +13,7 @@ from delivery.models.issue import Issue
 class RemotePost(models.Model):
     """Where a bridge's post is, with a thread's other posts.
 
-    Before sending: what was done so far, such as uploaded pictures (see Session.send).
+    Before sending: finished steps, such as uploaded pictures (see Session.send).
     """
 
     delivery = models.OneToOneField(

@@ -123,7 +123,7 @@ class Delivery(models.Model):
     subscription = models.ForeignKey(
         Subscription, on_delete=models.SET_NULL, null=True, blank=True, related_name="deliveries"
     )
-    # For kinds other than issue: what to render, and a key that makes it unique.
+    # For kinds other than issue: its template and values, and a key that makes it unique.
     key = models.CharField(max_length=128, blank=True, default="")
     template = models.CharField(max_length=64, blank=True, default="")
     language = models.CharField(max_length=35, blank=True, default="")

@@ -11,7 +11,7 @@ from feedletter_site.services.tokens import make_token, revoke_tokens
 
 
 class ListApiTokens(FeedletterCommand):
-    help = "Lists the API tokens, those that open nothing any more included. Never their keys."
+    help = "Lists the API tokens, also revoked and expired ones. Never their keys."
     empty = "There are no tokens yet. Make one: create_api_token shop --scope subscribers:write"
     arguments = (add_paging,)
 
@@ -25,13 +25,13 @@ class CreateApiToken(FeedletterCommand):
     help = "Makes an API token. Its key is printed this once and kept nowhere."
     option_names = {"name": "NAME", "scopes": "--scope"}  # noqa: RUF012
     arguments = (
-        argument("name", metavar="NAME", help="What uses it, such as shop."),
+        argument("name", metavar="NAME", help="The program that uses it, such as shop."),
         argument(
             "--scope",
             action="append",
             choices=tuple(SCOPES),
             default=[],
-            help="What it may do; may be given several times. Who may write may read.",
+            help="A scope; may be given several times. Writing includes reading.",
         ),
         argument("--all-scopes", action="store_true", help="It may do everything."),
         argument("--days", type=positive, metavar="N", help="Left out, it is good until revoked."),

@@ -168,7 +168,7 @@ def files_of(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def what_stays(row: Arrival) -> str:
-    return "What was taken so far stays." if row.state == State.TAKING else ""
+    return "Imported rows stay." if row.state == State.TAKING else ""
 
 
 @admin.register(Arrival)

@@ -33,7 +33,9 @@ class IncludeItem(FeedletterCommand):
     help = (
         "Makes excluded posts new again: they settle, and go out. “list_items --state excluded” shows them."
     )
-    arguments = (argument("ids", type=whole, nargs="+", metavar="ID", help="What “list_items” shows."),)
+    arguments = (
+        argument("ids", type=whole, nargs="+", metavar="ID", help="Its number in “list_items”."),
+    )
 
     def run(self, **options: Any) -> Result:
         keys = list(dict.fromkeys(options["ids"]))

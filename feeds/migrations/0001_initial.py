@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('url', models.TextField(help_text='For example https://example.org/feed.xml', max_length=4000, verbose_name='address')),
-                ("title", models.TextField(blank=True, default='', help_text='Empty: what the feed calls itself.', max_length=1000)),
+                ("title", models.TextField(blank=True, default='', help_text='Empty: the title in the feed.', max_length=1000)),
                 ('site_url', models.TextField(blank=True, default='', verbose_name='web site')),
                 ('description', models.TextField(blank=True, db_default='', default='', editable=False)),
                 ('language', models.CharField(blank=True, default='', max_length=35)),

@@ -103,7 +103,7 @@ class Feed(models.Model):
 
     url = models.TextField("address", max_length=4000, help_text="For example https://example.org/feed.xml")
     title = models.TextField(
-        blank=True, default="", max_length=1000, help_text="Empty: what the feed calls itself."
+        blank=True, default="", max_length=1000, help_text="Empty: the title in the feed."
     )
     site_url = models.TextField("web site", blank=True, default="")
     # Default of new newsletters.

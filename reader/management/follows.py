@@ -96,7 +96,7 @@ class AlterChannel(FeedletterCommand):
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
         argument("channel", metavar="CHANNEL", help="Its name or uid."),
-        argument("--unread", choices=Channel.UnreadMode.values, help="What clients say of it."),
+        argument("--unread", choices=Channel.UnreadMode.values, help="How clients show unread posts."),
         argument(
             "--keep-days", type=whole, metavar="N", help="Posts go after so many days; 0: as in the settings."
         ),

@@ -43,7 +43,7 @@ class AddReader(FeedletterCommand):
     arguments = (
         argument("name", metavar="NAME", help="Stands in their address, such as ada."),
         argument("--user", help="Somebody who can sign in here already, by their user name."),
-        argument("--client", help="What will use the key; left out, “first client”."),
+        argument("--client", help="The client that uses the key; left out, “first client”."),
         argument("--invite", action="store_true", help="Makes a link, and lets in nobody yet."),
         argument("--days", type=positive, help=f"How long the link is good; left out, {USUAL_DAYS}."),
         argument("--mail", metavar="ADDRESS", help="Mails the link there."),
@@ -172,9 +172,7 @@ class ReaderToken(FeedletterCommand):
         what.add_argument("--client", help="A new key, for this client.")
         what.add_argument("--list", action="store_true", help="Their keys.")
         what.add_argument("--revoke", type=whole, metavar="ID", help="The key of this number ends.")
-        parser.add_argument(
-            "--scope", action="append", choices=SCOPES, help="What it may do; left out, everything."
-        )
+        parser.add_argument("--scope", action="append", choices=SCOPES, help="Its scopes; left out, all.")
         parser.add_argument(
             "--source-object",
             action="store_true",

@@ -159,7 +159,7 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
 def what_stays(row: ListImport) -> str:
     if row.state != State.IMPORTING:
         return ""
-    return f"What {pluralize(row.added + row.updated, 'line')} did so far stays."
+    return f"{pluralize(row.added + row.updated, 'line')} imported so far stay."
 
 
 @admin.register(ListImport)

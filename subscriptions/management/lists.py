@@ -60,7 +60,7 @@ class ImportSubscribers(FeedletterCommand):
             action="append",
             default=[],
             help=(
-                "What a column means: one of our names; “suppressed” or “unsubscribed”, for people who have"
+                "Meaning of a column: one of our names; “suppressed” or “unsubscribed”, for people who have"
                 " something in it; “subscribed”, for a column where no or nothing means that they left (with"
                 " “verified”, that they have not confirmed); or “ignore”. May be given several times."
             ),
@@ -234,7 +234,7 @@ class ListSuppressions(FeedletterCommand):
 
 class LiftSuppression(FeedletterCommand):
     help = "Takes an address off the list “Do not email”: letters go there again."
-    arguments = (argument("address", metavar="ADDRESS", help="What “list_suppressions” shows."),)
+    arguments = (argument("address", metavar="ADDRESS", help="An address as “list_suppressions” shows it."),)
 
     def run(self, **options: Any) -> Result:
         given = options["address"]

@@ -160,7 +160,7 @@ class Assign(FeedletterCommand):
         argument(
             "--all",
             action="store_true",
-            help="Also those that failed a moment ago and wait for the next try.",
+            help="Also posts that failed a moment ago and wait for the next try.",
         ),
     )
 

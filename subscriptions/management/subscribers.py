@@ -63,7 +63,7 @@ class ConfirmSubscription(FeedletterCommand):
     help = "Confirms a subscription that waits for its confirmation. Do so only if its owner agreed."
     arguments = (
         add_newsletter,
-        argument("--id", type=whole, metavar="ID", help="What “list_subscribers” shows."),
+        argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
         add_destination,
     )
 

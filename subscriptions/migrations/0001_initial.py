@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
             name='SiteSettings',
             fields=[
                 ('id', models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
-                ("name", models.CharField(blank=True, default='', help_text='What readers know the whole by; empty: the domain.', max_length=100)),
+                ("name", models.CharField(blank=True, default='', help_text='The site’s name for readers; empty: the domain.', max_length=100)),
                 ("about", models.CharField(blank=True, default='', help_text='A sentence under the name, above the list of newsletters.', max_length=300)),
                 ('logo', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='subscriptions.picture')),
                 ("logo_says_name", models.BooleanField(default=False, help_text='The name is not shown beside the logo.', verbose_name='the name is in the logo')),

@@ -31,7 +31,7 @@ class SiteSettings(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
     name = models.CharField(
-        max_length=100, blank=True, default="", help_text="What readers know the whole by; empty: the domain."
+        max_length=100, blank=True, default="", help_text="The site’s name for readers; empty: the domain."
     )
     about = models.CharField(
         max_length=300,

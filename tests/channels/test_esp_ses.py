@@ -1,4 +1,4 @@
-"""Amazon SES, if boto3 is installed: it has an HTTP client of its own."""
+"""Amazon SES, if boto3 is installed: which brings its HTTP client."""
 
 import base64
 import json

@@ -77,7 +77,7 @@ class ChannelContract(ABC):
         """Return whether a real server would accept it: length, line length, allowed characters."""
 
     def send(self, text: str = "A post", *, key: str = "key-1", begun_at: datetime | None = None) -> Outcome:
-        """Send one message in a session of its own."""
+        """Send one message in a new session."""
         session = self.session()
         try:
             return session.send(self.message(text=text), key=key, begun_at=begun_at, now=NOW)

@@ -44,7 +44,7 @@ def test_what_the_server_has_beyond_the_ledger_is_one_message_a_connection(smtp:
         while not report.done():
             recorded = states().get("sent", 0)
             most = max(most, len(smtp.messages) - recorded)
-            # The rows are read later than the messages: what arrived in between may be recorded.
+            # The rows are read later than the messages: messages in between may be recorded.
             assert len(smtp.messages) - states().get("sent", 0) <= WIDTH
     assert most >= 1
     assert states() == {"sent": 60}

@@ -1,6 +1,6 @@
 """`make pictures`: makes the pictures of README and docs/; PICTURES="NAME …" selects some.
 
-Each scene runs in a process of its own, with an empty database and a fixed clock, so that the same program
+Each scene runs in a new process, with an empty database and a fixed clock, so that the same program
 makes the same pictures on every day.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make pictures`

@@ -298,7 +298,7 @@ FAULTS = {
 
 @contextmanager
 def prepared(fault: Fault, say: Callable[[str], None], *, seed: int = 0) -> Iterator[FaultRun]:
-    """Run servers of our own and an empty installation; delete them afterwards. Raises Missing."""
+    """Run new servers and an empty installation; delete them afterwards. Raises Missing."""
     with ExitStack() as stack:
         cluster = stack.enter_context(running_cluster())
         sink = stack.enter_context(running_sink())

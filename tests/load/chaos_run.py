@@ -166,7 +166,7 @@ class Run:
 
 @contextmanager
 def prepared(chaos: Chaos, say: Callable[[str], None]) -> Iterator[Run]:
-    """Run servers of our own and an empty installation; delete them afterwards. Raises Missing."""
+    """Run new servers and an empty installation; delete them afterwards. Raises Missing."""
     with ExitStack() as stack:
         cluster = stack.enter_context(running_cluster())
         sink = stack.enter_context(running_sink(answers_after=chaos.answers_after))

@@ -1,4 +1,4 @@
-"""Installation of its own: a database, an environment, and real processes."""
+"""New installation: a database, an environment, and real processes."""
 
 import os
 import shutil

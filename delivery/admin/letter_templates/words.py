@@ -70,7 +70,7 @@ FIELD_MEANINGS: Mapping[str, str] = {
 
 
 def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]:
-    """Return groups of rows: what to write, and its meaning."""
+    """Return groups of rows: syntax and meaning."""
     folder, _, template = name.partition("/")
     if folder == "pages":
         return [("Values", [*NEWSLETTER_VALUES, *PAGE_VALUES]), ("The frame", list(PAGE_BLOCKS)), _rest()]

@@ -173,7 +173,7 @@ DAYS = {
     "en-AU": "5 March 2026",
     "de-AT": "5. März 2026",
     "fr": "5 mars 2026",
-    # None of our own words, but Django's dates.
+    # Only Django's dates.
     "sv": "5 mars 2026",
     "he": "5 במרץ 2026",
     "zh-TW": "2026年3月5日",

@@ -1,4 +1,4 @@
-"""The later events, and the description of all: what is sent matches the OpenAPI schema."""
+"""The later events, and the description of all: bodies match the OpenAPI schema."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Changing a feed: what is kept, what starts anew, and what the new URL must serve."""
+"""Changing a feed: kept and renewed state, and requirements of the new URL."""
 
 from datetime import timedelta
 from typing import Any

@@ -341,7 +341,7 @@ def test_a_network_a_host_and_a_reader_have_their_limits(send: Send, page: str) 
     # One connection has a whole /64.
     same = {"source": lambda n: f"https://f{n}.example/", "ip": lambda n: f"2001:db8::{n:x}"}
     assert answers(31, **same) == [202] * 30 + [429]
-    # Eighty were sent to the same reader already; each has a target of its own.
+    # Eighty were sent to the same reader already; each has another target.
     assert answers(125, source=lambda n: f"https://g{n}.example/", target=lambda n: f"{page}?x={n}") == (
         [202] * 120 + [429] * 5
     )

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def come_together(*pairs: tuple[str, str]) -> list[str]:
-    """Accept each pair of a key and a name in a thread of its own; return the refusals."""
+    """Accept each pair of a key and a name in a thread each; return the refusals."""
     start, refused = Barrier(len(pairs), timeout=10), list[str]()
 
     def come(key: str, name: str) -> None:
