@@ -34,7 +34,7 @@ TOO_OLD = timedelta(minutes=20)
 class Figures:
     """Counts by day in the admin's zone; `growth` is as in rules.growth.
 
-    `issues` has the counts of large finished issues, by key.
+    `issues` has counts by key: of the newest issues, or of the large finished ones if they were stored.
     """
 
     today: date
@@ -89,17 +89,12 @@ def last_days(today: date, count: int = DAYS) -> list[date]:
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
     usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
-    counts = {
-        pk: each
-        for pk, each in issue_counts(newest_issues(), {}).items()
-        if total(each) >= LARGE and not (waiting(each) or each.get("held"))
-    }
     figures = Figures(
         today=today,
         subscribers=Subscription.objects.confirmed().count(),
         letters=_letters(today, _days(usable.get("letters", {}))),
         growth=counted_growth(today),
-        issues=counts,
+        issues=issue_counts(newest_issues(), {}),
     )
     if time.monotonic() - began > SLOW_SECONDS:
         Figure.objects.update_or_create(
@@ -136,8 +131,14 @@ def _written(found: Figures) -> dict[str, Any]:
         "subscribers": found.subscribers,
         "letters": _texts(found.letters),
         "growth": {name: _texts(days) for name, days in found.growth.items()},
-        "issues": {str(pk): dict(counts) for pk, counts in found.issues.items()},
+        "issues": {
+            str(pk): dict(counts) for pk, counts in found.issues.items() if _is_large_and_over(counts)
+        },
     }
+
+
+def _is_large_and_over(counts: Mapping[str, int]) -> bool:
+    return total(counts) >= LARGE and not (waiting(counts) or counts.get("held"))
 
 
 def _read(value: Mapping[str, Any]) -> Figures:

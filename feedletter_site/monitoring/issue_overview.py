@@ -85,8 +85,9 @@ def going_out_next(now: datetime) -> list[NextOut]:
 
 def _what_goes_out(row: Any, people: int) -> str:
     posts = pluralize(row.held, "post")
-    is_bridge = not channels.get(row.subscribable.channel).public_sign_up
-    return posts if is_bridge else f"{posts} to {pluralize(people, 'person', 'people')}"
+    if not channels.get(row.subscribable.channel).public_sign_up:
+        return posts
+    return f"{posts} to {pluralize(people, 'person', 'people')}" if people else f"{posts}, no subscribers yet"
 
 
 def _date_of(row: Any) -> datetime | None:

@@ -33,9 +33,7 @@ class IncludeItem(FeedletterCommand):
     help = (
         "Makes excluded posts new again: they settle, and go out. “list_items --state excluded” shows them."
     )
-    arguments = (
-        argument("ids", type=whole, nargs="+", metavar="ID", help="Its number in “list_items”."),
-    )
+    arguments = (argument("ids", type=whole, nargs="+", metavar="ID", help="Its number in “list_items”."),)
 
     def run(self, **options: Any) -> Result:
         keys = list(dict.fromkeys(options["ids"]))
