@@ -20,6 +20,7 @@ from tests.delivery.ledger import queued
 from tests.factories import (
     AssignableFactory,
     AssignmentFactory,
+    BridgeFactory,
     DailyFactory,
     DeliveryFactory,
     EveryNFactory,
@@ -29,6 +30,7 @@ from tests.factories import (
     LeftFactory,
     SubscribableFactory,
     SubscriptionFactory,
+    UnconfirmedFactory,
 )
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +55,19 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     assert (daily.name, daily.posts) == ("Daily", "1 post, no subscribers yet")
     assert daily.words.startswith("Closes on")
     assert (three.name, three.words) == ("Three", "Waits for 2 more posts.")
+
+
+def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None:
+    begun = {"period_start": utcnow() - DAY, "period_end": utcnow() + DAY}
+    letter, bridge = DailyFactory(), BridgeFactory(arrangement="daily")
+    for newsletter in (letter, bridge):
+        SubscriptionFactory.create_batch(2, subscribable=newsletter)
+        AssignmentFactory(assignable=AssignableFactory(subscribable=newsletter, **begun))
+    UnconfirmedFactory(subscribable=letter)
+    assert {row.name: row.posts for row in going_out_next(utcnow())} == {
+        str(letter): "1 post to 2 people",
+        str(bridge): "1 post",
+    }
 
 
 def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_is_a_date() -> None:
