@@ -106,7 +106,8 @@ def is_reached(*uses: Use) -> bool:
 
 
 def _cache_key(use: Use) -> str:
-    return f"rate:{use[0].name}:{use[1]}"
+    # Caches allow no spaces.
+    return f"rate:{use[0].name}:{use[1]}".replace(" ", "/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
 from django.core.exceptions import NON_FIELD_ERRORS, ImproperlyConfigured, ValidationError
@@ -14,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError, connections
 
 from common.checks import OWN_CHECKS
-from common.cli.arguments import AddArguments
+from common.cli.arguments import AddArguments, argument
 from common.cli.progress import Progress
 from common.cli.tables import TableRow, record, table_lines
 from common.refused import Refused
@@ -27,6 +28,23 @@ WARNING = {"deferred", "paused", "stopped", "suppressed", "unconfirmed"}
 class Printed:
     sentence: str
     facts: Mapping[str, Any]
+
+
+OUTPUT = argument("--output", metavar="FILE", help="Write there instead of printing.")
+
+
+class _Plain:
+    """stdout without added line ends: RFC 4180 ends lines with CRLF."""
+
+    def __init__(self, stdout: Any) -> None:
+        self.stdout = stdout
+
+    def write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
 
 
 Result = Printed | TableRow | Iterable[TableRow] | None
@@ -97,6 +115,17 @@ class FeedletterCommand(BaseCommand):
             return str(self.style.WARNING(text)) if word in WARNING else text
 
         return coloured if self.stdout.isatty() else None
+
+    def write_out(self, write: Callable[[Any], object], output: str | None) -> None:
+        """Call `write` with the file, or with stdout (option OUTPUT). Raises CommandError."""
+        if not output:
+            write(_Plain(self.stdout))
+            return
+        try:
+            with Path(output).open("w", encoding="utf-8", newline="") as file:
+                write(file)
+        except OSError as error:
+            raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
 
     def progress(self, label: str, total: int | None = None) -> Progress:
         return Progress(label, cast(TextIO, self.stderr), total=total)

@@ -1,12 +1,11 @@
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from common.cli.arguments import argument
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
 from feeds.adding.opml import (
@@ -86,7 +85,7 @@ def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
 class ExportOpml(FeedletterCommand):
     help = "Writes the feeds as OPML 2.0, in a folder for each tag. User names and passwords are left out."
     arguments = (
-        argument("--output", metavar="FILE", help="Write there instead of printing."),
+        OUTPUT,
         argument("--tag", metavar="TAG", help="Only feeds with this tag."),
     )
 
@@ -97,17 +96,5 @@ class ExportOpml(FeedletterCommand):
         if options["json"]:
             return (feed_row(feed) for feed in feeds.order_by("pk").iterator(chunk_size=1000))
         lines = export_opml(feeds)
-        if options["output"]:
-            save(lines, Path(options["output"]))
-        else:
-            for line in lines:
-                self.stdout.write(line, ending="")
+        self.write_out(lambda file: file.writelines(lines), options["output"])
         return None
-
-
-def save(lines: Iterable[str], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error

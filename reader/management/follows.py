@@ -1,13 +1,12 @@
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from common.cli.arguments import argument, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
-from feeds.management.opml import read, save
+from feeds.management.opml import read
 from reader.channels.channels import alter_channel
 from reader.channels.filters import change_filters
 from reader.channels.follows import follow_address, unfollow
@@ -202,7 +201,7 @@ class ExportFollows(FeedletterCommand):
     help = "Writes what a reader follows as OPML 2.0, in a folder for each channel, without passwords."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("--output", metavar="FILE", help="Write there instead of printing."),
+        OUTPUT,
     )
 
     def run(self, **options: Any) -> Result:
@@ -211,9 +210,5 @@ class ExportFollows(FeedletterCommand):
             rows = FollowRow.objects.of(reader).select_related("channel", "feed")
             return map(follow_row, rows.order_by("channel__position", "channel", "pk").iterator())
         lines = export_follows(reader, now=utcnow())
-        if options["output"]:
-            save(lines, Path(options["output"]))
-        else:
-            for line in lines:
-                self.stdout.write(line, ending="")
+        self.write_out(lambda file: file.writelines(lines), options["output"])
         return None

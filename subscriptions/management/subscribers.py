@@ -1,12 +1,11 @@
 import csv
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from common.cli.arguments import add_paging, argument, page, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
@@ -117,7 +116,7 @@ class ExportSubscribers(FeedletterCommand):
     help = "Writes the subscribers of a newsletter as CSV, with all that import_subscribers takes."
     arguments = (
         add_newsletter,
-        argument("--output", metavar="FILE", help="Write there instead of printing."),
+        OUTPUT,
     )
 
     def run(self, **options: Any) -> Result:
@@ -127,34 +126,9 @@ class ExportSubscribers(FeedletterCommand):
             rows = export_subscribers(subscribable=subscribable, exact=True)
             header = next(rows)
             return (dict(zip(header, row, strict=True)) for row in rows)
-        if options["output"]:
-            self.save(subscribable, Path(options["output"]))
-        else:
-            write(subscribable, Plain(self.stdout))
+        rows = export_subscribers(subscribable=subscribable)
+        self.write_out(lambda file: csv.writer(file).writerows(rows), options["output"])
         return None
-
-    def save(self, subscribable: Subscribable, path: Path) -> None:
-        try:
-            with path.open("w", encoding="utf-8", newline="") as file:
-                write(subscribable, file)
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-class Plain:
-    """stdout without added line ends, since RFC 4180 ends lines with CRLF."""
-
-    def __init__(self, stdout: Any) -> None:
-        self.stdout = stdout
-
-    def write(self, text: str) -> None:
-        self.stdout.write(text, ending="")
-
-
-def write(subscribable: Subscribable, file: Any) -> None:
-    writer = csv.writer(file)
-    for row in export_subscribers(subscribable=subscribable):
-        writer.writerow(row)
 
 
 class EraseDestination(FeedletterCommand):
