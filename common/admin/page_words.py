@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -28,34 +29,50 @@ class ShownEmpty:
     url: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ListPart:
+    """Rows that the menu lists as if they were a model of their kind; `query` selects them."""
+
+    query: str
+    rows: tuple[str, str]
+    empty: EmptyList
+
+
 class PageWords(ModelAdmin):  # type: ignore[misc]
     """Lists are titled and counted in words for their rows, forms for their row."""
 
     empty: ClassVar[EmptyList] = EmptyList("Nothing here so far", "")
     # One and many, where the model's name is no word for them.
     rows: ClassVar[tuple[str, str] | None] = None
+    parts: ClassVar[tuple[ListPart, ...]] = ()
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found = super().get_changelist_instance(request)
-        found.is_narrowed = bool(found.query or found.get_filters_params())
-        found.counted = self.counted(found)
-        found.empty = self.shown_empty(request, is_narrowed=found.is_narrowed)
+        part = self.part(request)
+        # Part of the address, not a filter that somebody chose.
+        chosen = {name for name, value in parse_qsl(part.query) if request.GET.get(name) == value}
+        found.is_narrowed = bool(found.query or set(found.get_filters_params()) - chosen)
+        found.part, found.counted = part, self.counted(found, part)
+        found.empty = self.shown_empty(request, part, is_narrowed=found.is_narrowed)
         return found
 
-    def counted(self, found: Any) -> str:
+    def part(self, request: HttpRequest) -> ListPart:
+        """Return the part that the address selects, else the whole list."""
+        names = (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
+        given = set(request.GET.items())
+        selected = (each for each in self.parts if set(parse_qsl(each.query)) <= given)
+        return next(selected, ListPart("", self.rows or names, self.empty))
+
+    def counted(self, found: Any, part: ListPart) -> str:
         """Return "12,000 posts", or "more than 10,000 posts"."""
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
-        return more + pluralize(found.result_count, *self.row_words)
+        return more + pluralize(found.result_count, *part.rows)
 
-    @property
-    def row_words(self) -> tuple[str, str]:
-        return self.rows or (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
-
-    def shown_empty(self, request: HttpRequest, *, is_narrowed: bool) -> ShownEmpty:
+    def shown_empty(self, request: HttpRequest, part: ListPart, *, is_narrowed: bool) -> ShownEmpty:
         if is_narrowed:
             words = "Nothing here fits what you search or filter for."
-            return ShownEmpty("None like that", words, f"Show all {self.row_words[1]}", "?")
-        empty = self.empty
+            return ShownEmpty("None like that", words, f"Show all {part.rows[1]}", f"?{part.query}")
+        empty = part.empty
         if empty.to and (not empty.permission or request.user.has_perm(empty.permission)):
             return ShownEmpty(empty.title, empty.words, empty.button, reverse(empty.to))
         return ShownEmpty(empty.title, empty.words)
@@ -63,7 +80,8 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        title = {"title": capfirst(str(self.opts.verbose_name_plural))}
+        part = self.part(request)
+        title = {"title": capfirst(part.rows[1] if part.query else str(self.opts.verbose_name_plural))}
         answer: HttpResponse = super().changelist_view(request, {**title, **(extra_context or {})})
         return answer
 

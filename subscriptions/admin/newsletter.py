@@ -22,7 +22,7 @@ from unfold.decorators import action, display
 from common.admin.flows import asks
 from common.admin.html import list_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
-from common.admin.page_words import EmptyList
+from common.admin.page_words import EmptyList, ListPart
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
@@ -64,6 +64,23 @@ def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
     return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
 
 
+NO_NEWSLETTERS = EmptyList(
+    "No newsletters so far",
+    "A newsletter takes the posts of one or more feeds and sends them to readers, as each appears or"
+    " together at a time you choose. A bridge posts them to an account.",
+    "Make a newsletter",
+    "admin:subscriptions_subscribable_add",
+    "subscriptions.add_subscribable",
+)
+NO_BRIDGES = EmptyList(
+    "No bridges so far",
+    "A bridge posts the posts of feeds to an account, such as one at Mastodon, Bluesky or Discord.",
+    "Add a bridge",
+    "add_bridge",
+    "subscriptions.add_subscribable",
+)
+
+
 class BridgeFilter(SimpleListFilter):
     """Newsletters and bridges are separate entries of the menu."""
 
@@ -94,13 +111,10 @@ class SubscribableAdmin(ServiceAdmin):
         ("visibility", asks("Who may see it?", ChoicesFieldListFilter)),
         ("stopped", asks("Which have stopped?", BooleanFieldListFilter)),
     )
-    empty = EmptyList(
-        "No newsletters so far",
-        "A newsletter takes the posts of one or more feeds and sends them to readers, as each appears or"
-        " together at a time you choose. A bridge posts them to an account.",
-        "Make a newsletter",
-        "admin:subscriptions_subscribable_add",
-        "subscriptions.add_subscribable",
+    empty = NO_NEWSLETTERS
+    parts = (
+        ListPart("what=newsletters", ("newsletter", "newsletters"), NO_NEWSLETTERS),
+        ListPart("what=bridges", ("bridge", "bridges"), NO_BRIDGES),
     )
     search_fields = ("name", "title")
     autocomplete_fields = ("feeds",)

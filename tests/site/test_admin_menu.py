@@ -70,6 +70,27 @@ def test_bridges_are_listed_apart_from_newsletters(admin_client: Client, what: s
     assert [link["href"] for link in current] == [f"/admin/subscriptions/subscribable/?what={what}"]
 
 
+@pytest.mark.parametrize(
+    ("what", "title", "button"),
+    [("newsletters", "Newsletters", "Make a newsletter"), ("bridges", "Bridges", "Add a bridge")],
+)
+def test_an_entry_without_rows_says_what_to_do_next(
+    admin_client: Client, what: str, title: str, button: str
+) -> None:
+    page = read(admin_client, f"/admin/subscriptions/subscribable/?what={what}")
+    assert words(page.select("h1")) == [title]
+    assert page.find("a", string=button)
+    assert "show all" not in page.get_text()
+
+
+def test_a_search_among_bridges_leads_back_to_all_bridges(admin_client: Client) -> None:
+    BridgeFactory()
+    page = read(admin_client, "/admin/subscriptions/subscribable/?what=bridges&q=nothing-like-it")
+    back = page.find("a", string="Show all bridges")
+    assert back is not None
+    assert back["href"] == "?what=bridges"
+
+
 @pytest.mark.needs("chat")
 def test_the_settings_page_leads_to_everything_else(admin_client: Client) -> None:
     page = read(admin_client, "/admin/settings/")
