@@ -21,6 +21,7 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 PERIODS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 # Twice the longest period, for clocks that are a little behind.
 KEPT_FOR = timedelta(days=2)
+FORGOTTEN_AT_ONCE = 5_000
 SLICES = 6
 # Rows are locked until commit. With one row for all readers, there was one sign-up per write. With 2⁴ rows,
 # that many concurrent sign-ups may exceed a limit.
@@ -202,6 +203,14 @@ def count_rows_within(*uses: Use, now: datetime) -> bool:
 
 
 def forget_rows(*, now: datetime) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {TABLE} WHERE began_at < %s", [_stored(now - KEPT_FOR)])  # noqa: S608
-        return int(cursor.rowcount)
+    """In batches, as a delete locks its rows, and on SQLite the database."""
+    total, before = 0, _stored(now - KEPT_FOR)
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"DELETE FROM {TABLE} WHERE id IN (SELECT id FROM {TABLE} WHERE began_at < %s LIMIT %s)",  # noqa: S608
+                [before, FORGOTTEN_AT_ONCE],
+            )
+            total += cursor.rowcount
+            if cursor.rowcount < FORGOTTEN_AT_ONCE:
+                return total

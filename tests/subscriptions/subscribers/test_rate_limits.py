@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from common import rates
 from common.models import Tally
 from common.rates import forget_rows
 from subscriptions.models import Consent, Destination, Notice, Subscription
@@ -158,6 +159,17 @@ def test_counts_are_forgotten_when_no_limit_looks_at_them() -> None:
     ask(SubscribableFactory(), email="ada@example.org")
     assert forget_rows(now=NOW + timedelta(days=1)) == 0
     assert forget_rows(now=NOW + timedelta(days=3)) > 0
+    assert not Tally.objects.exists()
+
+
+def test_counts_are_forgotten_in_batches(
+    monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr(rates, "FORGOTTEN_AT_ONCE", 2)
+    for number in range(5):
+        Tally.objects.create(scope="ip", key=str(number), began_at=NOW)
+    with django_assert_max_num_queries(3):
+        assert forget_rows(now=NOW + timedelta(days=3)) == 5
     assert not Tally.objects.exists()
 
 
