@@ -204,13 +204,14 @@ def count_rows_within(*uses: Use, now: datetime) -> bool:
 
 def forget_rows(*, now: datetime) -> int:
     """In batches, as a delete locks its rows, and on SQLite the database."""
-    total, before = 0, _stored(now - KEPT_FOR)
+    total = 0
     while True:
         with connection.cursor() as cursor:
             cursor.execute(
                 f"DELETE FROM {TABLE} WHERE id IN (SELECT id FROM {TABLE} WHERE began_at < %s LIMIT %s)",  # noqa: S608
-                [before, FORGOTTEN_AT_ONCE],
+                [_stored(now - KEPT_FOR), FORGOTTEN_AT_ONCE],
             )
-            total += cursor.rowcount
-            if cursor.rowcount < FORGOTTEN_AT_ONCE:
-                return total
+            count = int(cursor.rowcount)
+        total += count
+        if count < FORGOTTEN_AT_ONCE:
+            return total
