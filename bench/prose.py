@@ -1,10 +1,13 @@
-"""`python -m bench.prose [PATH …]`: find phrases that docstrings and comments must not have.
+"""`python -m bench.prose [PATH …]`: find phrases that comments and sentences for people must not have.
 
-Counts their words, too. Without a path it checks all packages; exits with 1 if it finds something.
+Sentences are the strings of the code, and the text of templates and Markdown pages. Counts the words of
+docstrings and comments. Without a path it checks everything; exits with 1 if it finds something.
+`python -m bench.prose --sample SEED [COUNT]` prints sentences to read.
 """
 
 import ast
 import io
+import random
 import re
 import sys
 import tokenize
@@ -16,6 +19,15 @@ PLAIN = (
     "bench", "channels", "chat", "common", "delivery", "demo", "feeds", "feedletter_site", "reader",
     "subscriptions", "tests",
 )  # fmt: skip
+SENTENCES = (
+    *(each for each in PLAIN if each not in ("bench", "tests")),
+    "templates",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+)
+# Stories that the demo's blog tells, and templates whose text comes from elsewhere.
+FICTION = ("content",)
 LONGEST_FIRST_LINE = 100
 PHRASES = re.compile(
     r"(?:^|[.:!?]\s+)(?-i:What|That it)\b"
@@ -24,6 +36,31 @@ PHRASES = re.compile(
     r"|\bas [^.,;]+ has it\b",
     re.IGNORECASE,
 )
+# A sentence for people uses the product's words: email, post, issue, subscriber, newsletter, next issue.
+WORDS = re.compile(
+    r"\b(?:whoever|who gets it|goes|comes|besides?|by itself|good for|its word|as it stands)\b"
+    r"|\bstands?\b(?! for)"
+    r"|\b(?:is|are|was|were|be|been) told\b"
+    r"|\bof (?:your|their|its|our|one's) own\b"
+    r"|\bmend(?:s|ed|ing)?\b"
+    r"|\bput(?:s|ting)? (?:\w+ ){0,3}aside\b"
+    r"|(?<!capital )(?<!small )(?<!lower-case )\bletters?\b(?! (?:and|or) digits?\b|, digits)"
+    r"|\be-mails?\b|\bmails\b"
+    r"|\b(?:a|the|this|that|each|every|one|no|any|your|test) mail\b"
+    r"(?! (?:server|program|account|app|set|service|host|box|provider|system|client|domain))",
+    re.IGNORECASE,
+)
+# Three words in lower case are a sentence, unless they are SQL.
+SENTENCE = re.compile(r"[a-z]{2,} [a-z]+ [a-z]+")
+SQL = re.compile(r"\b(?:SELECT|UPDATE|INSERT|DELETE|WHERE|CREATE|ALTER|SET|FROM)\b")
+TRANSLATED = re.compile(r"""{% (?:translate|trans) (["'])(.*?)\1.*?%}""")
+SILENT = re.compile(
+    r"{#.*?#}|{% comment.*?endcomment %}|<script.*?</script>|<style.*?</style>|<!--.*?-->|{%.*?%}|{{.*?}}",
+    re.DOTALL,
+)
+MARKUP = re.compile(r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+SPOKEN = re.compile(r"""\b(?:title|alt|aria-label|placeholder)="([^"]*)\"""")
+MARKDOWN_CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)\n]*\)|<[^>\n]*>", re.DOTALL | re.MULTILINE)
 # Not prose: marks for tools.
 MARKS = re.compile(r"#\s*(?:type:|noqa|fmt:|pragma|ruff:|!)")
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -67,18 +104,88 @@ def faults(source: str) -> Iterator[tuple[int, str]]:
             yield line, f"Say it without “{match.group().lstrip('.:!? ')}”."
 
 
+def sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each sentence that the file says to people; … replaces what is filled in."""
+    source = path.read_text("utf-8")
+    if path.suffix == ".py":
+        yield from _strings(ast.parse(source))
+        return
+    if path.suffix == ".md":
+        text = MARKDOWN_CODE.sub(_blank, source)
+    else:
+        text = MARKUP.sub(_attributes, SILENT.sub(_blank, TRANSLATED.sub(r"\2", source)))
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip(" …"):
+            yield number, line
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    silent = set()
+    for node in ast.walk(tree):
+        if isinstance(node, Documented) and ast.get_docstring(node) is not None:
+            silent.add(id(node.body[0].value))  # type: ignore[attr-defined]  # the docstring
+        if isinstance(node, ast.JoinedStr):
+            silent.update(map(id, node.values))
+            parts = [str(each.value) if isinstance(each, ast.Constant) else "…" for each in node.values]
+            text = "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            text = node.value
+        else:
+            continue
+        if SENTENCE.search(text) and not SQL.search(text):
+            yield node.lineno, text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "…" + "\n" * match.group().count("\n")
+
+
+def _attributes(match: re.Match[str]) -> str:
+    return " ".join(SPOKEN.findall(match.group())) + "\n" * match.group().count("\n")
+
+
+def wrong_words(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and sentence for each word that a sentence for people must not have."""
+    for line, sentence in sentences(path):
+        for match in WORDS.finditer(sentence):
+            yield line, f"Say it without “{match.group()}”: {' '.join(sentence.split())[:100]}"
+
+
 def modules(paths: list[str]) -> Iterator[Path]:
     for path in map(Path, paths):
         every = [path] if path.is_file() else sorted(path.rglob("*.py"))
-        yield from (each for each in every if "migrations" not in each.parts)
+        yield from (each for each in every if each.suffix == ".py" and "migrations" not in each.parts)
+
+
+def spoken(paths: list[str]) -> Iterator[Path]:
+    """Files that have sentences for people."""
+    for path in map(Path, paths):
+        for each in [path] if path.is_file() else sorted(path.rglob("*")):
+            if each.suffix in (".py", ".html", ".txt", ".md") and not {"migrations", *FICTION} & {
+                *each.parts
+            }:
+                yield each
+
+
+def sample(seed: str, count: str = "200") -> None:
+    every = [(path, line, text) for path in spoken(list(SENTENCES)) for line, text in sentences(path)]
+    for path, line, text in random.Random(seed).sample(every, int(count)):
+        print(f"{path}:{line}: {' '.join(text.split())}")
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--sample"]:
+        sample(*arguments[1:])
+        return 0
     count = words = 0
     for path in modules(arguments or list(PLAIN)):
         source = path.read_text("utf-8")
         words += sum(len(each.words.split()) for each in texts(source))
         for line, sentence in faults(source):
+            count += 1
+            print(f"{path}:{line}: {sentence}")
+    for path in spoken(arguments or list(SENTENCES)):
+        for line, sentence in wrong_words(path):
             count += 1
             print(f"{path}:{line}: {sentence}")
     if arguments:
