@@ -219,7 +219,7 @@ def _render(name: str, context: Mapping[str, Any], placeholders: Placeholders, *
                 LetterContext(dict(context), placeholders=placeholders, autoescape=autoescape)
             )
         )
-    except (TemplateSyntaxError, TemplateDoesNotExist) as error:
+    except (TemplateSyntaxError, TemplateDoesNotExist, VariableDoesNotExist) as error:
         raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
 
 

@@ -101,6 +101,24 @@ def test_a_template_cannot_include_a_file_by_a_computed_name(folder: Path) -> No
         render_parts("issues/mine", {"name": "secret.py"}, Placeholders({}))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ posts.copy }}",
+        "{% if posts.copy %}called{% endif %}",
+        '{{ ""|default:posts.copy }}',
+        "{{ posts|default:posts.copy|join:name.upper }}",
+    ],
+)
+def test_nothing_is_called_as_a_value_or_as_an_argument_of_a_filter(folder: Path, source: str) -> None:
+    template(folder, f"[{source}]")
+    try:
+        html = render_parts("issues/mine", {"posts": ["a", "b"], "name": "x"}, Placeholders({})).html
+    except LetterError:
+        return
+    assert "[]" in html
+
+
 def test_html_is_escaped_and_text_is_not(folder: Path) -> None:
     template(folder, "<p>{{ name }}</p>", "{{ name }}")
     drawn = render_parts("issues/mine", {"name": "Rain & <Sun>"}, Placeholders({}))
