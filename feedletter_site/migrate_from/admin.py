@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
@@ -134,24 +134,21 @@ PAGE = "Come from another program"
 class ArrivalForm(forms.Form):
     program = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
     file = forms.FileField(
-        label="Its database",
-        help_text="A copy of the file that DATABASE_PATH names in CordFeeder’s .env. This makes one that is"
-        ' whole, while CordFeeder runs: sqlite3 feeds.db ".backup copy.db"',
         error_messages={"required": "Choose the file.", "empty": "The file is empty."},
         widget=UnfoldAdminFileFieldWidget(),
     )
-    beside = forms.FileField(
-        label="The file beside it that ends in -wal",
-        required=False,
-        allow_empty_file=True,
-        help_text="Only if you copied the files by hand, and there is one: the latest posts are in it.",
-        widget=UnfoldAdminFileFieldWidget(),
+    second = forms.FileField(
+        label="Second file", required=False, allow_empty_file=True, widget=UnfoldAdminFileFieldWidget()
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        sources = [source_called(key) for key in sorted(SOURCES)]
         field: Any = self.fields["program"]
-        field.choices = [(key, source_called(key).name) for key in sorted(SOURCES)]
+        field.choices = [(one.key, one.name) for one in sources]
+        for name, attribute in (("file", "file_help"), ("second", "second_help")):
+            helps = [(f"{one.name}: ", getattr(one, attribute)) for one in sources]
+            self.fields[name].help_text = format_html_join(mark_safe("<br>"), "{}{}", helps)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -159,11 +156,15 @@ class ArrivalForm(forms.Form):
             raise ValidationError(
                 f"At most {MOST_BYTES // MEGABYTE} MB are taken. Take it over by the command migrate_from."
             )
+        source = source_called(data["program"]) if data.get("program") else None
+        if source is not None and source.needs_second and not data.get("second"):
+            self.add_error("second", f"Choose the second file, too. {source.second_help}")
         return data
 
 
 def files_of(data: dict[str, Any]) -> dict[str, Any]:
-    chosen = {"": data.get("file"), "-wal": data.get("beside")}
+    second = source_called(data["program"]).second if data.get("program") else ""
+    chosen = {"": data.get("file"), second: data.get("second")} if second else {"": data.get("file")}
     return {suffix: file for suffix, file in chosen.items() if file}
 
 

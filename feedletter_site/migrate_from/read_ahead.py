@@ -92,7 +92,7 @@ def _judged(one: _Answered, origins: Origins, now: datetime) -> list[Line]:
     name, (kept,) = one.part.name, one.ask.feeds.values()
     try:
         with transaction.atomic():
-            feed, waiting = one.part.take_feed(origins, now=now)
+            feed, waiting = one.part.take_feed(origins, one.answer, now=now)
             run = judged(feed, kept, one.answer)
             transaction.set_rollback(True)
     except (Refused, ValidationError) as error:

@@ -10,8 +10,12 @@ from django.utils.module_loading import import_string
 
 from feedletter_site.migrate_from.report import Line, Origins
 from feeds.models import Feed
+from feeds.polling.read import FetchResult
 
-SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder"}
+SOURCES: Mapping[str, str] = {
+    "cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder",
+    "rss2email": "feedletter_site.migrate_from.rss2email.source.Rss2Email",
+}
 
 
 class Part(Protocol):
@@ -36,10 +40,12 @@ class Part(Protocol):
         """
         ...
 
-    def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
+    def take_feed(
+        self, origins: Origins, answer: FetchResult, *, now: datetime
+    ) -> tuple[Feed, Mapping[int, str]]:
         """Return the feed after `take`, and the titles of posts that it would send, by their keys.
 
-        The caller rolls back. Raises Refused and ValidationError.
+        `answer` is what its server has just sent. The caller rolls back. Raises Refused and ValidationError.
         """
         ...
 
@@ -54,8 +60,14 @@ class Plan:
 
 
 class Source(Protocol):
+    """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files."""
+
     key: str
     name: str
+    file_help: str
+    second: str
+    second_help: str
+    needs_second: bool
 
     def read(self, place: Path, *, now: datetime) -> Plan:
         """Write nothing there. Raises Refused."""

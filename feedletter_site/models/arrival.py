@@ -67,7 +67,7 @@ class Arrival(Upload):
 
 
 class ArrivalPiece(UploadPiece):
-    """`suffix` is "" or "-wal"."""
+    """`suffix` is "" or that of the source's second file."""
 
     upload = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
 

@@ -26,7 +26,7 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("program", choices=sorted(SOURCES), metavar="SOURCE", help=", ".join(SOURCES))
-        parser.add_argument("place", type=Path, metavar="DB", help="its database; it is only read")
+        parser.add_argument("place", type=Path, metavar="PATH", help="its database or folder; only read")
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
         parser.add_argument(
             "--read",
@@ -75,7 +75,7 @@ def _shown(report: Report, name: str) -> str:
     first = f"Of {name}, as it would be ({counts}):" if report.is_dry_run else f"Of {name} ({counts}):"
     lines = report.by_need()
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to take."]
-    last = ["Nothing was changed, and Discord was not asked. Without --dry-run and --read it is done."]
+    last = ["Nothing was changed. Run it without --dry-run and --read to do it."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
 
 

@@ -26,6 +26,7 @@ from feedletter_site.models import Origin
 from feeds.adding.add import new_feed
 from feeds.adding.known import waiting_among
 from feeds.models import Feed, Item
+from feeds.polling.read import FetchResult
 
 FEED, SERVER_FEED = "feed", "server feed"
 RUNS_STILL = timedelta(minutes=15)
@@ -41,6 +42,13 @@ CHANGES_FOR_ALL = (
 class CordFeeder:
     key = "cordfeeder"
     name = "CordFeeder"
+    file_help = (
+        "A copy of the file that DATABASE_PATH names in its .env. This makes a complete one while CordFeeder"
+        ' runs: sqlite3 feeds.db ".backup copy.db"'
+    )
+    second = "-wal"
+    second_help = "The file that ends in -wal, if you copied the files by hand: the latest posts are in it."
+    needs_second = False
 
     def read(self, place: Path, *, now: datetime) -> Plan:
         """Raises Refused."""
@@ -122,7 +130,9 @@ class AddressPart:
         taken = self._taken(origin)
         return taken or shared_feed(self.address.url) or new_feed(url=self.address.url, now=now)
 
-    def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
+    def take_feed(
+        self, origins: Origins, answer: FetchResult, *, now: datetime
+    ) -> tuple[Feed, Mapping[int, str]]:
         _lines, free = self._known_and_free(origins)
         feed, _marked = self._take_feed(origins, now)
         waiting = dict(Item.objects.unassigned().filter(feed=feed, held_at=None).values_list("pk", "title"))

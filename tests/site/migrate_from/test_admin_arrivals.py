@@ -45,7 +45,7 @@ def choose(client: Client, place: Path, *, with_wal: bool = True) -> Any:
     given["file"] = SimpleUploadedFile("feeds.db", place.read_bytes())
     if with_wal:
         beside = place.with_name(f"{place.name}-wal")
-        given["beside"] = SimpleUploadedFile("feeds.db-wal", beside.read_bytes())
+        given["second"] = SimpleUploadedFile("feeds.db-wal", beside.read_bytes())
     return client.post(ADD, given)
 
 
