@@ -143,7 +143,8 @@ class ArrivalForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        sources = [source_called(key) for key in sorted(SOURCES)]
+        # A time zone can only be given to the command.
+        sources = [one for one in map(source_called, sorted(SOURCES)) if not one.needs_zone]
         field: Any = self.fields["program"]
         field.choices = [(one.key, one.name) for one in sources]
         for name, attribute in (("file", "file_help"), ("second", "second_help")):

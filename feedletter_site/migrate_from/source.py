@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 from django.utils.module_loading import import_string
@@ -14,6 +13,7 @@ from feeds.polling.read import FetchResult
 
 SOURCES: Mapping[str, str] = {
     "cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder",
+    "feedletter": "feedletter_site.migrate_from.feedletter.source.Feedletter",
     "rss2email": "feedletter_site.migrate_from.rss2email.source.Rss2Email",
 }
 
@@ -60,7 +60,10 @@ class Plan:
 
 
 class Source(Protocol):
-    """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files."""
+    """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files.
+
+    `needs_zone`: its times have no zone, so that of its machine must be given.
+    """
 
     key: str
     name: str
@@ -68,9 +71,10 @@ class Source(Protocol):
     second: str
     second_help: str
     needs_second: bool
+    needs_zone: bool
 
-    def read(self, place: Path, *, now: datetime) -> Plan:
-        """Write nothing there. Raises Refused."""
+    def read(self, place: str, *, zone: str, now: datetime, sends_stale: bool = False) -> Plan:
+        """Read a file, a folder or a database's URL, and write nothing there. Raises Refused."""
         ...
 
     def prepare(self, *, now: datetime) -> None:

@@ -59,7 +59,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     source, doing = source_called(row.source), DOING[State(row.state)]
     with unpacked(row) as place:
         try:
-            plan = source.read(place, now=utcnow())
+            plan = source.read(str(place), zone="", now=utcnow())
         except Refused as error:
             # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")

@@ -52,10 +52,10 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
     seconds: dict[str, Item] = {}
     for post in posts:
         link = post.guid if post.guid.startswith(("http://", "https://")) else ""
-        item = _item(feed, identity({"id": post.guid}), post, link, sender)
+        item = known_item(feed, identity({"id": post.guid}), post, link, sender)
         rows[item.guid_hash] = item
         if link:
-            other = _item(feed, identity({"link": link}), post, link, sender)
+            other = known_item(feed, identity({"link": link}), post, link, sender)
             # Keeps it out of lists of the latest posts.
             other.state, other.first_seen = Item.State.EXCLUDED, feed.added_at
             seconds[other.guid_hash] = other
@@ -75,7 +75,8 @@ def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
     return [pk for id_, pk in items.items() if id_ in ids]
 
 
-def _item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
+def known_item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
+    """Return an unsaved row."""
     return Item(
         feed=feed,
         guid=guid,

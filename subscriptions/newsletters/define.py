@@ -1,5 +1,7 @@
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain, count
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -84,6 +86,14 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
         _save(subscribable)
         _set_feeds(subscribable, feeds)
     return subscribable
+
+
+def unused_name(wanted: str, usual: str = "newsletter") -> str:
+    """Return a valid name that no newsletter has; `wanted` if possible."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted)[:56].strip("-") or usual
+    taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
+    numbered = (f"{name}-{n}" for n in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)
 
 
 def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:

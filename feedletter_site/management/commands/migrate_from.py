@@ -2,6 +2,7 @@ import csv
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -26,18 +27,34 @@ class Command(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("program", choices=sorted(SOURCES), metavar="SOURCE", help=", ".join(SOURCES))
-        parser.add_argument("place", type=Path, metavar="PATH", help="its database or folder; only read")
+        parser.add_argument("place", metavar="PLACE", help="its file, folder or database URL; only read")
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
         parser.add_argument(
             "--read",
             action="store_true",
             help="read each feed once, and list by title the posts that would be new; means --dry-run, too",
         )
+        parser.add_argument(
+            "--zone",
+            default="",
+            metavar="ZONE",
+            help="feedletter: time zone of the machine that ran it, such as America/New_York",
+        )
+        parser.add_argument(
+            "--stale",
+            choices=("skip", "send"),
+            default="skip",
+            help="feedletter: what to do with posts of issues that were over a week ago and never sent",
+        )
         parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as CSV, too")
 
     def run(self, **options: Any) -> Result:
         source, file, now = source_called(options["program"]), options["report"], utcnow()
-        plan = source.read(options["place"], now=now)
+        if source.needs_zone:
+            _check_zone(options["zone"])
+        plan = source.read(
+            options["place"], zone=options["zone"], now=now, sends_stale=options["stale"] == "send"
+        )
         report = Report(source.key, options["dry_run"] or options["read"], options["read"])
         report.add(plan.refused)
         self._go(source, plan, Doing.LOOK if report.is_dry_run else Doing.TAKE, report, now)
@@ -77,6 +94,15 @@ def _shown(report: Report, name: str) -> str:
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to take."]
     last = ["Nothing was changed. Run it without --dry-run and --read to do it."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
+
+
+def _check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError) as error:
+        raise CommandError(
+            "--zone: give the time zone of the machine that ran it, such as America/New_York."
+        ) from error
 
 
 def _keep(report: Report, file: Path) -> None:

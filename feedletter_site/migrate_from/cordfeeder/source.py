@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -49,10 +50,11 @@ class CordFeeder:
     second = "-wal"
     second_help = "The file that ends in -wal, if you copied the files by hand: the latest posts are in it."
     needs_second = False
+    needs_zone = False
 
-    def read(self, place: Path, *, now: datetime) -> Plan:
+    def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""
-        addresses, refused = understood(read_rows(place), now=now)
+        addresses, refused = understood(read_rows(Path(place)), now=now)
         notes = list(CHANGES_FOR_ALL)
         last = max((one.read_until for one in addresses if one.read_until), default=None)
         if last is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from email.utils import formataddr, parseaddr
 from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -30,7 +31,7 @@ from feeds.polling.read import FetchResult, fetch
 from subscriptions.lists.importer import import_subscribers
 from subscriptions.lists.reading import Terms
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import define_subscribable
+from subscriptions.newsletters.define import define_subscribable, unused_name
 
 FEED = "feed"
 # Posts older than this at the last run are not sent, even if rss2email did not know them.
@@ -55,11 +56,12 @@ class Rss2Email:
     second = ".cfg"
     second_help = "rss2email.cfg, usually in ~/.config."
     needs_second = True
+    needs_zone = False
 
-    def read(self, place: Path, *, now: datetime) -> Plan:
+    def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""
-        files = read_files(place)
-        data, _ = both_files(place)
+        files = read_files(Path(place))
+        data, _ = both_files(Path(place))
         ran_at = min(datetime.fromtimestamp(data.stat().st_mtime, UTC), now)
         notes = [*NOTES]
         if files.protocol == "smtp":
@@ -164,7 +166,7 @@ class FeedPart:
         feed.save(update_fields=["read_elsewhere_until", "hold_next"])
         title = (parsed.title if parsed else "") or old.name
         newsletter = define_subscribable(
-            name=_free_name(old.name),
+            name=unused_name(slugify(old.name), "feed"),
             title=one_line(title)[:200],
             feeds=[feed],
             visibility=Subscribable.Visibility.PRIVATE,
@@ -231,9 +233,3 @@ def _old_key(post: Mapping[str, str], old: OldFeed) -> str:
 def _sender(title: str, sender: str) -> str:
     address = parseaddr(sender)[1]
     return formataddr((one_line(title), address)) if address else ""
-
-
-def _free_name(wanted: str) -> str:
-    name = slugify(wanted)[:56].strip("-") or "feed"
-    taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
-    return next(each for each in (name, *(f"{name}-{n}" for n in range(2, 10_000))) if each not in taken)

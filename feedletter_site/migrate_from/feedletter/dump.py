@@ -1,0 +1,148 @@
+"""Tables of feedletter's PostgreSQL database, from a plain dump or over a connection.
+
+All values are texts, as COPY writes them; None is NULL.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import IO
+
+import psycopg
+from psycopg import IsolationLevel, sql
+
+from common.refused import Refused
+
+Row = Mapping[str, str | None]
+
+# Table → needed columns. Others are ignored.
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "metadata": ("key", "value"),
+    "config": ("key", "value"),
+    "feed": (
+        "id",
+        "url",
+        "min_delay_minutes",
+        "await_stabilization_minutes",
+        "max_delay_minutes",
+        "assign_every_minutes",
+        "added",
+        "last_assigned",
+    ),
+    "item": ("feed_id", "guid", "single_item_rss", "link", "first_seen", "stable_since", "assignability"),
+    "subscribable": ("subscribable_name", "feed_id", "subscription_manager_json", "last_completed_wti"),
+    "subscription": ("subscription_id", "destination_json", "subscribable_name", "confirmed", "added"),
+    "assignable": ("subscribable_name", "within_type_id", "opened"),
+    "assignment": ("subscribable_name", "within_type_id", "guid"),
+    "mailable": ("mail_to", "mail_subject"),
+    "immediately_mailable": ("mail_to", "subject"),
+    "masto_postable": ("name", "final_content"),
+    "bsky_postable": ("identifier", "final_content"),
+}
+# Schema 1 has no Bluesky.
+OPTIONAL = {"bsky_postable"}
+VERSIONS = {"1", "2"}
+LONGEST_LINE = 64 * 1024 * 1024
+CONNECT_SECONDS = 10
+_COPY = re.compile(r'COPY (?:"?[\w$]+"?\.)?"?(\w+)"? \((.*)\) FROM stdin;\n?\Z')
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
+_CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def read_dump(stream: IO[str]) -> dict[str, list[Row]]:
+    """Read the COPY blocks of a plain dump. Raises Refused."""
+    tables: dict[str, list[Row]] = {}
+    lines = _lines(stream)
+    for line in lines:
+        if match := _COPY.match(line):
+            name, columns = match[1], [each.strip().strip('"') for each in match[2].split(",")]
+            rows = _rows(lines, columns)
+            if name in TABLES:
+                tables[name] = list(rows)
+            else:
+                for _ in rows:
+                    pass
+    return _checked(tables)
+
+
+def _lines(stream: IO[str]) -> Iterator[str]:
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise Refused(f"A line of the dump is longer than {LONGEST_LINE // 1024 // 1024} MB.")
+        yield line
+
+
+def _rows(lines: Iterator[str], columns: list[str]) -> Iterator[Row]:
+    for line in lines:
+        text = line.rstrip("\n")
+        if text == r"\.":
+            return
+        cells = text.split("\t")
+        if len(cells) != len(columns):
+            raise Refused("The dump is damaged: a row doesn’t have as many values as its table has columns.")
+        yield {name: _value(cell) for name, cell in zip(columns, cells, strict=True)}
+    raise Refused("The dump is cut off: a table has no end.")
+
+
+def _value(cell: str) -> str | None:
+    if cell == r"\N":
+        return None
+    return _ESCAPE.sub(_unescaped, cell) if "\\" in cell else cell
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    text = match[1]
+    if text[0] in "01234567":
+        return chr(int(text, 8))
+    if text[0] == "x" and len(text) > 1:
+        return chr(int(text[1:], 16))
+    return _CONTROLS.get(text, text)
+
+
+def read_database(url: str) -> tuple[dict[str, list[Row]], int]:
+    """Read all tables in one snapshot. Returns them and the number of other sessions. Raises Refused."""
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
+            connection.read_only, connection.isolation_level = True, IsolationLevel.REPEATABLE_READ
+            tables = {}
+            for name, columns in TABLES.items():
+                with suppress(psycopg.errors.UndefinedTable), connection.transaction():
+                    tables[name] = list(_copied(connection, name, columns))
+            sessions = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).fetchone()
+    except psycopg.Error as error:
+        first = next(islice(str(error).splitlines(), 1), type(error).__name__)
+        raise Refused(f"The database can’t be read: {first}") from error
+    return _checked(tables), sessions[0] if sessions else 0
+
+
+def _copied(
+    connection: "psycopg.Connection[tuple[int]]", name: str, columns: tuple[str, ...]
+) -> Iterator[Row]:
+    query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
+        sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(name)
+    )
+    with connection.cursor().copy(query) as copy:
+        for row in copy.rows():
+            yield dict(zip(columns, row, strict=True))
+
+
+def _checked(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """Raise Refused unless it has feedletter's tables in a known version."""
+    for name, columns in TABLES.items():
+        if name in OPTIONAL:
+            tables.setdefault(name, [])
+        if name not in tables:
+            raise Refused(f"This isn’t feedletter’s database: it has no table “{name}”.")
+        if tables[name] and (missing := sorted(set(columns) - set(tables[name][0]))):
+            raise Refused(f"This isn’t feedletter’s database: “{name}” has no {', '.join(missing)}.")
+    version = next((row["value"] for row in tables["metadata"] if row["key"] == "SchemaVersion"), None)
+    if version not in VERSIONS:
+        raise Refused(
+            f"Its schema version is {version or 'unknown'}. Versions {' and '.join(sorted(VERSIONS))} can be"
+            " imported: run feedletter’s db-migrate first."
+        )
+    return tables

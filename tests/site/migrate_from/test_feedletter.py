@@ -1,0 +1,301 @@
+"""Import from the Scala feedletter: what it sent is never sent again, and what waited is sent once."""
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.policy import default
+from io import StringIO
+from itertools import count
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from common.refused import Refused
+from delivery.issues.pause import resume_newsletter
+from delivery.models import Delivery, MailboxMessage
+from feedletter_site.management.commands import migrate_from
+from feedletter_site.migrate_from.feedletter import source
+from feedletter_site.migrate_from.feedletter.dump import read_database, read_dump
+from feedletter_site.migrate_from.feedletter.rows import moment
+from feeds.models import Feed, Item
+from subscriptions.models import Assignment, Subscribable, Subscription
+from subscriptions.rules.invitations import Suffix, invitation
+from tests.servers.feed_server import FeedServer
+from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILES = Path(__file__).parents[2] / "fixtures" / "migrations" / "feedletter"
+ZONE = "America/New_York"
+# Just after the dump was made, which is the evening before in New York.
+NOW = datetime(2026, 11, 22, 0, 30, tzinfo=UTC)
+SALT = "fixture salt: äöü=1"
+OLD_FEEDS = {
+    "river.xml": "https://blog.example.org/river.xml",
+    "harbour.atom": "https://harbour.example.net/atom",
+    "bare.xml": "https://bare.example.net/rss?format=xml&lang=de",
+}
+NAMES = ["bare", "bare-fixed", "harbour-daily", "harbour-three", "never-sent", "river", "river-weekly"]
+
+
+@pytest.fixture
+def site(loopback_allowed: None) -> Iterator[FeedServer]:
+    with FeedServer() as server:
+        for name in OLD_FEEDS:
+            body = (FILES / "feeds" / name).read_text()
+            server.serve(f"/{name}", body, headers={"Content-Type": "application/xml"})
+        yield server
+
+
+@pytest.fixture
+def dump(site: FeedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(migrate_from, "utcnow", lambda: NOW)
+    text = (FILES / "dump.sql").read_text()
+    for name, url in OLD_FEEDS.items():
+        text = text.replace(f"\t{url}\t", f"\t{site.url('/' + name)}\t")
+    place = tmp_path / "dump.sql"
+    place.write_text(text)
+    return place
+
+
+def run(place: Path | str, *options: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("migrate_from", "feedletter", str(place), "--zone", ZONE, "--json", *options, stdout=out)
+    facts: dict[str, Any] = json.loads(out.getvalue())
+    return facts
+
+
+def start_all() -> None:
+    for each in Subscribable.objects.all():
+        resume_newsletter(subscribable_id=each.pk, now=NOW)
+
+
+def sent() -> list[tuple[str, str, str]]:
+    """Return newsletter, subject and address of each email."""
+    rows = Delivery.objects.exclude(issue=None)
+    return sorted(
+        rows.values_list("issue__subscribable__name", "issue__title", "subscription__destination__core")
+    )
+
+
+def texts_of(newsletter: str) -> str:
+    """Return all emails of the newsletter, decoded."""
+    rows = MailboxMessage.objects.filter(delivery__issue__subscribable__name=newsletter)
+    messages = (message_from_bytes(bytes(row.raw), policy=default) for row in rows)
+    return "\n".join(str(part.get_content()) for each in messages if (part := each.get_body(("plain",))))
+
+
+def test_exactly_what_waited_and_what_is_new_is_sent(site: FeedServer, dump: Path) -> None:
+    run(dump)
+    newsletters = list(Subscribable.objects.order_by("name"))
+    assert [each.name for each in newsletters] == NAMES
+    assert all(each.sending_paused_at for each in newsletters)
+    assert {each.visibility for each in newsletters} == {"unlisted"}
+    rounds(3, begin=NOW)
+    assert not MailboxMessage.objects.exists()
+    new = Item.objects.filter(state__in=("unassigned", "assigned", "cleared"), first_seen__gte=NOW)
+    assert sorted(new.values_list("guid", flat=True)) == [
+        "feedletter-synthetic:https://bare.example.net/6",
+        "https://blog.example.org/river/8/",
+        "https://blog.example.org/river/8/",
+        "tag:harbour.example.net,2026:9",
+    ]
+    start_all()
+    rounds(6, begin=NOW + timedelta(hours=1))
+    for day in range(1, 9):
+        rounds(1, begin=NOW + timedelta(days=day))
+    posts = [(name, address) for name, _title, address in sent()]
+    assert len(posts) == len(set(sent()))
+    by_newsletter = {name: {title for each, title, _ in sent() if each == name} for name in NAMES}
+    assert by_newsletter["river"] == {"Post 6, still changing", "Post 8"}
+    assert by_newsletter["bare"] == {"B 6"}
+    assert by_newsletter["never-sent"] == set()  # it has no subscribers
+    bodies = {name: texts_of(name) for name in NAMES}
+    assert "Post 5" in bodies["river-weekly"]
+    assert "Post 4" not in bodies["river-weekly"]
+    assert "Harbour 8" in bodies["harbour-daily"]
+    assert "December" not in bodies["harbour-daily"]
+    assert all(f"Harbour {number}" in bodies["harbour-three"] for number in (7, 8, 9))
+    assert bodies["bare-fixed"] == ""  # a single post of two
+
+
+def test_people_keep_their_numbers_names_and_status(dump: Path) -> None:
+    facts = run(dump)
+    river = Subscription.objects.filter(subscribable__name="river").order_by("pk")
+    rows = {each.destination.core: each for each in river.select_related("destination")}
+    assert set(rows) == {
+        "zoe@example.org",
+        "bob@example.com",
+        "carla@xn--mnchen-3ya.example",
+        "new@example.org",
+    }
+    zoe, bob = rows["zoe@example.org"], rows["bob@example.com"]
+    assert {zoe.upstream_id, *zoe.old_numbers.values_list("number", flat=True)} == {3, 7}
+    assert bob.display_name == 'Bob "the $1 \\ man", jr.'
+    assert bob.added_at == datetime(2026, 5, 6, 0, 2, 11, tzinfo=UTC)
+    assert rows["new@example.org"].status == "unconfirmed"
+    assert {row.status for row in rows.values()} == {"confirmed", "unconfirmed"}
+    assert Subscription.objects.get(upstream_id=9_000_000_001).destination.core == "last@example.org"
+    assert "odd one" in str([line for line in facts["lines"] if line["what"] == "not taken"])
+    assert "+15550100" in str([line for line in facts["lines"] if line["what"] == "not taken"])
+
+
+def test_links_in_old_emails_work(dump: Path, client: Client, settings: Any) -> None:
+    settings.UPSTREAM_SALT = SALT
+    run(dump)
+    for number in (3, 7):
+        page = client.get(
+            "/v0/subscription/remove",
+            {"subscriptionId": number, "invitation": invitation(number, salt=SALT, suffix=Suffix.REMOVE)},
+            follow=True,
+        )
+        assert page.status_code == 200
+        assert "zoe@example.org" in page.content.decode() or "river" in page.content.decode()
+
+
+def test_the_report_names_every_trap(dump: Path) -> None:
+    facts = run(dump, "--dry-run")
+    refused, changed = words(facts, "not taken"), words(facts, "changed")
+    everything_refused = str([line for line in facts["lines"] if line["what"] == "not taken"])
+    assert "never got this newsletter" in refused
+    assert "2026-day362" in refused
+    assert "issue 4" in refused
+    assert everything_refused.count("waited in a queue") == 5
+    assert "river-masto (mothership)" in everything_refused
+    assert "river-bsky (blog.example.org)" in everything_refused
+    assert "post.script" in everything_refused
+    assert "mine.harbour_html" in changed
+    assert "starter." not in changed
+    notes = "\n".join(facts["notes"])
+    assert "https://letters.example.org" in notes
+    assert "CONFIRM_HOURS=72" in notes
+    assert "600 emails an hour" in notes
+    assert "2026-11-22 at 00:01 UTC" in notes
+
+
+def test_a_zone_that_cannot_be_right_is_refused(dump: Path) -> None:
+    with pytest.raises(CommandError, match="in the future"):
+        call_command("migrate_from", "feedletter", str(dump), "--zone", "Pacific/Honolulu")
+    with pytest.raises(CommandError, match="--zone: give the time zone"):
+        call_command("migrate_from", "feedletter", str(dump))
+
+
+def test_a_dry_run_changes_no_row_and_a_second_run_takes_nothing_again(dump: Path) -> None:
+    before = everything()
+    facts = run(dump, "--read")
+    assert everything() == before
+    new = sorted(line["name"] for line in facts["lines"] if line["what"] == "new")
+    assert new == ["B 6", "Harbour 9", "Post 6, still changing", "Post 8", "Post 8"]
+    run(dump)
+    once = everything()
+    again = run(dump)
+    assert everything() == once
+    assert again["counts"]["taken"] == 0
+    assert again["counts"]["there already"] == 4
+
+
+def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
+    dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count()
+
+    def cut_off(**_values: Any) -> None:
+        if next(calls) == 3:
+            raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(source, "pause_newsletter", cut_off)
+        with pytest.raises(RuntimeError):
+            run(dump)
+    assert Feed.objects.count() == 2
+    assert sorted(Subscribable.objects.values_list("name", flat=True)) == ["river", "river-weekly"]
+    run(dump)
+    assert sorted(Subscribable.objects.values_list("name", flat=True)) == NAMES
+
+
+def test_open_issues_keep_their_posts_and_old_ones_are_left_out_unless_asked(dump: Path) -> None:
+    run(dump)
+    open_posts = Assignment.objects.order_by("assignable__subscribable__name", "item__guid")
+    assert [
+        (row.assignable.subscribable.name, row.item.guid.rpartition(":")[2].rpartition("river/")[2])
+        for row in open_posts
+    ] == [("harbour-daily", "8"), ("harbour-three", "7"), ("harbour-three", "8"), ("river-weekly", "5/")]
+    weekly = open_posts.last()
+    assert weekly is not None
+    paris = ZoneInfo("Europe/Paris")
+    start, end = weekly.assignable.period_start, weekly.assignable.period_end
+    assert (start, end) == (
+        datetime(2026, 11, 18, tzinfo=paris),
+        datetime(2026, 11, 25, tzinfo=paris),
+    )
+    assert Subscribable.objects.get(name="harbour-three").counter == 8
+    assert Subscribable.objects.get(name="bare-fixed").counter == 5
+    assert Item.objects.get(guid__endswith=":dec").state == "excluded"
+
+
+def test_stale_issues_are_sent_if_asked(dump: Path) -> None:
+    run(dump, "--stale", "send")
+    assert Assignment.objects.filter(item__guid__endswith=":dec").exists()
+    assert Assignment.objects.filter(assignable__subscribable__name="bare-fixed").count() == 3
+
+
+def test_a_name_that_is_taken_or_odd_is_changed_and_reported(dump: Path) -> None:
+    text = dump.read_text()
+    for column in ("\triver\t", "\nriver\t"):
+        text = text.replace(column, column.replace("river", "ri ver é"))
+    dump.write_text(text)
+    facts = run(dump)
+    assert Subscribable.objects.filter(name="ri-ver").exists()
+    assert "ri-ver" in words(facts, "changed")
+
+
+def test_an_hour_that_exists_twice_is_told_by_the_order_of_rows() -> None:
+    zone, text = ZoneInfo(ZONE), "2026-11-01 01:30:00"
+    first = moment(text, zone)
+    assert first == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
+    assert moment(text, zone, after=first) == first + timedelta(hours=1)
+    assert moment("2026-11-02 01:30:00", zone, after=first) == datetime(2026, 11, 2, 6, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda text: text.replace("SchemaVersion\t2", "SchemaVersion\t7"), "schema version is 7"),
+        (lambda text: text[: text.index("COPY public.mailable_template")], "no table"),
+        (lambda text: text[: text.index("tag:harbour.example.net,2026:7")], "cut off|damaged"),
+        (lambda text: "SELECT 1;", "isn’t feedletter’s database"),
+    ],
+)
+def test_another_or_a_damaged_dump_is_refused(dump: Path, change: Any, why: str) -> None:
+    dump.write_text(change(dump.read_text()))
+    with pytest.raises(CommandError, match=why):
+        run(dump)
+
+
+def test_values_are_read_as_copy_writes_them() -> None:
+    row = "1\thttps://a.example/\\t\\\\\\x41\\101\t0\t0\t0\t0\t\\N\tb\\nc\n"
+    text = (FILES / "dump.sql").read_text()
+    start = text.index("COPY public.feed ")
+    head = text[start : text.index("\n", start) + 1]
+    text = text[:start] + head + row + text[text.index("\\.", start) :]
+    (feed,) = read_dump(io.StringIO(text))["feed"]
+    assert feed["url"] == "https://a.example/\t\\AA"
+    assert (feed["added"], feed["last_assigned"]) == (None, "b\nc")
+
+
+def test_an_unreachable_database_is_refused() -> None:
+    with pytest.raises(Refused, match="can’t be read"):
+        read_database("postgresql://nobody@127.0.0.1:9/nothing")
+
+
+def test_the_admin_offers_only_programs_whose_files_say_the_time(admin_client: Client) -> None:
+    page = admin_client.get(reverse("admin:feedletter_site_arrival_add")).content.decode()
+    assert "rss2email" in page
+    assert "feedletter (Scala)" not in page
