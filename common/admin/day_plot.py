@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,6 +11,7 @@ STEP, GAP = 10, 2
 SPARK_HEIGHT = 100
 LOWEST, BELOW_BAD = 3, 80
 MOST = 400
+FEWEST = 5
 SPARK_SVG = (
     '<svg class="fl-spark" role="img" aria-labelledby="{0}-title {0}-text" viewBox="0 0 {1} {2}"'
     ' preserveAspectRatio="none"><title id="{0}-title">{3}</title><desc id="{0}-text">{4}</desc>{5}</svg>'
@@ -25,6 +26,11 @@ class Bar:
     value: float
     words: str = ""
     bad: bool = False
+
+
+def is_worth_drawing(values: Iterable[float]) -> bool:
+    """Return False for fewer than five points, which a sentence says better."""
+    return sum(value > 0 for value in values) >= FEWEST
 
 
 def sparkline(bars: Sequence[Bar], *, name: str, title: str, description: str) -> SafeString:
@@ -75,12 +81,12 @@ class DayValue:
 def day_plot(
     values: Sequence[DayValue], *, name: str, title: str, said: str, word: str, is_line: bool = False
 ) -> SafeString:
-    """Draw bars, or a line on a separate scale; "" without values.
+    """Draw bars, or a line on a separate scale; only `said` if there is too little to draw.
 
     `name` is unique on the page, `said` describes the plot, `word` is the unit, such as “letter”.
     """
-    if not values:
-        return SafeString("")
+    if not is_worth_drawing(each.value for each in values):
+        return format_html('<p class="fl-quiet">{}</p>', said)
     bottom, top = scale_of([each.value for each in values], from_zero=not is_line)
     wide = len(values) * WIDE
     heights = [round(HIGH * (each.value - bottom) / (top - bottom)) for each in values]

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.admin.day_plot import Bar, sparkline
+from common.admin.day_plot import Bar, is_worth_drawing, sparkline
 from common.admin.flows import Flow, flow_plot
 from common.admin.html import ago, html_table, link_to, list_link, list_url, when
 from common.clock import utcnow
@@ -63,10 +63,11 @@ def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]
     if not any(found.values()):
         return []
     by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
-    return [
+    plots = [
         _plot("fl-days", "The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
         _plot("fl-weeks", "The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
     ]
+    return [plot for plot in plots if plot.drawn] or plots[1:]
 
 
 def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Plot:
@@ -82,7 +83,8 @@ def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Call
         for each in stretches
     ]
     rows = [(label(each.start), each) for each in reversed(stretches) if each != GrowthStretch(each.start)]
-    plot = flow_plot(flows, name=name, title=title, description=said)
+    is_drawn = is_worth_drawing(flow.up + flow.down for flow in flows)
+    plot = flow_plot(flows, name=name, title=title, description=said) if is_drawn else SafeString("")
     return Plot(title, said, plot, label(stretches[0].start), label(stretches[-1].start), rows)
 
 
@@ -217,6 +219,8 @@ def arrivals(issue: Issue) -> SafeString | str:
     zone = issue.subscribable.zone
     number, most = pluralize(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
     said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
+    if not is_worth_drawing(bar.count for bar in bars):
+        return quiet(said)
     plot = sparkline(
         [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'letter')}") for bar in bars],
         name="fl-arrived",

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
-from common.admin.day_plot import Bar, sparkline
+from common.admin.day_plot import Bar, is_worth_drawing, sparkline
 from common.admin.html import facts, html_table, link_to, list_link, paragraph, when
 from common.clock import utcnow
 from common.text import pluralize
@@ -105,11 +105,14 @@ def _bar(value: int, limit: int, words: str) -> SafeString:
 def _plot(lane: Lane, total: int) -> SafeString:
     parts = last_day(lane, utcnow(), parts=48)
     most = max(count for _, count in parts)
+    said = f"{pluralize(total, 'message')} in 24 hours, {most:,} at most in half an hour."
+    if not is_worth_drawing(count for _, count in parts):
+        return paragraph(said)
     drawn = sparkline(
         [Bar(count, f"{when(start)}: {pluralize(count, 'message')}") for start, count in parts],
         name="fl-lane-day",
         title="Messages in each half hour",
-        description=f"{pluralize(total, 'message')} in 24 hours, {most:,} at most in half an hour.",
+        description=said,
     )
     return format_html(
         '<figure class="fl-plot"><figcaption><b>Messages in each half hour</b>{}, at most {} in one'

@@ -38,7 +38,7 @@ from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import KEPT as KEPT_POSTS
 from subscriptions.models import Assignable, Assignment, FailedAssignment, LeftOut, Subscribable
 
-BY_EDITOR = "an editor did not want it"
+BY_EDITOR = "by an editor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _fate(item: Item, facts: _Facts, now: datetime) -> str:
         said.append(standing(item, now).replace("Not sent", "Nowhere else"))
     if places and is_through:
         said += [_reason_besides(item, facts), *facts.changes]
-    said.append(f"It could not be taken in and is tried again: {facts.error}" if facts.error else "")
+    said.append(f"It couldn’t be added to an issue and is tried again: {facts.error}" if facts.error else "")
     return " ".join(filter(None, said))
 
 
@@ -174,10 +174,10 @@ def _otherwise(item: Item, facts: _Facts, now: datetime) -> str:
         return standing(item, now)
     if readers and not all(readers):
         return standing(item, now)
-    why = "every newsletter of its feed is stopped" if readers else "no newsletter reads its feed"
+    why = "every newsletter of its feed is stopped" if readers else "no newsletter uses this feed"
     if readers or not is_ready:
         return " ".join(filter(None, (f"Not sent: {why}.", item.reason)))
-    return f"Settled, and kept for a while: {why} so far."
+    return f"Ready, but {why}."
 
 
 def _in_issues(

@@ -18,11 +18,11 @@ TOLD_TOGETHER = {
     SENT: "sent in {}",
     KEPT: "kept in the mailbox, not sent, in {}",
     SENDING: "being sent in {}",
-    NOBODY: "in the archive of {}, which had no readers",
+    NOBODY: "in the archive of {}, which had no subscribers",
     CANCELLED: "cancelled in {}",
     FAILED: "refused by every recipient’s server in {}",
 }
-SOON = "and goes out within moments"
+SOON = "and is sent within moments"
 REACHING = frozenset({SENT, KEPT, SENDING, WAITS})
 
 

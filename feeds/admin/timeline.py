@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.day_plot import Bar, sparkline
+from common.admin.day_plot import Bar, is_worth_drawing, sparkline
 from common.admin.html import ago, html_table, link_to, web_link, when
 from common.clock import utcnow
 from common.text import pluralize, shortened
@@ -133,6 +133,8 @@ def latency_words(polls: Sequence[Poll]) -> str:
 
 
 def _plot(title: str, bars: Sequence[Bar], words: str, start: str, end: str) -> SafeString:
+    if not is_worth_drawing(bar.value or bar.bad for bar in bars):
+        return _figure(title, SafeString(""), words)
     name = f"fl-{title.split()[0].lower()}"
     axis = format_html('<p class="fl-axis"><span>{}</span><span>{}</span></p>', start, end)
     drawn = sparkline(bars, name=name, title=title, description=words)

@@ -17,20 +17,20 @@ from feeds.rules.reposts import REPOST
 from feeds.rules.rhythm import RESTLESS
 
 BY_HAND = "by hand"
-WITHDRAWN_SINCE = "its feed has withdrawn it since, and it is not sent unless it comes back"
+WITHDRAWN_SINCE = "its feed removed it since, so it is sent only if it reappears"
 WHY_EXCLUDED = {
-    THERE_BEFORE: "it was in the feed already when the feed was added",
-    OLDER: "it is older than the adding of the feed",
-    BEYOND: "it stood beyond the newest posts, which alone are read in full",
-    NAMESAKE: "it was there, with another post’s id or link, when these were first told apart",
+    THERE_BEFORE: "it was already in the feed when the feed was added",
+    OLDER: "it was published before the feed was added",
+    BEYOND: "it is older than the newest posts, and only those are read in full",
+    NAMESAKE: "it shares its id or link with another post, and was in the feed before these were told apart",
     BY_HAND: "it was excluded by hand",
-    REPOST: "it is the same post as one that was there before, under another id",
-    FLOOD: "it came with many others at once, and they were not to be sent",
-    NOT_AFTER_RESTORE: "it was held after a backup was restored, and was not to be sent",
-    NOT_AFTER_MOVE: "it was held after the move from another program, and was not to be sent",
-    ONLY_READ: "it came while no newsletter took its feed, which people read here",
-    LETTERS_ENDED: "its feed is no longer sent; people still read it here",
-    LEFT_WHILE_HELD: "it left the feed while it was held with more posts than can be kept",
+    REPOST: "it repeats an earlier post under a new id",
+    FLOOD: "it arrived with many others at once, and you chose not to send them",
+    NOT_AFTER_RESTORE: "it was held after a backup was restored, and you chose not to send it",
+    NOT_AFTER_MOVE: "it was held after the move from another program, and you chose not to send it",
+    ONLY_READ: "it appeared while no newsletter used this feed",
+    LETTERS_ENDED: "no newsletter sends this feed any more; people still read it here",
+    LEFT_WHILE_HELD: "it left the feed while too many posts were held to keep it",
 }
 
 
@@ -62,44 +62,43 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
     if item.state == "excluded":
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
-        return _but("Done: every collection it was in has gone out, or no newsletter took it.", item.reason)
+        return _but("Done: every issue it was in was sent, or no newsletter used it.", item.reason)
     if item.state == "assigned" and item.set_aside:
-        return _but(f"Settled, but {WITHDRAWN_SINCE}.", item.reason)
+        return _but(f"Ready, but {WITHDRAWN_SINCE}.", item.reason)
     if item.state == "assigned":
-        return _but("Settled, and taken into the issues of its newsletters.", item.reason)
+        return _but("Ready, and added to the next issues of its newsletters.", item.reason)
     if item.vanished and item.final:
-        return "Not sent: it was withdrawn from the feed before its issue went out. If it is back, it is new."
+        return "Not sent: it was removed from the feed before its issue was sent. A new copy counts as new."
     if item.vanished:
-        return "Not sent: it was withdrawn from the feed before it had settled."
+        return "Not sent: it was removed from the feed before it settled."
     if item.held and item.reason == RESTORED:
         return (
-            "Held for you: a backup was restored, and it may have been sent before that. Send it, or say "
-            "that it is not to be sent."
+            "Held for you: a backup was restored, so this post may have been sent already. Send it, or "
+            "choose not to."
         )
     if item.held and item.reason == SENT_ELSEWHERE:
         return (
-            "Held for you: another program read this feed before, and may have sent it. Send it, or say that "
-            "it is not to be sent."
+            "Held for you: another program used this feed before, and may have sent this post. Send it, or "
+            "choose not to."
         )
     if item.held:
-        return "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
+        return "Held for you: it arrived with many others at once. Send it, or choose not to."
     if item.final:
-        return "Settled: it goes into its collections within moments."
+        return "Ready for the next issue."
     wait = settles_at(item, timing) - now
-    unless = "whatever it says then" if item.restless else "if it stays as it is"
+    unless = "even if it changes again" if item.restless else "if it doesn’t change"
     if not item.watched:
-        words = "Waiting: its feed is not read at the moment, and it settles only at a reading."
+        words = "Waiting: its feed isn’t being read, and a post settles only when its feed is read."
     elif wait <= timedelta(0):
         words = f"Waiting: it settles at the next reading of its feed, {unless}."
     else:
-        words = f"Waiting: it settles in {_length(wait)}, at the next reading then, {unless}."
+        words = f"Waiting: it settles in {_length(wait)}, {unless}."
     if item.restless:
         words += (
-            f" It has changed at each of the last {item.changes:,} readings: there is a clock, a counter or "
-            f"an advertisement in it, perhaps. So it is sent after the longest delay, {timing.max_delay} "
-            "minutes."
+            f" It changed at each of the last {item.changes:,} readings, perhaps because of a clock, "
+            f"a counter or an ad in it. So it is sent after the longest delay, {timing.max_delay} minutes."
         )
-    return _but(words, "It has left the feed at its old end; what was kept is sent." * item.rolled_off)
+    return _but(words, "Newer posts pushed it out of the feed; the stored copy is sent." * item.rolled_off)
 
 
 def settles_at(item: ItemStatus, timing: Timing) -> datetime:

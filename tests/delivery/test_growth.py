@@ -85,14 +85,25 @@ def test_figures_are_those_of_the_rows_and_of_the_newsletter_alone() -> None:
 
 def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> None:
     newsletter = a_list()
+    for days in (20, 27, 34):
+        SubscriptionFactory(subscribable=newsletter, added_at=at(days), confirmed_at=at(days))
     url = reverse("admin:subscriptions_subscribable_change", args=[newsletter.pk]) + "?tab=subscribers"
     page = admin_client.get(url).content.decode()
-    assert "4 subscribers now" in page
-    assert "4 new, 3 confirmed, 1 left, 1 bounced" in page
-    assert "5 new, 4 confirmed, 1 left, 1 bounced" in page
+    assert "7 subscribers now" in page
+    assert "7 new, 6 confirmed, 1 left, 1 bounced" in page
+    assert "8 new, 7 confirmed, 1 left, 1 bounced" in page
     assert page.count('class="fl-spark fl-flow"') == 2
     assert 'aria-labelledby="fl-days-title fl-days-text"' in page
     assert "The same as a table" in page
+
+
+def test_little_growth_is_one_sentence(admin_client: Client) -> None:
+    newsletter = SubscribableFactory()
+    SubscriptionFactory(subscribable=newsletter, added_at=at(3), confirmed_at=at(3))
+    shown = str(issue_figures.drawn(newsletter))
+    assert shown.count("1 new, 1 confirmed, 0 left, 0 bounced") == 1
+    assert "<svg" not in shown
+    assert "fl-key" not in shown
 
 
 def test_the_overview_draws_all_of_them(admin_client: Client) -> None:

@@ -90,6 +90,6 @@ def test_a_held_posts_own_page_offers_both_answers(admin_client: Client, feed: F
     item = Item.objects.held().first()
     assert item is not None
     shown = str(admin_client.get(reverse("admin:feeds_item_change", args=[item.pk])).content.decode())
-    assert "Held for you: it came with many others at once." in shown
+    assert "Held for you: it arrived with many others at once." in shown
     assert 'value="release"' in shown
     assert 'value="exclude"' in shown

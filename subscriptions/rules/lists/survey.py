@@ -21,15 +21,15 @@ _BEGINNINGS = words(
     "bane bani bann bere besc blac bloc blok bloq boun canc clea comp conf cons deac deak decl dele "
     "deni denu dere desa desb desc desi dess desu devo deza disa disi dono dont dorm elim entf espe excl "
     "expi gean gebl gebo gede geke gekn geku gele gelo gels gesp gewe hard hold inac inak inat inde "
-    "inva invi kend klac kndi kuen kund left leir limp list naoa naob naoc naog naov nett neve nich niep noa "
-    "noac noak noan noat nobe noco nocu noge nona nonb nonc nond none nong nonm nono nons nonv nony "
+    "inva invi kend klac kndi kuen kund left leir limp list naoa naob naoc naog naov nett neve nich niep "
+    "niet noa noac noak noan noat nobe noco nocu noge nona nonb nonc nond none nong nonm nono nons nonv nony "
     "noop nosu nota notb notc notd note notg notm noto nots notv noty nova nove noye obje ocze odhl "
     "onbe opge opt opte opti opto opts pasa pasb pasc pasg pasv pend plai quar quej quit rebo rech "
     "recl recu refu regi reje remo resi reti revo rifi rimb rimo saiu schw soft sopp spam sper stop "
     "stor stud supp supr temp uitg uits unac unbe unco unde unge ungl ungu unre unsu unva unve unzu "
     "verw wait wart wide with wypi zabl zurc zure zuru zwar"
 )
-_COMMON = words("with within without note notes noted none never nicht")
+_COMMON = words("with within without note notes noted none never nicht niet")
 _NEGATIONS = words("no not non never nao nicht kein keine pas niet geen do don dont un de")
 _NEGATED = words(
     "abon acei acep acti akko akti ange assi ativ atti best beve cons cont deli dist eing eins einv "

@@ -70,7 +70,7 @@ def test_each_state_of_an_issue_is_told(post: Item) -> None:
     in_issue(post, "Held", "queued", paused_at=NOW)
     assert fate_of(post, NOW) == (
         "Kept in the mailbox, not sent, in Kept; being sent in Going;"
-        " in the archive of Empty, which had no readers; cancelled in Dropped; refused by"
+        " in the archive of Empty, which had no subscribers; cancelled in Dropped; refused by"
         " every recipient’s server in Refused; waits in Draft for your approval; waits in New for its first"
         " reader; waits in Held because it is paused."
     )
@@ -81,13 +81,13 @@ def test_one_that_fills_up_and_one_that_an_editor_wanted_without_it(post: Item) 
     AssignmentFactory(item=post, assignable=fills)
     without = AssignableFactory(subscribable=SubscribableFactory(title="Picked"))
     AssignmentFactory(item=post, assignable=without, left_out_at=NOW)
-    said = "Waits in Three for 2 more posts; left out of Picked: an editor did not want it."
+    said = "Waits in Three for 2 more posts; left out of Picked: by an editor."
     assert fate_of(post, NOW) == said
 
 
 def test_a_post_that_no_newsletter_took_says_why() -> None:
     post = ItemFactory(state="cleared")
-    assert fate_of(post, NOW) == "Not sent: no newsletter reads its feed."
+    assert fate_of(post, NOW) == "Not sent: no newsletter uses this feed."
     weekly = SubscribableFactory(title="Weekly")
     weekly.feeds.set([post.feed])
     LeftOut.objects.create(subscribable=weekly, item=post, reason="its title contains “ad”")
@@ -102,10 +102,12 @@ def test_before_any_newsletter_the_feed_answers() -> None:
         fate_of(ItemFactory(state="excluded", reason="by hand"), NOW) == "Not sent: it was excluded by hand."
     )
     settled = FinalItemFactory()
-    assert fate_of(settled, NOW) == "Settled, and kept for a while: no newsletter reads its feed so far."
+    assert fate_of(settled, NOW) == "Ready, but no newsletter uses this feed."
     SubscribableFactory().feeds.set([settled.feed])
     FailedAssignment.objects.create(item=settled, last_error="ValueError: x")
-    assert fate_of(settled, NOW).endswith("It could not be taken in and is tried again: ValueError: x")
+    assert fate_of(settled, NOW).endswith(
+        "It couldn’t be added to an issue and is tried again: ValueError: x"
+    )
 
 
 def test_the_page_and_the_command_say_the_same(post: Item, admin_client: Client) -> None:

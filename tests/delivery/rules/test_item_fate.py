@@ -40,7 +40,7 @@ SENT = tuple(ItemPlace(name, "sent") for name in ("Daily", "Weekly", "Each", "Da
         ),
         (
             (ItemPlace("Daily", "nobody"), ItemPlace("Weekly", "cancelled")),
-            "Not sent: in the archive of Daily, which had no readers; cancelled in Weekly.",
+            "Not sent: in the archive of Daily, which had no subscribers; cancelled in Weekly.",
         ),
         ((ItemPlace("Weekly", "left out", "it is an ad"),), "Not sent: left out of Weekly: it is an ad."),
         ((), "Held for you."),
@@ -61,15 +61,15 @@ def test_a_day_is_said_in_the_newsletters_zone_and_with_another_year_only() -> N
     ("facts", "words"),
     [
         ({"period_end": DECEMBER}, "until 1 December at 7:00, New York time"),
-        ({"period_end": DECEMBER, "is_sent_now": True}, "and goes out within moments"),
-        ({"period_end": NOW - DAY}, "and goes out within moments"),
+        ({"period_end": DECEMBER, "is_sent_now": True}, "and is sent within moments"),
+        ({"period_end": NOW - DAY}, "and is sent within moments"),
         ({"capacity": 3}, "for 2 more posts"),
         (
             {"capacity": 2, "max_wait_days": 9},
             "for 1 more post, until 1 December at 7:00, New York time, at the latest",
         ),
-        ({"capacity": 3, "takes_more": False}, "and goes out within moments"),
-        ({}, "and goes out within moments"),
+        ({"capacity": 3, "takes_more": False}, "and is sent within moments"),
+        ({}, "and is sent within moments"),
     ],
 )
 def test_a_post_in_a_collection_waits_for_its_end_or_for_other_posts(

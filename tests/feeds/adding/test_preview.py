@@ -91,14 +91,14 @@ def test_each_post_says_what_becomes_of_it(blog: Blog) -> None:
     assert one.is_sent_by_all
     assert "settles in 31 minutes" in one.sent
     assert one.settles == at(31)
-    assert one.stays == "Not sent: it was in the feed already when the feed was added."
+    assert one.stays == "Not sent: it was already in the feed when the feed was added."
 
 
 def test_a_feed_that_pings_settles_its_posts_at_once(blog: Blog) -> None:
     blog.show("a")
     (one,) = shown(blog, "all", timing=PING).posts
     assert one.settles is None
-    assert one.sent.startswith("Settled")
+    assert one.sent.startswith("Ready")
 
 
 def test_a_post_is_shown_with_its_authors_date_picture_and_text(blog: Blog) -> None:
@@ -210,7 +210,7 @@ def test_the_first_reading_is_forecast_as_the_adding(blog: Blog) -> None:
     assert everything() == before
     assert (done.outcome, done.is_first) == (READ, True)
     assert events(done) == {"b": "new", "a": "not taken"}
-    assert rows(done)["a"].fate == "Not sent: it was in the feed already when the feed was added."
+    assert rows(done)["a"].fate == "Not sent: it was already in the feed when the feed was added."
     assert rows(done)["b"].settles == at(31)
 
 
@@ -233,8 +233,8 @@ def test_it_says_of_every_post_what_the_next_reading_does(blog: Blog) -> None:
     }
     assert rows(done)["edited"].settles == at(31)
     assert rows(done)["edited"].title == "Edited"
-    assert rows(done)["retracted"].fate.startswith("Not sent: it was withdrawn")
-    assert rows(done)["oldest"].fate.endswith("what was kept is sent.")
+    assert rows(done)["retracted"].fate.startswith("Not sent: it was removed")
+    assert rows(done)["oldest"].fate.endswith("the stored copy is sent.")
     blog.read(10)
     assert blog.final() == {"settled"}
     assert blog.item("retracted").vanished_at
@@ -261,7 +261,7 @@ def test_an_answer_of_not_modified_is_forecast_from_the_kept_document(blog: Blog
     done = run(blog, 40)
     assert (done.outcome, done.status) == (UNCHANGED, 304)
     assert events(done) == {"b": "settles", "a": "unchanged"}
-    assert rows(done)["a"].fate == "Not sent: it was in the feed already when the feed was added."
+    assert rows(done)["a"].fate == "Not sent: it was already in the feed when the feed was added."
     assert rows(done)["a"].title == "Post a"
 
 
@@ -318,7 +318,7 @@ def test_a_paused_feed_can_be_asked_too(blog: Blog) -> None:
     blog.show("a")
     blog.watch(start="all")
     alter_feed(feed=blog.feed, status="paused")
-    assert "not read at the moment" in rows(run(blog, 0))["a"].fate
+    assert "its feed isn’t being read" in rows(run(blog, 0))["a"].fate
 
 
 def test_a_dry_run_asks_nothing_inside_a_transaction(blog: Blog) -> None:

@@ -293,7 +293,7 @@ def test_the_forecast_says_what_happens_to_each_post_and_changes_nothing(
     page = text(forecast(admin_client, feed))
     assert "Of its posts: 1 new, 1 withdrawn." in page
     assert "Post d" in page
-    assert "it was withdrawn from the feed before it had settled" in page
+    assert "it was removed from the feed before it settled" in page
     after = [*Feed.objects.values_list(), *Item.objects.values_list(), *FeedDocument.objects.values_list()]
     assert repr(after) == repr(before)
 

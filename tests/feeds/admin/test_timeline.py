@@ -98,17 +98,29 @@ def test_a_feed_that_was_never_read_says_so(feed: Feed) -> None:
 
 
 def test_the_plots_say_their_numbers_in_words(feed: Feed) -> None:
-    ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - 8 * DAY)
-    PollFactory(feed=feed, at=utcnow() - MINUTE, duration_ms=80)
+    for weeks in range(1, 6):
+        ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - (7 * weeks + 1) * DAY)
+    PollFactory.create_batch(5, feed=feed, at=utcnow() - MINUTE, duration_ms=80)
     html = at_a_glance(feed)
     assert html.count('role="img"') == 2
+    assert "15 posts in 26 weeks, at most 3 in one; none so far this week." in html
+    assert "5 readings, none failed; 80\N{NO-BREAK SPACE}ms usually" in html
+
+
+def test_fewer_than_five_points_are_a_sentence_without_a_plot(feed: Feed) -> None:
+    ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - 8 * DAY)
+    PollFactory.create_batch(4, feed=feed, at=utcnow() - MINUTE, duration_ms=80)
+    html = at_a_glance(feed)
+    assert "<svg" not in html
+    assert "fl-axis" not in html
     assert "3 posts in 26 weeks, at most 3 in one; none so far this week." in html
-    assert "1 reading, none failed; 80\N{NO-BREAK SPACE}ms usually" in html
+    assert "4 readings, none failed" in html
 
 
 def test_failures_are_counted_apart_and_do_not_lengthen_the_usual_time(feed: Feed) -> None:
     polls = [PollFactory(feed=feed, duration_ms=ms) for ms in (10, 20, 30)]
     polls.append(PollFactory(feed=feed, **FAILED, duration_ms=20_000))
+    PollFactory(feed=feed, duration_ms=20)
     assert (
         latency_words(polls)
         == "4 readings, 1 failed; 20\N{NO-BREAK SPACE}ms usually, 30\N{NO-BREAK SPACE}ms at most."

@@ -121,7 +121,7 @@ def test_preview_feed_says_what_the_next_reading_would_do(server: FeedServer) ->
     new, old = done["items"]
     assert list(new) == ["id", "title", "published", "event", "settles_at", "sent", "why"]
     assert (new["id"], new["title"], new["event"]) == (None, "New", "new")
-    assert old["sent"] == "Not sent: it was in the feed already when the feed was added."
+    assert old["sent"] == "Not sent: it was already in the feed when the feed was added."
     assert Item.objects.count() == 1
     shown = printed("preview_feed", str(feed))
     assert "The feed is another than at the last reading. Of its posts: 1 new." in shown

@@ -29,10 +29,10 @@ def of(plan: PollPlan, *known: KnownItem, done: tuple[ForecastStep, ...] = (), i
     ("insert", "event", "fate", "settles"),
     [
         (Insert("a"), "new", "Waiting: it settles in 31 minutes", 31),
-        (Insert("a", final=True), "settled at once", "Settled", None),
+        (Insert("a", final=True), "settled at once", "Ready", None),
         (Insert("a", held=True), "held", "Held for you", None),
-        (Insert("a", excluded=OLDER), "not taken", "Not sent: it is older", None),
-        (Insert("a", excluded=REPOST), "repost", "Not sent: it is the same post", None),
+        (Insert("a", excluded=OLDER), "not taken", "Not sent: it was published before", None),
+        (Insert("a", excluded=REPOST), "repost", "Not sent: it repeats an earlier post", None),
     ],
 )
 def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -> None:
@@ -54,19 +54,19 @@ def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -
             "Waiting: it settles in 16 minutes",
             16,
         ),
-        (PollPlan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Settled", None),
-        (PollPlan(finalise=[1]), {}, "settles", "Settled", None),
-        (PollPlan(vanish=[1]), {}, "withdrawn", "Not sent: it was withdrawn", None),
-        (PollPlan(vanish=[1]), {"final": True}, "withdrawn", "Not sent: it was withdrawn", None),
+        (PollPlan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Ready", None),
+        (PollPlan(finalise=[1]), {}, "settles", "Ready", None),
+        (PollPlan(vanish=[1]), {}, "withdrawn", "Not sent: it was removed", None),
+        (PollPlan(vanish=[1]), {"final": True}, "withdrawn", "Not sent: it was removed", None),
         (PollPlan(restart={1: "a"}), {"vanished": True}, "back", "Waiting: it settles in 31 minutes", 31),
         (PollPlan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
-        (PollPlan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while it was held", None),
+        (PollPlan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while too many", None),
         (PollPlan(confirm=[1]), {"held": True}, "unchanged", "Held for you", None),
         (
             PollPlan(rewrite={1: "a"}),
             {"state": "assigned"},
             "changed",
-            "Settled, and taken into the issues",
+            "Ready, and added to the next issues",
             None,
         ),
     ],
@@ -81,9 +81,9 @@ def test_items_that_are_known(
 
 
 def test_an_item_that_left_at_the_old_end_says_so_until_it_is_back() -> None:
-    assert "left the feed at its old end" in of(PollPlan(roll_off=[1]), row()).fate
-    assert "left the feed at its old end" in of(PollPlan(confirm=[1]), row(rolled_off=True)).fate
-    assert "old end" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off=True)).fate
+    assert "pushed it out of the feed" in of(PollPlan(roll_off=[1]), row()).fate
+    assert "pushed it out of the feed" in of(PollPlan(confirm=[1]), row(rolled_off=True)).fate
+    assert "pushed" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off=True)).fate
 
 
 def test_a_renamed_item_is_found_under_its_new_id() -> None:
@@ -96,7 +96,7 @@ def test_a_renamed_item_is_found_under_its_new_id() -> None:
     ("state", "reason", "fate"),
     [
         ("cleared", "", "Done"),
-        ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while it was held"),
+        ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while too many"),
     ],
 )
 def test_what_is_done_stays_as_it_is(state: str, reason: str, fate: str) -> None:
@@ -107,7 +107,7 @@ def test_what_is_done_stays_as_it_is(state: str, reason: str, fate: str) -> None
 
 def test_items_of_a_feed_that_is_not_read_say_so() -> None:
     found = forecast(PollPlan(confirm=[1]), [row()], (), timing=TIMING, moment=NOW, watched=False)
-    assert "not read at the moment" in found["a"].fate
+    assert "its feed isn’t being read" in found["a"].fate
 
 
 def test_every_event_has_a_reason() -> None:

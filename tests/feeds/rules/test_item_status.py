@@ -34,11 +34,11 @@ def said(**facts: Any) -> str:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (REPOST, "Not sent: it is the same post as one that was there before, under another id."),
-        (FLOOD, "Not sent: it came with many others at once, and they were not to be sent."),
+        (REPOST, "Not sent: it repeats an earlier post under a new id."),
+        (FLOOD, "Not sent: it arrived with many others at once, and you chose not to send them."),
         (
             LEFT_WHILE_HELD,
-            "Not sent: it left the feed while it was held with more posts than can be kept.",
+            "Not sent: it left the feed while too many posts were held to keep it.",
         ),
     ],
 )
@@ -48,40 +48,40 @@ def test_an_excluded_post_says_why(reason: str, words: str) -> None:
 
 def test_a_held_post_waits_for_a_word() -> None:
     assert said(held=True) == (
-        "Held for you: it came with many others at once. Send it, or say that it is not to be sent."
+        "Held for you: it arrived with many others at once. Send it, or choose not to."
     )
-    assert "withdrawn" in said(held=True, vanished=True)
+    assert "removed" in said(held=True, vanished=True)
 
 
 def test_a_post_that_was_withdrawn_says_when_that_was() -> None:
-    assert said(vanished=True) == "Not sent: it was withdrawn from the feed before it had settled."
-    assert "before its issue went out" in said(vanished=True, final=True)
+    assert said(vanished=True) == "Not sent: it was removed from the feed before it settled."
+    assert "before its issue was sent" in said(vanished=True, final=True)
     assert said(state="assigned", final=True, set_aside=True) == (
-        "Settled, but its feed has withdrawn it since, and it is not sent unless it comes back."
+        "Ready, but its feed removed it since, so it is sent only if it reappears."
     )
 
 
 def test_a_post_that_other_newsletters_take_says_which_one_had_it() -> None:
     reason = "It is not in “Weekly”, which has had this post from the feed “Mirror”."
     assert said(state="assigned", reason=reason).endswith(
-        f"taken into the issues of its newsletters. {reason}"
+        f"added to the next issues of its newsletters. {reason}"
     )
     assert said(state="cleared", reason=reason).startswith("Done: ")
 
 
 def test_a_waiting_post_says_when_it_settles() -> None:
-    assert said() == "Waiting: it settles in 21 minutes, at the next reading then, if it stays as it is."
+    assert said() == "Waiting: it settles in 21 minutes, if it doesn’t change."
 
 
 def test_a_post_that_never_rests_says_so_and_waits_for_the_longest_delay() -> None:
     assert said(changes=2) == said()
     assert said(changes=3) == (
-        "Waiting: it settles in 3 hours, at the next reading then, whatever it says then. It has changed at "
-        "each of the last 3 readings: there is a clock, a counter or an advertisement in it, perhaps. So it "
-        "is sent after the longest delay, 180 minutes."
+        "Waiting: it settles in 3 hours, even if it changes again. It changed at each "
+        "of the last 3 readings, perhaps because of a clock, a counter or an ad in it. So it is sent after "
+        "the longest delay, 180 minutes."
     )
     assert settles_at(standing(changes=3), TIMING) == NOW + timedelta(minutes=171)
 
 
 def test_a_post_that_rolled_off_says_so_besides() -> None:
-    assert said(rolled_off=True).endswith("It has left the feed at its old end; what was kept is sent.")
+    assert said(rolled_off=True).endswith("Newer posts pushed it out of the feed; the stored copy is sent.")

@@ -200,7 +200,9 @@ def test_a_line_far_above_zero_has_a_scale_of_its_own() -> None:
 
 
 def test_a_plot_says_its_values_for_those_who_cannot_see_it() -> None:
-    days = [DayValue(date(2026, 3, 1), 1), DayValue(date(2026, 3, 2), 1_200)]
+    values = (1, 1_200, 1, 1, 1)
+    days = [DayValue(date(2026, 3, day), value) for day, value in enumerate(values, start=1)]
+    assert day_plot(days[:4], name="it", title="Letters", said="Few.", word="letter").endswith(">Few.</p>")
     drawn = day_plot(days, name="it", title="Letters", said="1,201 letters.", word="letter")
     for words in (
         "Sun 1 Mar: 1 letter<",

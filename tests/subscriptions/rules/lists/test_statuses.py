@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from subscriptions.rules.lists import statuses
@@ -101,6 +101,7 @@ def _patterns() -> list[str]:
     return [pattern.pattern for _, pattern in (*statuses._STRONG, *statuses._WEAK)]
 
 
+@example("nietconfirm")
 @given(st.one_of(*(st.from_regex(re.compile(each, re.ASCII), fullmatch=True) for each in _patterns())))
 def test_no_word_is_overlooked_by_the_quick_look_at_many_cells(text: str) -> None:
     # Signs of one word only: plain text decides how a pattern may continue.
