@@ -28,7 +28,7 @@ from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.item_fate import fate_of, fates_of
-from delivery.issues.reach import reach_of, reach_of_person, reaches_of
+from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -88,12 +88,14 @@ def install() -> None:
     )
     add(
         "subscriptions.Subscription",
+        Column("reach", "do they get it?", whether_each_is_reached),
         Panel("Do they get it?", whether_reached, order=5),
         Panel("Everything sent to them", sent_to_subscriber, order=20),
         Panel("What came back", bounces_of_subscriber, order=25),
     )
     add(
         "subscriptions.Destination",
+        Column("reach", "do they get it?", whether_people_are_reached),
         Panel("Do they get it?", whether_person_reached, order=5),
         Panel("Everything sent there", sent_to, order=30),
         Panel("What came back", bounces_of, order=35),
@@ -189,15 +191,24 @@ def whether_reached(subscription: Subscription) -> SafeString:
     return paragraph(reach_of(subscription, now=utcnow()).sentence)
 
 
+def whether_each_is_reached(subscriptions: Sequence[Subscription]) -> dict[int, SafeString | str]:
+    return {pk: found.answer for pk, found in reaches_of(subscriptions, now=utcnow()).items()}
+
+
+def whether_people_are_reached(destinations: Sequence[Destination]) -> dict[int, SafeString | str]:
+    return {**answers_of_people(destinations, now=utcnow())}
+
+
 def whether_person_reached(destination: Destination) -> SafeString | str:
     """Show one sentence if it applies to all newsletters, else one each."""
     now = utcnow()
     if (found := reach_of_person(destination, now=now)) is not None:
         return paragraph(found.sentence)
-    rows = list(destination.subscriptions.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN])
+    every = destination.subscriptions.select_related("subscribable", "destination")
+    rows = list(every.order_by("pk")[:SUBSCRIPTIONS_SHOWN])
     if not rows:
         return paragraph("Gets nothing: no newsletter. Add them to one with + on the list of subscribers.")
-    reaches = reaches_of(destination, rows, now=now)
+    reaches = reaches_of(rows, now=now)
     if len(rows) == 1:
         return paragraph(reaches[rows[0].pk].sentence)
     return facts((link_to(row, row.subscribable), reaches[row.pk].sentence) for row in rows)

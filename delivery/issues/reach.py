@@ -1,6 +1,7 @@
 """Facts for delivery/rules/reach.py: whether a subscriber gets a newsletter, and why not."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from django.utils.timezone import get_default_timezone
 from delivery.lanes.breakers import why_resting
 from delivery.models import Delivery, Issue, Lane, LaneDomain, Restore
 from delivery.models.issue import FOR_SOME
-from delivery.rules.reach import Reach, expires, person_reach, reach
+from delivery.rules.reach import Reach, answer_of_all, expires, person_reach, reach
 from delivery.rules.reach_facts import (
     LastIssueFacts,
     NewsletterFacts,
@@ -38,24 +39,39 @@ CONFIRMATIONS_SEEN = 50
 
 
 def reach_of(subscription: Subscription, *, now: datetime) -> Reach:
-    return reaches_of(subscription.destination, [subscription], now=now)[subscription.pk]
+    return reaches_of([subscription], now=now)[subscription.pk]
 
 
 def reach_of_person(destination: Destination, *, now: datetime) -> Reach | None:
     """Return why this person gets no newsletter at all, if so."""
-    zone = get_default_timezone()
-    return person_reach(ReachFacts(now=now, zone=zone, person=_person(destination)))
+    return _reach_of_person(_people([destination])[destination.pk], now)
 
 
-def reaches_of(
-    destination: Destination, subscriptions: Sequence[Subscription], *, now: datetime
-) -> dict[int, Reach]:
-    """Return reach by subscription key."""
-    person = _person(destination)
+def _reach_of_person(person: PersonFacts, now: datetime) -> Reach | None:
+    return person_reach(ReachFacts(now=now, zone=get_default_timezone(), person=person))
+
+
+def answers_of_people(destinations: Sequence[Destination], *, now: datetime) -> dict[int, str]:
+    """Return "Yes", or why not, by key. The number of queries does not depend on that of people."""
+    people = _people(destinations)
+    found = {pk: said.answer for pk in people if (said := _reach_of_person(people[pk], now)) is not None}
+    rows = Subscription.objects.filter(destination__in=people.keys() - found.keys())
+    subscriptions = list(rows.select_related("destination").order_by("pk"))
+    reaches = reaches_of(subscriptions, now=now)
+    mine: dict[int, list[Reach]] = {pk: [] for pk in people.keys() - found.keys()}
+    for row in subscriptions:
+        mine[row.destination_id].append(reaches[row.pk])
+    return found | {pk: answer_of_all(each) for pk, each in mine.items()}
+
+
+def reaches_of(subscriptions: Sequence[Subscription], *, now: datetime) -> dict[int, Reach]:
+    """Return reach by subscription key. The number of queries does not depend on that of rows."""
+    people = _people([row.destination for row in subscriptions])
     newsletters = Subscribable.objects.in_bulk({row.subscribable_id for row in subscriptions})
     facts_of_newsletters = _newsletters(list(newsletters.values()), now)
-    last = _last_issues(destination, newsletters.values(), now)
-    confirmations = _confirmations(destination)
+    last = _last_issues(people, newsletters.values(), now)
+    waiting = {row.destination_id for row in subscriptions if row.status == Subscription.Status.UNCONFIRMED}
+    confirmations = _confirmations(waiting)
     asked = dict(
         Consent.objects.filter(subscription__in=subscriptions, act=Consent.Act.ASKED)
         .order_by("at", "pk")
@@ -64,23 +80,29 @@ def reaches_of(
     switches = _switches(subscriptions)
     found = {}
     for row in subscriptions:
-        mine = _subscription(row, asked.get(row.pk), confirmations, switches)
+        to = row.destination_id
+        mine = _subscription(row, asked.get(row.pk), confirmations.get(to, ()), switches)
         newsletter = newsletters[row.subscribable_id]
         found[row.pk] = reach(
             ReachFacts(
                 now=now,
                 zone=newsletter.zone,
-                person=person,
+                person=people[to],
                 subscription=mine,
                 newsletter=facts_of_newsletters[newsletter.pk],
-                last=last.get(newsletter.pk),
+                last=last.get((newsletter.pk, to)),
             )
         )
     return found
 
 
-def _person(destination: Destination) -> PersonFacts:
-    same = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
+def _people(destinations: Sequence[Destination]) -> dict[int, PersonFacts]:
+    same = Suppression.objects.filter(core__in={each.core for each in destinations})
+    suppressed = {(row.kind, row.core): row for row in same}
+    return {each.pk: _person(each, suppressed.get((each.kind, each.core))) for each in destinations}
+
+
+def _person(destination: Destination, same: Suppression | None) -> PersonFacts:
     return PersonFacts(
         is_email=destination.kind == "email",
         erased_at=destination.erased_at,
@@ -143,12 +165,19 @@ def _confirmation(
     }
 
 
-def _confirmations(destination: Destination) -> list[Delivery | Notice]:
-    """Return the person's confirmation mails, newest first."""
+def _confirmations(people: Collection[int]) -> dict[int, list[Delivery | Notice]]:
+    """Return confirmation mails by person, newest first."""
+    if not people:
+        return {}
+    most = CONFIRMATIONS_SEEN * len(people)
+    notices = Notice.objects.filter(destination__in=people, kind=Notice.Kind.CONFIRMATION).order_by("-pk")
     kind = Delivery.Kind.CONFIRMATION
-    wanted = Notice.objects.filter(destination=destination, kind=Notice.Kind.CONFIRMATION).order_by("-pk")
-    rows = Delivery.objects.filter(destination=destination, kind=kind).defer("context").order_by("-pk")
-    return [*wanted[:CONFIRMATIONS_SEEN], *rows[:CONFIRMATIONS_SEEN]]
+    rows = Delivery.objects.filter(destination__in=people, kind=kind).defer("context").order_by("-pk")
+    found: dict[int, list[Delivery | Notice]] = defaultdict(list)
+    for row in (*notices[:most], *rows[:most]):
+        if row.destination_id is not None:
+            found[row.destination_id].append(row)
+    return found
 
 
 def _newsletters(newsletters: Sequence[Subscribable], now: datetime) -> dict[int, NewsletterFacts]:
@@ -195,22 +224,23 @@ def _newsletter(
 
 
 def _last_issues(
-    destination: Destination, newsletters: Iterable[Subscribable], now: datetime
-) -> dict[int, LastIssueFacts]:
-    """Return each newsletter's newest issue for all readers."""
+    people: Collection[int], newsletters: Iterable[Subscribable], now: datetime
+) -> dict[tuple[int, int], LastIssueFacts]:
+    """Return each newsletter's newest issue for all readers, by newsletter and person."""
     keys = [each.pk for each in newsletters]
     out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     pks = Subscribable.objects.filter(pk__in=keys).order_by().values_list(newest, flat=True)
     issues = Issue.objects.filter(pk__in=list(pks)).defer("html", "text", "placeholders")
-    rows = Delivery.objects.filter(destination=destination, issue__in=issues).select_related("lane__parent")
-    deliveries = {row.issue_id: row for row in rows}
+    rows = Delivery.objects.filter(destination__in=people, issue__in=issues).select_related("lane__parent")
+    deliveries = {(row.issue_id, row.destination_id): row for row in rows}
     domains = LaneDomain.objects.filter(lane__in={row.lane_id for row in deliveries.values()})
     limits = {(each.lane_id, each.domain): each for each in domains}
     is_restoring = Restore.objects.filter(released_at=None).exists()
     return {
-        issue.subscribable_id: _last(issue, deliveries.get(issue.pk), limits, is_restoring, now)
+        (issue.subscribable_id, to): _last(issue, deliveries.get((issue.pk, to)), limits, is_restoring, now)
         for issue in issues
+        for to in people
     }
 
 

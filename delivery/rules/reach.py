@@ -1,40 +1,69 @@
 """Why a subscriber gets a newsletter or not: the first reason by precedence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from delivery.rules.reach_facts import LastIssueFacts, NewsletterFacts, ReachFacts
 
+NOTHING, NOTHING_YET = "Gets nothing: ", "Gets nothing yet: "
+LEFT = ("switched", "unsubscribed")
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`reason` names the rule."""
+    """`reason` names the rule, `then` says what happens next."""
 
     reason: str
-    sentence: str
+    said: str
+    then: str = ""
     is_reached: bool = False
     # Applies to all newsletters of the person.
     is_personal: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.said} {self.then}".rstrip()
+
+    @property
+    def answer(self) -> str:
+        """Answer “Do they get it?” in a list: "Yes", "No: …", "Not yet: …"."""
+        if self.is_reached:
+            return "Yes" if self.reason == "sent" else "Yes, from the next issue"
+        return self.said.replace(NOTHING_YET, "Not yet: ").replace(NOTHING, "No: ").rstrip(".")
+
+
+def answer_of_all(reaches: Sequence[Reach]) -> str:
+    """Answer for a person's newsletters, without those they left while they get others."""
+    counted = [each for each in reaches if each.reason not in LEFT] or reaches
+    if not counted:
+        return "No: subscribed to nothing"
+    answers = {each.answer for each in counted}
+    if len(answers) == 1:
+        return answers.pop()
+    reached = sum(each.is_reached for each in counted)
+    if reached == len(counted):
+        return "Yes"
+    return f"{'Yes' if reached else 'No'}: {reached or 'none'} of {len(counted)} newsletters"
 
 
 def reach(facts: ReachFacts) -> Reach:
     for rule in PERSONAL:
         if said := rule(facts):
-            return Reach(_name(rule), f"Gets nothing: {said}.", is_personal=True)
+            return Reach(_name(rule), f"{NOTHING}{said}.", is_personal=True)
     for rule in BLOCKING:
         if said := rule(facts):
-            return Reach(_name(rule), f"Gets nothing: {said}.")
+            return Reach(_name(rule), f"{NOTHING}{said}.")
     for rule in OF_LAST_ISSUE:
         if said := rule(facts):
-            return Reach(_name(rule), f"{said} {_next(facts)}".rstrip())
+            return Reach(_name(rule), said, _next(facts))
     if facts.last is not None and facts.last.state == "sent":
-        return Reach("sent", f"{_sent(facts, facts.last)} {_next(facts)}".rstrip(), is_reached=True)
+        return Reach("sent", _sent(facts, facts.last), _next(facts), is_reached=True)
     for rule in NOT_YET:
         if said := rule(facts):
             after = "" if rule is awaits_approval else _next(facts)
-            return Reach(_name(rule), f"Gets nothing yet: {said}. {after}".rstrip())
-    return Reach("first_issue", f"Nothing was sent yet. {_next(facts)}", is_reached=True)
+            return Reach(_name(rule), f"{NOTHING_YET}{said}.", after)
+    return Reach("first_issue", "Nothing was sent yet.", _next(facts), is_reached=True)
 
 
 def person_reach(facts: ReachFacts) -> Reach | None:

@@ -2,7 +2,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from unfold.decorators import display
@@ -122,7 +122,8 @@ GETS = ("confirmed", "unconfirmed")
 
 @admin.register(Destination)
 class DestinationAdmin(LargeList):
-    list_display = ("address", "newsletters", "tags", "came_back", "added")
+    list_display = ("address", "newsletters", "tags", "added")
+    columns_before = "tags"
     list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
     search_fields = ("core",)
     search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
@@ -146,10 +147,9 @@ class DestinationAdmin(LargeList):
         rows: QuerySet[Destination] = super().get_queryset(request)
         wanted = Subscription.objects.filter(status__in=GETS, ended_at=None).select_related("subscribable")
         same = Suppression.objects.filter(kind=OuterRef("kind"), core=OuterRef("core"))
-        why = Subquery(same.values("reason")[:1])
         return (
             rows.filter(erased_at=None)
-            .annotate(suppressed=Exists(same), suppressed_why=why)
+            .annotate(suppressed=Exists(same))
             .prefetch_related(
                 fetch_tags(""), Prefetch("subscriptions", wanted.order_by("pk"), to_attr="wanted")
             )
@@ -184,12 +184,6 @@ class DestinationAdmin(LargeList):
     @display(description="tags")
     def tags(self, person: Destination) -> str:
         return tag_names(person)
-
-    @display(description="what came back")
-    def came_back(self, person: Any) -> str:
-        if person.disabled_at:
-            return person.disabled_reason or "Disabled."
-        return (person.suppressed_why or "On the list “Do not email”.") if person.suppressed else ""
 
     own_panels = (Panel("About them", about_address, order=10), Panel("What they get", wanted, order=20))
     own_actions = (

@@ -180,11 +180,12 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 class SubscriptionAdmin(ListPages, ServiceAdmin):
     """Rows are not deleted: imports must not restore people who left."""
 
-    list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
+    list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added")
+    columns_before = "tags"
     list_per_page = 25
     list_filter = (
         NewsletterFilter,
-        ("status", asks("Do they get it?", ChoicesFieldListFilter)),
+        ("status", asks("Have they confirmed?", ChoicesFieldListFilter)),
         TagOfSubscriptionFilter,
         SuppressedFilter,
         DisabledFilter,
@@ -213,7 +214,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     )
     own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")
-    confirmed = moment_of("confirmed_at", "confirmed")
 
     @property
     def conditional_fields(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from common.admin.html import object_url
-from delivery.issues.reach import reach_of, reach_of_person, reaches_of
+from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.models import LaneDomain, Restore
 from subscriptions.models import Consent, FrequencyChange, Subscription
 from subscriptions.subscribers.leave import leave
@@ -236,9 +236,25 @@ def test_a_person_is_asked_about_once(django_assert_max_num_queries: Any) -> Non
     for row in rows:
         last_issue(row, "sent", sent_at=NOW)
     with django_assert_max_num_queries(16):
-        found = reaches_of(person, rows, now=NOW)
+        found = reaches_of(rows, now=NOW)
     assert {each.reason for each in found.values()} == {"sent"}
     assert reach_of_person(person, now=NOW) is None
+
+
+def test_a_page_of_people_is_asked_about_once(django_assert_max_num_queries: Any) -> None:
+    newsletter = a_newsletter()
+    people = [a_reader(subscribable=newsletter).destination for _ in range(5)]
+    paused = a_reader(subscribable=newsletter, paused_until=NOW + DAY).destination
+    nobody = DestinationFactory()
+    gone = DestinationFactory(disabled_at=NOW)
+    asked_now = asked("failed").destination
+    with django_assert_max_num_queries(18):
+        answers = answers_of_people([*people, paused, nobody, gone, asked_now], now=NOW)
+    assert {answers[each.pk] for each in people} == {"Yes, from the next issue"}
+    assert answers[paused.pk].startswith("No: paused by the subscriber until")
+    assert answers[nobody.pk] == "No: subscribed to nothing"
+    assert answers[gone.pk].startswith("No: the address is disabled")
+    assert "was refused" in answers[asked_now.pk]
 
 
 def test_the_pages_say_the_one_true_reason_first(admin_client: Client) -> None:
@@ -254,6 +270,7 @@ def test_the_pages_say_the_one_true_reason_first(admin_client: Client) -> None:
         assert "not confirmed yet" not in main
     for name in ("subscription", "destination"):
         page = admin_client.get(reverse(f"admin:subscriptions_{name}_changelist")).content.decode()
+        assert "No: on the Do not email list since 2 Mar (imported as bounced)" in page
         assert "not confirmed yet</" not in page
         assert "(not confirmed yet)" not in page
 

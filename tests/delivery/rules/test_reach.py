@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from delivery.rules import reach as rules
-from delivery.rules.reach import person_reach, reach
+from delivery.rules.reach import Reach, answer_of_all, person_reach, reach
 from delivery.rules.reach_facts import (
     LastIssueFacts,
     NewsletterFacts,
@@ -306,3 +307,87 @@ def test_a_reason_of_the_person_is_known_without_a_newsletter(name: str) -> None
     person = given_facts.get("person") if name.partition(":")[0] in PERSONAL else None
     found = person_reach(ReachFacts(now=NOW, zone=AMSTERDAM, person=PersonFacts(**(person or {}))))
     assert (found.sentence if found else "") == (said if person else "")
+
+
+STATUSES: dict[str, dict[str, Any]] = {
+    "confirmed": {},
+    "unconfirmed": {**UNCONFIRMED, "confirmation": "sent", "confirm_until": TOMORROW},
+    "unsubscribed": {"status": "unsubscribed", "left_at": YESTERDAY, "left_by": "reader"},
+}
+DRAFTS = {
+    "": "The next issue goes out on 27 Nov",
+    "approval": "waits for your approval",
+    "reader": "The first issue waits for its first subscriber",
+    "release": "The next issue goes out on 27 Nov",
+}
+LASTS: tuple[dict[str, Any] | None, ...] = (None, {"state": "sent"}, {"state": "failed"}, {"state": "queued"})
+
+
+@pytest.mark.parametrize(
+    ("status", "is_suppressed", "is_paused", "is_newsletter_paused", "draft", "last"),
+    list(product(STATUSES, (False, True), (False, True), (False, True), DRAFTS, LASTS)),
+)
+def test_every_combination_gives_the_reason_that_a_person_would_give(
+    *, status: str, is_suppressed: bool, is_paused: bool, is_newsletter_paused: bool, draft: str, last: Any
+) -> None:
+    found = reach(
+        facts(
+            person={"suppressed_at": YESTERDAY} if is_suppressed else {},
+            mine={**STATUSES[status], "paused_until": TOMORROW if is_paused else None},
+            newsletter={
+                "paused_at": YESTERDAY if is_newsletter_paused else None,
+                "draft": draft,
+                "release_at": TOMORROW if draft == "release" else None,
+                "closes_at": TOMORROW,
+            },
+            last=last,
+        )
+    )
+    nothing = {
+        "on the Do not email list": is_suppressed,
+        "unsubscribed on": status == "unsubscribed",
+        "not confirmed yet": status == "unconfirmed",
+        "paused by the subscriber": is_paused,
+        "sending of this newsletter is paused": is_newsletter_paused,
+    }
+    reason = next((words for words, applies in nothing.items() if applies), None)
+    if reason is not None:
+        assert found.sentence.startswith(f"Gets nothing: {reason}")
+        assert found.answer.startswith(f"No: {reason}")
+        return
+    assert DRAFTS[draft] in found.sentence
+    state = (last or {}).get("state")
+    assert found.is_reached == found.answer.startswith("Yes")
+    assert found.is_reached == (state == "sent" or (state is None and draft != "approval"))
+    assert found.answer.startswith({"failed": "Did not get", "queued": "Does not have"}.get(state, ""))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_answer_of_a_list_has_no_more_than_the_reason(name: str) -> None:
+    found = reach(facts(**CASES[name][0]))
+    assert found.answer.partition(":")[0].partition(" “")[0] in (
+        *("Yes", "Yes, from the next issue", "No", "Not yet"),
+        *("Did not get", "Does not get", "Does not have"),
+    )
+    assert not found.answer.endswith(".")
+
+
+YES, SOON = Reach("sent", "Gets it.", is_reached=True), Reach("first_issue", "Nothing.", is_reached=True)
+NO, GONE = Reach("paused", "Gets nothing: paused."), Reach("unsubscribed", "Gets nothing: unsubscribed.")
+
+
+@pytest.mark.parametrize(
+    ("reaches", "answer"),
+    [
+        ([], "No: subscribed to nothing"),
+        ([NO], "No: paused"),
+        ([NO, NO], "No: paused"),
+        ([YES, SOON], "Yes"),
+        ([YES, GONE], "Yes"),
+        ([GONE, GONE], "No: unsubscribed"),
+        ([YES, NO, GONE], "Yes: 1 of 2 newsletters"),
+        ([NO, Reach("last_failed", "Did not get it.")], "No: none of 2 newsletters"),
+    ],
+)
+def test_a_person_with_several_newsletters_has_one_answer(reaches: list[Reach], answer: str) -> None:
+    assert answer_of_all(reaches) == answer
