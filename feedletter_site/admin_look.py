@@ -28,7 +28,7 @@ def _page(title: str, name: str, *, url: str = "", query: str = "", about: str =
 
 
 def _entry(icon: str, *pages: Entry, title: str = "", app: str = "", **more: Any) -> Entry:
-    """Entry of the menu. Its pages are tabs of one another's lists."""
+    """Entry of the menu. Its pages are tabs of one another's lists; pages of one title share a tab."""
     return {"title": title or pages[0]["title"], "icon": icon, "app": app, "pages": pages, **more}
 
 
@@ -53,10 +53,10 @@ MENU = (
         "group",
         _page("Subscribers", "subscriptions_destination_changelist"),
         _page("Subscriptions", "subscriptions_subscription_changelist"),
-        _page("Tags", "subscriptions_subscribertag_changelist"),
+        _page("Subscribers", "subscriptions_subscribertag_changelist"),
         _page("Imports", "subscriptions_listimport_changelist"),
-        _page("Do not email", "subscriptions_suppression_changelist"),
-        _page("Bounces", "delivery_bounce_changelist"),
+        _page("Problems", "subscriptions_suppression_changelist"),
+        _page("Problems", "delivery_bounce_changelist"),
     ),
     _entry(
         "newspaper",
@@ -69,7 +69,7 @@ MENU = (
         "rss_feed",
         _page("Feeds", "feeds_feed_changelist"),
         _page("Posts", "feeds_item_changelist"),
-        _page("Tags", "feeds_tag_changelist"),
+        _page("Feeds", "feeds_tag_changelist"),
     ),
     _entry(
         "share",
@@ -174,13 +174,20 @@ def settings_cards(request: HttpRequest) -> list[Entry]:
     return [card for card in cards if card["pages"]]
 
 
+def _is_at(request: HttpRequest, page: Entry) -> bool:
+    path = str(page["link"]).partition("?")[0]
+    is_home = path == reverse("admin:index")
+    return request.path == path if is_home else request.path.startswith(path)
+
+
 def navigation(request: HttpRequest) -> list[Entry]:
     """Return the menu for Unfold: one group of entries, each leading to its first page that is allowed."""
     items = []
     for entry in MENU:
         if pages := _allowed(entry, request):
+            active = entry.get("active", any(_is_at(request, page) for page in pages))
             item = {"title": entry["title"], "icon": entry["icon"], "link": pages[0]["link"]}
-            items.append(item | ({"active": entry["active"]} if "active" in entry else {}))
+            items.append({**item, "active": active})
     if cards := settings_cards(request):
         links = [str(page["link"]) for card in cards for page in card["pages"]]
         here = reverse("admin_settings")
@@ -191,12 +198,15 @@ def navigation(request: HttpRequest) -> list[Entry]:
 
 def tabs(request: HttpRequest) -> list[Entry]:
     """Return Unfold's tabs: the pages of an entry, on each of their lists."""
-    allowed = (_allowed(entry, request) for entry in MENU)
-    return [
-        {"models": [page["model"] for page in pages], "items": [{**page} for page in pages]}
-        for pages in allowed
-        if len(pages) > 1
-    ]
+    shown = []
+    for entry in MENU:
+        pages, items = _allowed(entry, request), dict[str, Entry]()
+        for page in pages:
+            item = items.setdefault(page["title"], {**page, "active": False})
+            item["active"] |= _is_at(request, page)
+        if len(items) > 1:
+            shown.append({"models": [page["model"] for page in pages], "items": list(items.values())})
+    return shown
 
 
 ADMIN_LOOK = {

@@ -75,7 +75,6 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 class LargeList(ReadOnlyAdmin):
     paginator = BoundedPaginator
     list_per_page = 30
-    list_before_template = "admin/large_list.html"
     # No other order has an index.
     sortable_by = ()
 

@@ -99,6 +99,7 @@ class LookedUpList(ChangeList):  # type: ignore[misc]
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.model_admin.look_up(list(self.result_list))
+        self.lists_beside = self.model_admin.shown_beside(request)
 
 
 class ServiceAdmin(PageWords, OwnTransactions):
@@ -109,12 +110,15 @@ class ServiceAdmin(PageWords, OwnTransactions):
     show_full_result_count = False
     # A row takes 5 KB of HTML.
     list_per_page = 40
+    list_before_template = "admin/list_before.html"
     change_form_after_template = "admin/try.html"
     change_form_outer_before_template = "admin/panels_first.html"
     change_form_outer_after_template = "admin/panels_last.html"
     own_panels: Sequence[panels.Panel] = ()
     tabs: Sequence[panels.Tab] = ()
     own_actions: Sequence[panels.Action] = ()
+    # Titles and names of lists that share a tab, such as ("Bounces", "delivery_bounce").
+    beside: Sequence[tuple[str, str]] = ()
     # Where columns of later apps are inserted, instead of appended.
     columns_before = ""
     shown_after_adding = False
@@ -150,6 +154,15 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return LookedUpList
+
+    def shown_beside(self, request: HttpRequest) -> list[tuple[str, str]]:
+        """Return titles and addresses of the lists in this tab that the user may see, if several."""
+        lists = []
+        for title, name in self.beside:
+            app, _, model = name.partition("_")
+            if request.user.has_perm(f"{app}.view_{model}"):
+                lists.append((title, reverse(f"admin:{name}_changelist")))
+        return lists if len(lists) > 1 else []
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)

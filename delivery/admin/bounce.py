@@ -17,6 +17,7 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
 from delivery.bounces.record import release_bounces
 from delivery.models import Bounce
+from subscriptions.admin.subscriber import PROBLEM_LISTS
 
 # Two lines on a phone.
 CHARACTERS_SHOWN = 64
@@ -73,6 +74,7 @@ class BounceAdmin(ReadOnlyAdmin):
         "mail_check",
         "delivery.view_lane",
     )
+    beside = PROBLEM_LISTS
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
     list_select_related = ("destination",)
     own_panels = (Panel("What came back", describe_bounce, order=10),)

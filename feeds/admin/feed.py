@@ -35,7 +35,7 @@ from feeds.admin.filters import HealthFilter
 from feeds.admin.form import FeedForm, fieldsets
 from feeds.admin.item import ASK_AGAIN, held, holds_posts, send_all, send_none, what_sending_none_does
 from feeds.admin.opml import OpmlPages
-from feeds.admin.tag import TagFilter
+from feeds.admin.tag import FEED_LISTS, TagFilter
 from feeds.admin.timeline import ForecastPage, at_a_glance, timeline
 from feeds.admin.words import last_reading, next_reading
 from feeds.credentials import exposure
@@ -172,6 +172,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     list_display = ("shown_title", "shown_health", "shown_tags", "posts", "waiting", "last_read", "next_read")
     list_filter = (HealthFilter, TagFilter)
     search_fields = ("title", "url")
+    beside = FEED_LISTS
     empty = EmptyList(
         "No feeds so far",
         "Feedletter watches the feeds of blogs, and makes newsletters of their posts. The address of a blog"

@@ -21,6 +21,7 @@ from common.text import pluralize
 from feeds.models import Feed, Tag
 from feeds.tags import delete_tags, rename_tag, tag_feeds, tags_in, untag_feeds
 
+FEED_LISTS = (("Feeds", "feeds_feed"), ("Tags", "feeds_tag"))
 MAX_LINE = 5000
 SUGGESTED = 200
 
@@ -154,6 +155,7 @@ class TagAdmin(ServiceAdmin):
     list_display = ("name", "shown_feeds")
     ordering = (Lower("name"),)
     search_fields = ("name",)
+    beside = FEED_LISTS
     empty = EmptyList(
         "No feed has a tag",
         "Tags sort feeds into groups. Give them on a feed’s page, for many at once in the list of feeds, or"

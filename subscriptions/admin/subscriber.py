@@ -25,7 +25,12 @@ from subscriptions.admin.subscription_filters import (
     shown_status,
     suppressed_cores,
 )
-from subscriptions.admin.subscription_tags import SubscriberTagFilter, tag_actions, tag_names
+from subscriptions.admin.subscription_tags import (
+    SUBSCRIBER_LISTS,
+    SubscriberTagFilter,
+    tag_actions,
+    tag_names,
+)
 from subscriptions.models import Destination, Subscription, Suppression
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.subscribers.suppression import lift
@@ -128,6 +133,7 @@ class DestinationAdmin(LargeList):
     search_fields = ("core",)
     search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
     ordering = ("-pk",)
+    beside = SUBSCRIBER_LISTS
     empty = EmptyList(
         "No subscribers so far",
         "Readers subscribe on a newsletter’s page or with the form on your site, and confirm by mail. You can"
@@ -196,6 +202,9 @@ class DestinationAdmin(LargeList):
     added = moment_of("added_at", "added")
 
 
+PROBLEM_LISTS = (("Do not email", "subscriptions_suppression"), ("Bounces", "delivery_bounce"))
+
+
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
     """Normalizes the address, or it would match nobody."""
 
@@ -232,6 +241,7 @@ class SuppressionAdmin(ServiceAdmin):
     search_fields = ("core", "reason")
     list_filter = (ChannelFilter,)
     rows = ("address", "addresses")
+    beside = PROBLEM_LISTS
     empty = EmptyList(
         "Nobody is on this list",
         "An address comes here when a mail server says that it does not exist, when its reader complains, or"

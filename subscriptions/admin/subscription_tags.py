@@ -27,6 +27,7 @@ LONGEST_TAG_LINE = 5000
 OFFERED = 200
 COUNTS, REMEMBERED = "subscribers:tags", 60
 NO_TAG = "-"
+SUBSCRIBER_LISTS = (("Subscribers", "subscriptions_destination"), ("Tags", "subscriptions_subscribertag"))
 
 
 class TagNamesField(forms.CharField):
@@ -165,6 +166,7 @@ def delete_chosen(request: HttpRequest, keys: list[int]) -> str:
 class SubscriberTagAdmin(ServiceAdmin):
     list_display = ("name", "people")
     search_fields = ("name",)
+    beside = SUBSCRIBER_LISTS
     empty = EmptyList(
         "No subscriber has a tag",
         "Tags sort subscribers into groups, whatever newsletters they get. A list that you import may bring"

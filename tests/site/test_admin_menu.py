@@ -46,14 +46,36 @@ def test_an_entry_leads_to_the_first_of_its_pages_that_the_user_may_see() -> Non
 
 
 @pytest.mark.parametrize(
-    "path", ["destination", "subscription", "subscribertag", "listimport", "suppression"]
+    ("path", "tab", "beside"),
+    [
+        ("subscriptions/destination", "Subscribers", ["Subscribers", "Tags"]),
+        ("subscriptions/subscribertag", "Subscribers", ["Subscribers", "Tags"]),
+        ("subscriptions/subscription", "Subscriptions", []),
+        ("subscriptions/listimport", "Imports", []),
+        ("subscriptions/suppression", "Problems", ["Do not email", "Bounces"]),
+        ("delivery/bounce", "Problems", ["Do not email", "Bounces"]),
+    ],
 )
-def test_the_pages_of_an_entry_are_tabs_of_each_other(admin_client: Client, path: str) -> None:
-    page = read(admin_client, f"/admin/subscriptions/{path}/")
+def test_the_pages_of_an_entry_are_tabs_of_each_other(
+    admin_client: Client, path: str, tab: str, beside: list[str]
+) -> None:
+    page = read(admin_client, f"/admin/{path}/")
     tabs = page.select("#tabs-items > a")
-    assert words(tabs) == ["Subscribers", "Subscriptions", "Tags", "Imports", "Do not email", "Bounces"]
-    active = [tab["href"] for tab in tabs if "active" in tab["class"]]
-    assert active == [f"/admin/subscriptions/{path}/"]
+    assert words(tabs) == ["Subscribers", "Subscriptions", "Imports", "Problems"]
+    assert words([each for each in tabs if "active" in each["class"]]) == [tab]
+    assert words(page.select("nav.fl-tabs a")) == beside
+    current = page.select("nav.fl-tabs [aria-current]")
+    assert [link["href"] for link in current] == [f"/admin/{path}/"] * bool(beside)
+    assert words(page.select("#nav-sidebar-apps a.active")) == ["group Subscribers"]
+
+
+def test_who_may_see_one_of_two_lists_of_a_tab_gets_there_without_a_choice() -> None:
+    page = read(viewer("bounce", "destination"), "/admin/subscriptions/destination/")
+    tabs = page.select("#tabs-items > a")
+    assert [(tab.get_text().strip(), tab["href"]) for tab in tabs][1:] == [
+        ("Problems", "/admin/delivery/bounce/")
+    ]
+    assert not page.select("nav.fl-tabs")
 
 
 def test_a_tab_is_shown_only_to_who_may_see_its_page() -> None:

@@ -359,7 +359,7 @@ def test_every_combination_gives_the_reason_that_a_person_would_give(
     state = (last or {}).get("state")
     assert found.is_reached == found.answer.startswith("Yes")
     assert found.is_reached == (state == "sent" or (state is None and draft != "approval"))
-    assert found.answer.startswith({"failed": "Did not get", "queued": "Does not have"}.get(state, ""))
+    assert found.answer.startswith({"failed": "Did not get", "queued": "Does not have"}.get(state or "", ""))
 
 
 @pytest.mark.parametrize("name", CASES)
