@@ -9,10 +9,10 @@ DEV := $(VENV)/.dev-installed
 .PHONY: demo run dev test nightly lint mypy bench chaos pictures messages requirements clean
 
 demo: $(BASE)
-	$(PY) manage.py demo
+	@$(PY) manage.py demo
 
 run: $(BASE)
-	$(PY) manage.py up
+	@$(PY) manage.py up
 
 # Installs what tests and linters need.
 dev: $(DEV)
@@ -64,16 +64,16 @@ requirements: $(DEV)
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit("Feedletter needs Python 3.11 or newer: make PYTHON=python3.12" \
 		if sys.version_info < (3, 11) else 0)'
+	@echo "Creating .venv (about five seconds) …"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-INSTALL := $(PY) -m pip install -qq --disable-pip-version-check
+INSTALL := $(PY) requirements/install.py
 $(BASE): requirements/base.txt | $(PY)
-	@test $(DEV) -nt $< || { echo "Installing what Feedletter needs (about half a minute)"; $(INSTALL) -r $<; }
+	@test $(DEV) -nt $< || $(INSTALL) $< "about half a minute"
 	@touch $@
 
 $(DEV): requirements/dev.txt requirements/base.txt | $(PY)
-	@echo "Installing what Feedletter and its tests need (about a minute)"
-	@$(INSTALL) -r $<
+	@$(INSTALL) $< "about a minute"
 	@touch $@ $(BASE)
 
 clean:

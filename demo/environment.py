@@ -3,7 +3,6 @@
 import fcntl
 import os
 import secrets
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from demo.discord.portal import KEPT_IN
 from demo.services import KEY_NAME
 from demo.timeline import PICTURES, POSTS
 from feedletter_site import env
-from feedletter_site.management.commands.up import EVERYWHERE
+from feedletter_site.management.commands.up import EVERYWHERE, is_free
 
 # These would affect the installation.
 NOT_OURS = (
@@ -110,17 +109,6 @@ def free_port(host: str, wanted: int) -> int:
     raise CommandError(
         f"The demo found no free port on {host} from {wanted} on. Choose another: BIND={host}:9000 make demo"
     )
-
-
-def is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host.strip("[]"), port))
-        except OSError:
-            return False
-    return True
 
 
 def make_folder_fresh(folder: Path) -> None:

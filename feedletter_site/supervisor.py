@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,18 +22,23 @@ LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 60.0
 CHILD_LOOK_SECONDS = 0.2
 TOUCH_SECONDS = 5.0
+WAIT_SECONDS = 4.0
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """`alive` is touched while all run. `grace` is the seconds between TERM and KILL."""
+    """`alive` is touched while all run. `grace` is the seconds between TERM and KILL.
+
+    `site` is where the web process listens: the first answer from there is announced.
+    """
 
     commands: dict[str, list[str]]
     folder: str
     alive: str
     grace: float = 30.0
     json_logs: bool = False
+    site: str = ""
 
 
 @dataclass
@@ -70,6 +76,18 @@ def ending(status: int) -> str:
     return f"ended with status {status}"
 
 
+def answers(site: str) -> bool:
+    """Return whether the web process answers a request within CHILD_LOOK_SECONDS."""
+    host, _, port = site.rpartition(":")
+    host = {"0.0.0.0": "127.0.0.1", "[::]": "::1"}.get(host, host.strip("[]"))  # noqa: S104 - compared with
+    try:
+        with socket.create_connection((host, int(port)), CHILD_LOOK_SECONDS) as connection:
+            connection.sendall(b"HEAD /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+            return bool(connection.recv(1))
+    except OSError:
+        return False
+
+
 def die_with_parent() -> None:
     """Otherwise, if the supervisor is killed (Linux), children would keep the port."""
     if sys.platform == "linux":
@@ -84,12 +102,18 @@ class Supervisor:
         self.children = [Child(name, command) for name, command in plan.commands.items()]
         self.signals = 0
         self.touched = 0.0
+        self.started = self.said = time.monotonic()
+        self.is_ready = not plan.site
 
     def run(self) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.on_signal)
+        if not self.is_ready:
+            self.say(f"Starting {', '.join(self.plan.commands)} (about ten seconds) …")
         while not self.signals:
             self.look(time.monotonic())
+            if not self.is_ready:
+                self.announce(time.monotonic())
             time.sleep(CHILD_LOOK_SECONDS)
         self.stop()
         return 0
@@ -104,13 +128,21 @@ class Supervisor:
                     child.start(self.plan.folder, now)
             elif (status := child.process.poll()) is not None:
                 pause = child.died(now)
-                self.say(f"{child.name} {ending(status)}; it starts again in {pause:.0f} s.")
+                self.say(f"{child.name} {ending(status)}; restarting in {pause:.0f} s.")
         if now - self.touched >= TOUCH_SECONDS and all(child.process for child in self.children):
             Path(self.plan.alive).touch()
             self.touched = now
 
+    def announce(self, now: float) -> None:
+        self.is_ready = answers(self.plan.site)
+        if self.is_ready:
+            self.say("Ready. Stop with Ctrl-C.")
+        elif now - self.said >= WAIT_SECONDS:
+            self.said = now
+            self.say(f"Still starting, after {now - self.started:.0f} s …")
+
     def stop(self) -> None:
-        self.say("Stopping: what is being sent is finished first.")
+        self.say("Stopping. Emails being handed over are finished first.")
         for child in self.running():
             child.send_signal(signal.SIGTERM)
         end = time.monotonic() + self.plan.grace

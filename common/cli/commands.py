@@ -127,8 +127,8 @@ class FeedletterCommand(BaseCommand):
         except OSError as error:
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
 
-    def progress(self, label: str, total: int | None = None) -> Progress:
-        return Progress(label, cast(TextIO, self.stderr), total=total)
+    def progress(self, label: str, total: int | None = None, *, expected: str = "") -> Progress:
+        return Progress(label, cast(TextIO, self.stderr), total=total, expected=expected)
 
     def note(self, text: str) -> None:
         self.stderr.write(text, self.style.WARNING if self.stderr.isatty() else str)

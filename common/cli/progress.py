@@ -5,14 +5,18 @@ from typing import Self, TextIO
 
 PATIENCE = 2.0
 REDRAW = 0.5
+LOG_SECONDS = 4.0
 BAR = 24
 
 
 class Progress:
-    """Without a total it shows the count and the seconds."""
+    """Without a total it shows the count and the seconds.
 
-    def __init__(self, label: str, stream: TextIO, *, total: int | None = None) -> None:
-        self.label, self.stream, self.total = label, stream, total
+    With `expected`, such as "about ten seconds", it begins with a line, and writes lines to files too.
+    """
+
+    def __init__(self, label: str, stream: TextIO, *, total: int | None = None, expected: str = "") -> None:
+        self.label, self.stream, self.total, self.expected = label, stream, total, expected
         self.done = 0
         self._began = time.monotonic()
         self._over = threading.Event()
@@ -22,8 +26,12 @@ class Progress:
         self.done += count
 
     def __enter__(self) -> Self:
-        if self.stream.isatty():
-            self._thread = threading.Thread(target=self._draw, daemon=True)
+        if self.expected:
+            self.stream.write(f"{self.label} ({self.expected}) …\n")
+            self.stream.flush()
+        draw = self._draw if self.stream.isatty() else self._log if self.expected else None
+        if draw:
+            self._thread = threading.Thread(target=draw, daemon=True)
             self._thread.start()
         return self
 
@@ -41,6 +49,12 @@ class Progress:
         part = min(self.done / self.total, 1.0)
         bar = ("█" * round(part * BAR)).ljust(BAR, "░")
         return f"{self.label} {bar} {self.done}/{self.total} {seconds}"
+
+    def _log(self) -> None:
+        while not self._over.wait(LOG_SECONDS):
+            done = f"{self.done} of {self.total}, " if self.total else ""
+            self.stream.write(f"  {done}{time.monotonic() - self._began:.0f} s\n")
+            self.stream.flush()
 
     def _draw(self) -> None:
         wait = PATIENCE

@@ -33,7 +33,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_that_is_taken_is_refused_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(CommandError, match=f"cannot listen on 127.0.0.1:{port} .*--bind"):
+        with pytest.raises(
+            CommandError, match=f"can't listen on 127.0.0.1:{port} .*: BIND=127.0.0.1:.* make run"
+        ):
             refuse_taken("127.0.0.1", port)
 
 
@@ -53,7 +55,7 @@ def test_links_lead_to_where_it_listens_unless_site_url_says_otherwise() -> None
 def test_the_greeting_says_that_letters_are_kept_here(settings: Settings) -> None:
     settings.EMAIL_URL = "mailbox:"
     said = greeting("http://x", None).sentence
-    assert "Letters are kept here, not sent, until you set up mail (http://x/admin/mail/)." in said
+    assert "Emails are kept here and not sent until you set up email (http://x/admin/mail/)." in said
     settings.EMAIL_URL = "smtp://mail.example.org"
     assert "kept here" not in greeting("http://x", None).sentence
 

@@ -42,7 +42,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared 
 
 
 class Command(FeedletterCommand):
-    help = "Runs everything: migrates, then serves the site and does the work, until Ctrl-C."
+    help = "Creates the tables, then runs the site and its workers until Ctrl-C."
     requires_system_checks = "__all__"
 
     def add_options(self, parser: CommandParser) -> None:
@@ -58,7 +58,7 @@ class Command(FeedletterCommand):
         refuse_second(Path(settings.DATA_DIR))
         refuse_shared_file(connection)
         refuse_taken(host, port)
-        with self.progress("preparing the database"):
+        with self.progress("Creating tables", expected="about ten seconds, the first time"):
             call_command("migrate", verbosity=0)
         return greeting(point_links_to(host, port), offer_setup())
 
@@ -67,11 +67,11 @@ def greeting(site: str, setup_path: str | None) -> Printed:
     setup_url = f"{site}{setup_path}" if setup_path else None
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
     if setup_url:
-        lines.append(f"There is no admin yet. Create yours here, once: {setup_url}")
+        lines.append(f"Create your account with this link, which works once: {setup_url}")
     is_kept = keeps_letters()
     if is_kept:
         lines.append(
-            f"Letters are kept here, not sent, until you set up mail ({site}{reverse('mail_set_up')})."
+            f"Emails are kept here and not sent until you set up email ({site}{reverse('mail_set_up')})."
             f" Read them at {site}{reverse('delivery:mailbox')}"
         )
     facts = {"url": site, "setup_url": setup_url, "mail_kept_here": is_kept}
@@ -116,25 +116,42 @@ def lock(path: Path, setting: str, doing: str) -> int:
     except BlockingIOError as error:
         os.close(file)
         raise CommandError(
-            f"Another “manage.py up” {doing}. Stop that one first, or give this one a DATA_DIR and a "
-            "DATABASE_URL of its own."
+            f"Another “manage.py up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
         ) from error
     os.set_inheritable(file, True)
     return file
 
 
+def next_free(host: str, port: int) -> int:
+    """Return a port near this one that can be bound, or the next one."""
+    return next((near for near in range(port + 1, min(port + 50, 65536)) if is_free(host, near)), port + 1)
+
+
+def is_free(host: str, port: int) -> bool:
+    try:
+        probe(host, port)
+    except OSError:
+        return False
+    return True
+
+
+def probe(host: str, port: int) -> None:
+    """Raises OSError if the port cannot be bound."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+
+
 def refuse_taken(host: str, port: int) -> None:
     """Raise CommandError if the port is taken, because a web process would restart for ever."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host.strip("[]"), port))
-        except OSError as error:
-            raise CommandError(
-                f"Feedletter cannot listen on {host}:{port} ({error.strerror}). "
-                "Choose another address: manage.py up --bind 127.0.0.1:8001"
-            ) from error
+    try:
+        probe(host, port)
+    except OSError as error:
+        raise CommandError(
+            f"Feedletter can't listen on {host}:{port} ({error.strerror}). "
+            f"Choose another port: BIND={host}:{next_free(host, port)} make run"
+        ) from error
 
 
 def point_links_to(host: str, port: int) -> str:
@@ -162,4 +179,5 @@ def plan(bind: str) -> ProcessPlan:
         folder=str(settings.BASE_DIR),
         alive=str(Path(settings.DATA_DIR) / "up.alive"),
         json_logs=settings.LOG_FORMAT == "json",
+        site=bind,
     )
