@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -13,6 +14,7 @@ from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Column, Panel, add
 from common.ports.registries import template_sources
+from delivery.accounts.default_account import keeps_letters
 from delivery.admin.bridges.forms import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
@@ -24,6 +26,7 @@ from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words
 from delivery.admin.letter_templates.editor import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
+from delivery.admin.new_newsletter import new_preview
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
@@ -56,15 +59,16 @@ def install() -> None:
     add(
         "subscriptions.Subscribable",
         Panel("Sending is paused", sending_paused, order=5),
-        Panel("Waits for its first reader", first_issue, order=6),
+        Panel("Waits for its first subscriber", first_issue, order=6),
         Panel("What it posts", what_it_posts, order=7),
         Panel("How it looks on a phone", how_it_texts, order=8),
         Panel("The next issue", next_of_newsletter, order=12, asks=True),
         Panel("Growth", of_newsletter, order=15, tab="subscribers"),
-        Panel("Letters you wrote", letters_written, order=18, tab="issues"),
+        Panel("Emails you wrote", letters_written, order=18, tab="issues"),
         Panel("Issues", recent_issues, order=20, tab="issues"),
-        Panel("A notification on devices", notification_of, order=25),
-        Panel("Bridges", bridges_beside, order=30),
+        Panel("A notification on devices", notification_of, order=25, tab="look"),
+        Panel("Bridges", bridges_beside, order=30, tab="share"),
+        Panel("Preview", new_preview, is_beside=True, is_new=True),
         Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
         Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
         Panel("Letters", letters, order=95, tab=TAB),
@@ -90,6 +94,7 @@ def install() -> None:
         "subscriptions.Subscription",
         Column("reach", "do they get it?", whether_each_is_reached),
         Panel("Do they get it?", whether_reached, order=5),
+        Panel("Mailbox", where_email_is, order=6),
         Panel("Everything sent to them", sent_to_subscriber, order=20),
         Panel("What came back", bounces_of_subscriber, order=25),
     )
@@ -157,7 +162,7 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
     return html_table(
         ("issue", "published", "letters"),
         shown,
-        "No issue has gone out so far. “Overview” says when one does.",
+        "No issue has been sent yet. “Next issue” says when the first one is.",
     )
 
 
@@ -180,11 +185,11 @@ def first_issue(subscribable: Subscribable) -> SafeString | str:
     """Show what the first reader will get; "" once there is one."""
     if not subscribable.awaits_first_reader:
         return ""
-    said = "Its first issue goes out when the first reader has confirmed, so that it does not go to nobody."
+    said = "The first issue is sent when your first subscriber confirms."
     waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
     if waiting is None:
         return "" if readers_of(subscribable.pk).exists() else paragraph(said)
-    return format_html("{}{}", paragraph(said), facts([("The first reader gets", link_to(waiting))]))
+    return format_html("{}{}", paragraph(said), facts([("The first subscriber gets", link_to(waiting))]))
 
 
 def whether_reached(subscription: Subscription) -> SafeString:
@@ -212,6 +217,15 @@ def whether_person_reached(destination: Destination) -> SafeString | str:
     if len(rows) == 1:
         return paragraph(reaches[rows[0].pk].sentence)
     return facts((link_to(row, row.subscribable), reaches[row.pk].sentence) for row in rows)
+
+
+def where_email_is(subscription: Subscription) -> SafeString | str:
+    """Link to the mailbox; "" if email is really sent."""
+    if subscription.subscribable.channel != "email" or not keeps_letters():
+        return ""
+    link = '<a class="fl-button" href="{}">Open the mailbox</a>'
+    said = paragraph("Email isn’t sent yet. It’s kept in a mailbox on this server.")
+    return format_html("{}{}", said, format_html(link, reverse("delivery:mailbox")))
 
 
 def sent_to_subscriber(subscription: Subscription) -> SafeString:

@@ -1,7 +1,7 @@
 """Services own the transactions."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from django.contrib.admin import ModelAdmin as DjangoModelAdmin
 from django.contrib.admin.options import IS_POPUP_VAR
@@ -116,6 +116,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
     change_form_outer_after_template = "admin/panels_last.html"
     own_panels: Sequence[panels.Panel] = ()
     tabs: Sequence[panels.Tab] = ()
+    # Former names of tabs, in old links.
+    former_tabs: ClassVar[Mapping[str, str]] = {}
     own_actions: Sequence[panels.Action] = ()
     # Titles and names of lists that share a tab, such as ("Bounces", "delivery_bounce").
     beside: Sequence[tuple[str, str]] = ()
@@ -174,14 +176,13 @@ class ServiceAdmin(PageWords, OwnTransactions):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         obj = context.get("original")
-        if obj is not None and not context.get("is_popup"):
+        if obj is None and not context.get("is_popup"):
+            news = (each for each in panels.added(self.label, panels.Panel) if each.is_new)
+            context["panels_last"] = [(each, each.render(None, request)) for each in news]
+        elif obj is not None and not context.get("is_popup"):
             tab = self.tab(request, obj)
             if tab and not self.get_fieldsets(request, obj):
-                context |= {
-                    "show_save": False,
-                    "show_save_and_continue": False,
-                    "show_save_and_add_another": False,
-                }
+                context |= {"show_save": False, "show_close": False}
             context["tabs"] = [
                 (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
             ]
@@ -192,7 +193,9 @@ class ServiceAdmin(PageWords, OwnTransactions):
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
             context["form_beside"] = self.form_beside(request, obj)
-            context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
+            actions = sorted(fitting, key=lambda action: action.is_dangerous)
+            context["page_actions"] = [each for each in actions if not (each.is_rare or each.is_dangerous)]
+            context["rare_actions"] = [each for each in actions if each.is_rare or each.is_dangerous]
         return super().render_change_form(request, context, *args, **kwargs)
 
     def form_beside(self, request: HttpRequest, obj: Any) -> str:
@@ -203,6 +206,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         """Return "" without tabs, and for a POST that names none."""
         names = [each.name for each in self.tabs] if obj is not None else []
         asked = request.GET.get("tab", "")
+        asked = self.former_tabs.get(asked, asked)
         if asked in names or not names:
             return asked if names else ""
         return "" if request.method == "POST" else names[0]
@@ -213,7 +217,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return next((each for each in forms if tab and each.tab == tab), None)
 
     def shown_panels(self, obj: Model, request: HttpRequest, tab: str) -> list[tuple[panels.Panel, str]]:
-        later = panels.added(self.label, panels.Panel)
+        later = [each for each in panels.added(self.label, panels.Panel) if not each.is_new]
         every = sorted((*self.own_panels, *later), key=lambda panel: panel.order)
         if tab:
             every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]

@@ -25,7 +25,8 @@ class Tab:
 class Panel:
     """`render` returns safe HTML, or "" to omit the panel; with `asks` it also gets the request.
 
-    An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first.
+    An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first. `is_new`:
+    it belongs to the page that adds an object, and gets None and the request.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Panel:
     is_beside: bool = False
     tab: str = ""
     asks: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Action:
 
     `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change) or "drop"
     (delete). `fits` decides whether an object's page offers it. `form`, called with the keys (and Django's
-    `data` and `prefix`), provides further arguments of `run`.
+    `data` and `prefix`), provides further arguments of `run`. Rare and dangerous ones are in the menu "More".
     """
 
     name: str
@@ -72,6 +74,7 @@ class Action:
     permission: str = "act"
     fits: Callable[[Any], bool] | None = None
     form: Callable[..., Any] | None = None
+    is_rare: bool = False
 
     @property
     def is_dangerous(self) -> bool:

@@ -96,6 +96,7 @@ PAUSE_ACTIONS = (
         pause_sending,
         form=PauseForm,
         fits=lambda row: row.sending_paused_at is None,
+        is_rare=True,
     ),
     Action(
         "resume_sending", "Resume sending", resume_sending, fits=lambda row: row.sending_paused_at is not None

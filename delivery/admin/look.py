@@ -251,4 +251,4 @@ def usual_look(request: HttpRequest, keys: list[int]) -> str:
     return "The usual look is back, from the next letter on."
 
 
-USUAL_LOOK = Action("usual_look", "Back to the usual look", usual_look, fits=has_look)
+USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True)

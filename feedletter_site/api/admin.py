@@ -105,10 +105,6 @@ class ApiTokenAdmin(ServiceAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         return () if obj is not None else ((None, {"fields": ("name", "scopes", "lifetime")}),)
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        one = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        return super().add_view(request, form_url, {**(extra_context or {}), **one})
-
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         days, now = form.cleaned_data["lifetime"], utcnow()
         made, key = make_token(

@@ -98,7 +98,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
         ),
         Step(
             "form", "Put the form on your site", "A few lines of HTML, ready to copy.", "Copy the form",
-            f"{page}?tab=site" if newsletter else page, has_form, "Not needed",
+            f"{page}?tab=share" if newsletter else page, has_form, "Not needed",
         ),
         *reading,
         Step(

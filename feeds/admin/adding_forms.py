@@ -148,6 +148,9 @@ class ChoiceForm(SecretsForm):
 def defaults(**given: Any) -> ChoiceForm:
     """Return a form that is bound to the defaults, so that it can be used like one that was sent."""
     usual = {name: field.initial for name, field in ChoiceForm.base_fields.items() if field.initial}
+    if not Feed.objects.exists():
+        # A first newsletter should not begin empty.
+        usual["start"] = Feed.Start.LAST
     form = ChoiceForm({**usual, **given})
     form.is_valid()
     return form

@@ -106,12 +106,7 @@ class InvitationAdmin(ServiceAdmin):
         return () if obj is not None else ((None, {"fields": ("name", *mail, "days", "max_feeds")}),)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        one = {
-            "show_save_and_add_another": False,
-            "show_save_and_continue": False,
-            "title": "Invite somebody",
-        }
-        return super().add_view(request, form_url, {**(extra_context or {}), **one})
+        return super().add_view(request, form_url, {**(extra_context or {}), "title": "Invite somebody"})
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
         typed = form.cleaned_data

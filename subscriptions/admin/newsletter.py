@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin import (
@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import slugify
 from unfold.decorators import action, display
 
 from common.admin.flows import asks
@@ -32,7 +31,7 @@ from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.drop import drop_subscribable
-from subscriptions.forms.admin import shown_for, subscribable_form
+from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
 from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
     SCHEDULING,
@@ -44,15 +43,16 @@ from subscriptions.newsletters.define import (
 from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.counts import confirmed_counts
 
-STANDING_COLOURS = {"paused": "warning", "takes no new posts": "info", "waits for its first reader": "info"}
+STATE_COLOURS = {"paused": "warning", "stopped": "info", "waits for its first subscriber": "info"}
 CLOSED = (
-    "It is private and only you add subscribers, because a feed of it needs credentials."
-    " Change that below if it is not meant so."
+    "It’s private and only you can add subscribers, because one of its feeds needs credentials."
+    " You can change that in Settings."
 )
 APPROVAL = ("approval", "approval_minutes")
 SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
-COMING_AND_GOING = ("challenge", "welcome", "farewell_mail", "keep_ip")
-SCHEDULE = ("weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone", "grace_minutes")
+WELCOME_AND_GOODBYE = ("challenge", "welcome", "farewell_mail", "keep_ip")
+FREQUENCY = ("arrangement", "weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone")
+LOOK = ("template", "language", "params")
 
 
 def what_dropping_newsletters_does(keys: list[int]) -> list[str]:
@@ -65,16 +65,16 @@ def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
 
 
 NO_NEWSLETTERS = EmptyList(
-    "No newsletters so far",
-    "A newsletter takes the posts of one or more feeds and sends them to readers, as each appears or"
-    " together at a time you choose. A bridge posts them to an account.",
-    "Make a newsletter",
+    "No newsletters yet",
+    "A newsletter emails the posts of one or more feeds to subscribers, one by one or together at a time"
+    " you choose.",
+    "Create a newsletter",
     "admin:subscriptions_subscribable_add",
     "subscriptions.add_subscribable",
 )
 NO_BRIDGES = EmptyList(
-    "No bridges so far",
-    "A bridge posts the posts of feeds to an account, such as one at Mastodon, Bluesky or Discord.",
+    "No bridges yet",
+    "A bridge publishes new posts to an account on Mastodon, Bluesky, Discord or another service.",
     "Add a bridge",
     "add_bridge",
     "subscriptions.add_subscribable",
@@ -102,13 +102,13 @@ class BridgeFilter(SimpleListFilter):
 
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
-    list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "standing")
+    list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "state")
     columns_before = "subscribers"
     list_filter = (
         BridgeFilter,
-        ("channel", asks("How does it travel?", AllValuesFieldListFilter)),
-        ("arrangement", asks("When do readers get it?", ChoicesFieldListFilter)),
-        ("visibility", asks("Who may see it?", ChoicesFieldListFilter)),
+        ("channel", asks("Which channel?", AllValuesFieldListFilter)),
+        ("arrangement", asks("How often?", ChoicesFieldListFilter)),
+        ("visibility", asks("Who can see it?", ChoicesFieldListFilter)),
         ("stopped", asks("Which have stopped?", BooleanFieldListFilter)),
     )
     empty = NO_NEWSLETTERS
@@ -120,23 +120,33 @@ class SubscribableAdmin(ServiceAdmin):
     autocomplete_fields = ("feeds",)
     shown_after_adding = True
     tabs = (
-        Tab("overview", "Overview"),
+        Tab("next", "Next issue"),
         Tab("issues", "Issues"),
         Tab("subscribers", "Subscribers"),
         Tab("look", "Look"),
         Tab("settings", "Settings"),
-        Tab("site", "On your site"),
+        Tab("share", "Share"),
     )
+    former_tabs: ClassVar[dict[str, str]] = {"overview": "next", "site": "share"}
     actions_list = ("add_bridge",)
     own_panels = (
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
-        Panel("How it goes", newsletter_panels.how_it_goes, order=10),
-        Panel("Put it on your site", site.put_on_your_site, order=40, tab="site"),
+        Panel("What’s next", newsletter_panels.what_next, order=9, asks=True),
+        Panel("Schedule", newsletter_panels.schedule, order=16),
+        Panel("Subscribers", newsletter_panels.people, order=10, tab="subscribers", asks=True),
+        Panel("Put it on your site", site.put_on_your_site, order=40, tab="share"),
         Panel("What its rules do", post_rules.what_rules_do, order=51, tab="settings"),
         Panel("Left out lately", post_rules.left_out_lately, order=52, tab="settings"),
         Panel("The same as a command", newsletter_panels.command, order=90, tab="settings"),
     )
     own_actions = (
+        Action(
+            "begin",
+            "Begin with recent posts",
+            newsletter_panels.begin_with_recent,
+            form=newsletter_panels.BeginForm,
+            fits=newsletter_panels.has_recent_posts,
+        ),
         Action("drop", "Delete", drop_newsletters, confirm=what_dropping_newsletters_does, permission="drop"),
     )
 
@@ -165,7 +175,7 @@ class SubscribableAdmin(ServiceAdmin):
         of_channel = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
         by_mail = dict.fromkeys(("from_email", "reply_to"), "channel == 'email'")
         to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
-        for_people = dict.fromkeys(("sign_up", "embed_hosts", *COMING_AND_GOING), to_people)
+        for_people = dict.fromkeys(("sign_up", "embed_hosts", *WELCOME_AND_GOODBYE), to_people)
         approval = {"approval_minutes": "approval == 'delay'"}
         several = dict.fromkeys(("post_order", "max_posts"), "arrangement != 'each'")
         return {
@@ -200,19 +210,39 @@ class SubscribableAdmin(ServiceAdmin):
             return own.fieldsets(obj) if self.has_change_permission(request, obj) else ()
         if tab not in ("", "settings"):
             return ()
-        look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
-        # A new one cannot be stopped.
-        access = ("visibility", *SIGN_UP, *(("stopped",) if obj is not None else ()))
+        posts = ("post_order", "max_posts", *APPROVAL, "hooks")
+        sender = ("channel", "from_email", "reply_to", *options)
+        if obj is None and request.method is not None:
+            return self._new_fieldsets(request, posts, sender)
+        more = {"classes": ("collapse",)}
         sets: list[Any] = [
-            ("What", {"fields": ("feeds", "title", "name", "description")}),
-            ("How should readers get it?", {"fields": ("arrangement", *SCHEDULE)}),
-            ("How it travels", {"fields": ("channel", "from_email", "reply_to", *options)}),
-            ("Which posts, and when it goes", {"fields": ("post_order", "max_posts", *APPROVAL, "hooks")}),
-            ("Who may see it and sign up", {"fields": access}),
-            ("When someone comes or goes", {"fields": COMING_AND_GOING}),
+            ("", {"fields": ("title", *FREQUENCY)}),
+            ("Feeds and description", {"fields": ("feeds", "name", "description")}),
+            ("Posts and approval", {"fields": posts} | more),
+            ("Sender", {"fields": ("grace_minutes", *sender)} | more),
+            ("Visibility and sign-up", {"fields": ("visibility", *SIGN_UP, "stopped")} | more),
+            ("Welcome and goodbye", {"fields": WELCOME_AND_GOODBYE} | more),
         ]
-        return sets if tab else [*sets, ("How it looks", {"fields": look, "classes": ("collapse",)})]
+        return sets if tab else [*sets, ("Look", {"fields": LOOK} | more)]
+
+    def _new_fieldsets(self, request: HttpRequest, posts: Sequence[str], sender: Sequence[str]) -> Any:
+        """Ask for title, frequency and time zone, and for feeds unless they are given."""
+        has_feeds = bool(self.get_changeform_initial_data(request).get("feeds"))
+        first = ("title", *FREQUENCY) if has_feeds else ("feeds", "title", *FREQUENCY)
+        rest = (
+            *(("feeds",) if has_feeds else ()),
+            *("name", "description", *posts, "grace_minutes", *sender, "visibility", *SIGN_UP),
+            *WELCOME_AND_GOODBYE,
+            *LOOK,
+        )
+        # Errors must be seen.
+        classes = () if request.method == "POST" else ("collapse",)
+        return [("", {"fields": first}), ("More settings", {"fields": rest, "classes": classes})]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        label = {"save_label": "Create", "title": "New newsletter"}
+        return super().add_view(request, form_url, {**(extra_context or {}), **label})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         # It is part of URLs, of commands and of every List-Id.
@@ -256,17 +286,14 @@ class SubscribableAdmin(ServiceAdmin):
             return
         if not data:
             return
-        unused = SCHEDULING - ARRANGEMENTS[data["arrangement"]]
-        own = {field.name for field in Subscribable._meta.concrete_fields}
-        fields = {name: value for name, value in data.items() if name in own - unused}
-        fields["options"] = obj.options
+        fields = stored_fields(form)
         if change:
             # A feed that needs credentials may have joined a newsletter that others see.
             added = set(data["feeds"]) - set(obj.feeds.all())
             usual = usual_access(added)
             if usual and any(data[name] != closed for name, closed in usual.items()):
                 names = ", ".join(f"“{feed}”" for feed in added if feed.credentials)
-                words = f"{names} needs credentials, and others see its posts here from now on."
+                words = f"{names} needs credentials. From now on, others can see its posts here."
                 messages.warning(request, words)
             alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
             return
@@ -278,11 +305,10 @@ class SubscribableAdmin(ServiceAdmin):
             messages.warning(request, CLOSED)
         made = define_subscribable(feeds=list(data["feeds"]), **fields)
         obj.pk, obj.awaits_first_reader = made.pk, made.awaits_first_reader
-        first = " The first issue waits for its first reader." if obj.awaits_first_reader else ""
-        messages.success(
-            request,
-            f"“{obj}” is there. Posts that settle from now on go out: {rhythm_for_admins(obj)}.{first}",
+        first = (
+            " The first issue is sent when your first subscriber confirms." if obj.awaits_first_reader else ""
         )
+        messages.success(request, f"“{obj}” is ready. New posts are sent: {rhythm_for_admins(obj)}.{first}")
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
         # A new one needs few fields.
@@ -298,35 +324,28 @@ class SubscribableAdmin(ServiceAdmin):
     def shown_title(self, subscribable: Subscribable) -> str:
         return str(subscribable)
 
-    @display(description="readers get it")
+    @display(description="how often")
     def shown_rhythm(self, subscribable: Subscribable) -> SafeString | str:
         said = rhythm_for_admins(subscribable)
         kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
         return format_html('{}<span class="fl-note">{}</span>', said, kind) if kind else said
 
-    @display(description="next letter")
+    @display(description="next issue")
     def goes_out_next(self, subscribable: Any) -> str:
         if subscribable.next_moment is not None:
             return when(subscribable.next_moment, zone=subscribable.zone)
-        return "none" if subscribable.stopped else "as posts come"
+        return "none" if subscribable.stopped else "with the next post"
 
-    @display(description="stands", label=STANDING_COLOURS)
-    def standing(self, subscribable: Subscribable) -> str:
+    @display(description="", label=STATE_COLOURS)
+    def state(self, subscribable: Subscribable) -> str | None:
+        """Return "" if it is sent as usual."""
         if subscribable.sending_paused_at is not None:
             return "paused"
         if subscribable.stopped:
-            return "takes no new posts"
-        return "waits for its first reader" if subscribable.awaits_first_reader else "on"
+            return "stopped"
+        return "waits for its first subscriber" if subscribable.awaits_first_reader else None
 
     @display(description="subscribers", ordering="subscriber_count")
     def subscribers(self, subscribable: Any) -> SafeString:
         shown = f"{subscribable.subscriber_count:,}"
         return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
-
-
-def free_name(title: str) -> str:
-    """Return "" if there is none."""
-    name = slugify(title)[:56].strip("-")
-    taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
-    numbered = (f"{name}-{number}" for number in range(2, 100))
-    return next((each for each in (name, *numbered) if each not in taken), "") if name else ""

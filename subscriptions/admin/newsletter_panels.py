@@ -2,15 +2,30 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
+from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import add_url, facts, html_table, link_to, list_link, listed
+from common.admin.html import (
+    add_url,
+    facts,
+    html_table,
+    link_to,
+    list_link,
+    list_url,
+    listed,
+    object_url,
+    when,
+)
 from common.clock import utcnow
 from common.ports import channels
 from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
+from subscriptions.collections.begin import MOST_POSTS, begin_with, can_begin, latest
 from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.cron_plan import week_plan
 from subscriptions.rules.periods import next_ends
@@ -71,6 +86,7 @@ def define_command(subscribable: Subscribable) -> str:
 
 
 COLLECTIONS_SHOWN = 20
+NEWEST_SHOWN = 20
 NEXT_TIMES = 5
 
 
@@ -78,29 +94,99 @@ def channel_labels() -> list[tuple[str, str]]:
     return [(kind.key, kind.label) for kind in channels.newsletter_kinds()]
 
 
-def how_it_goes(subscribable: Subscribable) -> SafeString:
-    rows: list[tuple[str, Any]] = [("Readers get", rhythm_for_admins(subscribable))]
+def what_next(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:
+    """Show the steps after creation; "" once it has sent something, and for a bridge."""
+    if subscribable.channel != "email" or subscribable.last_completed_wti:
+        return ""
+    address = object_url(subscribable)
+    steps = [
+        ("Choose a look", f"{address}?tab=look"),
+        ("Share it", f"{address}?tab=share"),
+    ]
+    if not subscribable.subscriptions.exists():
+        email = getattr(request.user, "email", "")
+        url = add_url(Subscription, subscribable=subscribable.pk, email_email=email)
+        steps.insert(0, ("Subscribe yourself", url))
+    links = format_html_join(" ", '<a class="fl-button" href="{1}">{0}</a>', steps)
+    return format_html('<p class="fl-steps">{}</p>', links)
+
+
+class BeginForm(forms.Form):
+    count = forms.IntegerField(
+        label="How many posts",
+        initial=3,
+        min_value=1,
+        max_value=MOST_POSTS,
+        widget=UnfoldAdminIntegerFieldWidget(),
+        help_text="The newest posts of its feeds, such as 3.",
+    )
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.intro = (
+            "These posts were published before the newsletter existed. Only this newsletter sends them."
+        )
+
+
+def has_recent_posts(subscribable: Subscribable) -> bool:
+    return can_begin(subscribable) and bool(latest(subscribable, 1))
+
+
+def begin_with_recent(request: HttpRequest, keys: list[int], count: int) -> str:
+    rows = Subscribable.objects.filter(pk__in=keys)
+    added = sum(begin_with(subscribable=row, count=count, now=utcnow()) for row in rows)
+    return f"{pluralize(added, 'post')} added to the next issue."
+
+
+def schedule(subscribable: Subscribable) -> SafeString:
+    rows: list[tuple[str, Any]] = [("How often", rhythm_for_admins(subscribable))]
     if subscribable.stopped:
-        rows.append(("Stopped", "It takes no new posts; what is being collected still goes out."))
+        rows.append(("Stopped", "It takes no new posts. Its open issue is still sent."))
     zone = subscribable.zone
     # Empty without a calendar.
     if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
         lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
-        rows.append(("If there is anything new, it goes out on", lines))
-    counts = reader_counts(subscribable)
-    rows.append(("Subscribers", subscribers(subscribable, counts.by_status)))
-    if subscribable.offers_devices:
-        rows.append(("Of these, told on devices", f"{count_devices(subscribable):,}"))
-    if counts.why_left:
-        words = dict(Subscription.LeftWhy.choices)
-        rows.append(
-            ("Why readers left", listed(f"{words[why]}: {n:,}" for why, n in counts.why_left.items()))
-        )
+        rows.append(("Next times, if there are new posts", lines))
     return format_html("{}{}", facts(rows), open_collections(subscribable))
 
 
-def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeString:
-    links: list[SafeString | str] = [
+def people(subscribable: Subscribable, request: HttpRequest) -> SafeString:
+    """Show counts, search, the newest subscribers, and ways to add more."""
+    counts = reader_counts(subscribable)
+    facts_: list[tuple[str, Any]] = []
+    if subscribable.offers_devices:
+        facts_.append(("With notifications on a device", f"{count_devices(subscribable):,}"))
+    if counts.why_left:
+        words = dict(Subscription.LeftWhy.choices)
+        facts_.append(
+            ("Why they unsubscribed", listed(f"{words[why]}: {n:,}" for why, n in counts.why_left.items()))
+        )
+    rows = subscribable.subscriptions.select_related("destination").order_by("-pk")[:NEWEST_SHOWN]
+    table = html_table(
+        ("newest", "status", "since"),
+        (
+            (
+                link_to(row, row.destination),
+                row.get_status_display(),
+                when(row.added_at, zone=subscribable.zone),
+            )
+            for row in rows
+        ),
+        "Nobody has subscribed yet. Add somebody, import a list, or share the sign-up page.",
+    )
+    context = {
+        "counts": _count_links(subscribable, counts.by_status),
+        "search": list_url(Subscription),
+        "newsletter": subscribable.pk,
+        "ways": _ways(subscribable, request, has_people=bool(counts.by_status)),
+        "facts": facts(facts_) if facts_ else "",
+        "table": table,
+    }
+    return render_to_string("admin/subscriptions/people.html", context)
+
+
+def _count_links(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeString | str:
+    return listed(
         list_link(
             Subscription,
             f"{counts[status]:,} {label}",
@@ -109,18 +195,19 @@ def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeSt
         )
         for status, label in Subscription.Status.choices
         if status in counts
-    ]
-    add = format_html(
-        '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
-    ways = []
+
+
+def _ways(subscribable: Subscribable, request: HttpRequest, *, has_people: bool) -> list[tuple[str, str]]:
     kind = channels.get(subscribable.channel)
+    ways = []
+    if request.user.has_perm("subscriptions.add_subscription"):
+        ways.append((add_url(Subscription, subscribable=subscribable.pk), "Add"))
     if kind.public_sign_up and not kind.is_by_code:
-        ways.append((import_url(subscribable), "Import a list"))
-        if links:
-            ways.append((export_url(subscribable), "Export it"))
-    lists = [format_html('<a class="fl-link" href="{}">{}</a>', url, words) for url, words in ways]
-    return listed([*(links or ["None so far"]), add, *lists])
+        ways.append((import_url(subscribable), "Import"))
+        if has_people:
+            ways.append((export_url(subscribable), "Export"))
+    return ways
 
 
 def open_collections(subscribable: Subscribable) -> SafeString:
@@ -130,9 +217,9 @@ def open_collections(subscribable: Subscribable) -> SafeString:
         row.subscribable = subscribable  # saves a query for each row
         shown.append((link_to(row, pluralize(row.held, "post")), waits_for(row)))
     return html_table(
-        ("being collected", "when it goes out"),
+        ("posts", "when they are sent"),
         shown,
-        "Nothing is being collected at the moment. The next post that settles begins it.",
+        "The next issue is empty so far. New posts join it once they settle.",
     )
 
 
@@ -143,8 +230,8 @@ def command(subscribable: Subscribable) -> SafeString:
 def losses(subscribable: Subscribable) -> str:
     active = subscribable.subscriptions.exclude(status="unsubscribed").count()
     held = subscribable.assignables.aggregate(posts=KEPT)["posts"]
-    collected = f" {pluralize(held, 'post')} being collected will not go out." if held else ""
+    waiting = f" {pluralize(held, 'post')} in its next issue won’t be sent." if held else ""
     return (
-        f"“{subscribable}” is deleted with its {pluralize(active, 'subscriber')}, its page, its archive and "
-        f"what is on its way to readers.{collected} This cannot be taken back."
+        f"“{subscribable}” is deleted with its {pluralize(active, 'subscriber')}, its page, its archive and"
+        f" unsent emails.{waiting} You can’t undo this."
     )

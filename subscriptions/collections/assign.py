@@ -154,7 +154,7 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         left_out = dict(item.left_out.filter(by_hand=True).values_list("subscribable_id", "at"))
         rows = [
             Assignment(
-                assignable=_collection(taker, item, now),
+                assignable=collection_for(taker, item, now),
                 item=item,
                 assigned_at=now,
                 left_out_at=left_out.get(taker.pk),
@@ -184,7 +184,7 @@ def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribabl
     return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
 
 
-def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
+def collection_for(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
     """Return the collection for the item, opened if necessary.
 
     Every n: the open one, or the next number if that is full or sealed.

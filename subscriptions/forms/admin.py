@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import NOT_PROVIDED
 from django.utils.html import escape
+from django.utils.text import slugify
 from unfold.widgets import (
     INPUT_CLASSES,
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -24,7 +25,7 @@ from common.admin.refusals import add_refusal
 from common.ports import channels
 from common.ports.registries import template_sources
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import SCHEDULING, check_subscribable
+from subscriptions.newsletters.define import SCHEDULING, check_subscribable, unused_name
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
 from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
@@ -225,6 +226,9 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         else:
             self.initial.setdefault("weekdays", [Subscribable.Weekday.MONDAY])
         if self.instance.pk is None:
+            if "name" in self.fields:
+                self.fields["name"].required = False
+                _explain(self, "name", "Part of its address and of commands. Empty: made from the title.")
             closed = "Over a feed that needs credentials it is private and closed at first."
             _explain(self, "visibility", closed)
             self.fields["time_zone"].initial = settings.TIME_ZONE
@@ -238,6 +242,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        if self.instance.pk is None and "name" in self.fields and not data.get("name"):
+            data["name"] = free_name(data.get("title", "")) or unused_name("newsletter")
         # Each tab of the page has only some fields.
         if "arrangement" in self.fields:
             self._clean_schedule(data)
@@ -282,6 +288,20 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             check_subscribable(self.instance)
         except ValidationError as error:
             add_refusal(self, error)
+
+
+def stored_fields(form: SubscribableForm) -> dict[str, Any]:
+    """Return what `define_subscribable` and `alter_subscribable` take, from a valid form."""
+    data = form.cleaned_data
+    own = {field.name for field in Subscribable._meta.concrete_fields}
+    unused = SCHEDULING - ARRANGEMENTS[data["arrangement"]]
+    fields = {name: value for name, value in data.items() if name in own - unused}
+    return {**fields, "options": form.instance.options}
+
+
+def free_name(title: str) -> str:
+    """Return a name for the address, or "" if the title has no letters for one."""
+    return unused_name(wanted) if (wanted := slugify(title)) else ""
 
 
 def subscribable_form() -> type[SubscribableForm]:

@@ -18,10 +18,10 @@ NAME = RegexValidator(
 )
 
 
-HOW_MANY_POSTS = "Say after how many posts a letter goes out: 1 to 1000."
+HOW_MANY_POSTS = "Say how many posts an issue has: 1 to 1000."
 A_WEEK = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
-HOW_LONG_TO_WAIT = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
+HOW_LONG_TO_WAIT = f"Say after how many minutes it is sent: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
 
 
 def between(least: int, most: int, message: str) -> list[Any]:
@@ -52,12 +52,12 @@ class Subscribable(models.Model):
     """Newsletter or bridge: arrangement (when a collection closes), channel and format."""
 
     class Arrangement(models.TextChoices):
-        EACH = "each", "each post"
-        DAILY = "daily", "a letter a day"
-        WEEKLY = "weekly", "a letter a week"
-        MONTHLY = "monthly", "a letter a month"
-        EVERY_N = "every_n", "a letter every n posts"
-        CRON = "cron", "my own schedule"
+        EACH = "each", "every post"
+        DAILY = "daily", "daily"
+        WEEKLY = "weekly", "weekly"
+        MONTHLY = "monthly", "monthly"
+        EVERY_N = "every_n", "every few posts"
+        CRON = "cron", "custom schedule"
 
     class Weekday(models.IntegerChoices):
         MONDAY = 0, "Monday"
@@ -70,17 +70,17 @@ class Subscribable(models.Model):
 
     class Visibility(models.TextChoices):
         PUBLIC = "public", "public: listed, with an archive"
-        UNLISTED = "unlisted", "unlisted: only who has the address finds it"
+        UNLISTED = "unlisted", "unlisted: only people with the link find it"
         PRIVATE = "private", "private: no page, no archive"
 
     class SignUp(models.TextChoices):
-        OPEN = "open", "open: anyone may subscribe"
+        OPEN = "open", "open: anyone can subscribe"
         CLOSED = "closed", "closed: only you add subscribers"
 
     class Approval(models.TextChoices):
-        NONE = "none", "goes out by itself"
-        CLICK = "click", "waits for my click"
-        DELAY = "delay", "goes out after a while, unless I stop it"
+        NONE = "none", "send automatically"
+        CLICK = "click", "wait for my approval"
+        DELAY = "delay", "send after a delay, unless I stop it"
 
     class PostOrder(models.TextChoices):
         NEWEST = "newest", "newest first"
@@ -88,8 +88,8 @@ class Subscribable(models.Model):
         TITLE = "title", "by title"
 
     class Welcome(models.TextChoices):
-        NONE = "none", "nothing: the page says it all"
-        WORDS = "words", "a mail of a few words"
+        NONE = "none", "nothing"
+        WORDS = "words", "a short email"
         LATEST = "latest", "the latest issue"
 
     name = models.CharField(
@@ -98,34 +98,32 @@ class Subscribable(models.Model):
         validators=[NAME],
         help_text="Part of its address and of commands, such as example-weekly.",
     )
-    title = models.CharField(max_length=200, blank=True, default="", help_text="What readers see.")
+    title = models.CharField(max_length=200, blank=True, default="", help_text="Subscribers see this name.")
     description = models.TextField(
-        blank=True, default="", max_length=10_000, help_text="One or two sentences for readers."
+        blank=True, default="", max_length=10_000, help_text="One or two sentences about it, for its page."
     )
     feeds = models.ManyToManyField(Feed, related_name="subscribables")
     channel = models.CharField(max_length=20, default="email", help_text="Such as email.")
     stopped = models.BooleanField(
-        default=False, help_text="Takes no new posts; what is being collected still goes out."
+        default=False, help_text="Takes no new posts. Its open issue is still sent."
     )
 
-    arrangement = models.CharField(
-        "how readers get it", max_length=10, choices=Arrangement, default=Arrangement.EACH
-    )
+    arrangement = models.CharField("how often", max_length=10, choices=Arrangement, default=Arrangement.EACH)
     n = models.PositiveIntegerField(
-        "posts per letter",
+        "posts per issue",
         null=True,
         blank=True,
         validators=between(1, 1000, HOW_MANY_POSTS),
-        help_text="every_n: how many posts make a letter.",
+        help_text="every_n: how many posts an issue has.",
     )
     max_wait_days = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=between(1, 3650, "The longest wait is 1 to 3650 days."),
-        help_text="every_n: a shorter letter is sent after this many days.",
+        help_text="every_n: a shorter issue is sent after this many days.",
     )
     at = models.TimeField(
-        default=time(0), help_text="daily, weekly, monthly: the cut, and the earliest sending, such as 07:00."
+        default=time(0), help_text="daily, weekly, monthly: when it is sent, such as 07:00."
     )
     weekday = models.PositiveSmallIntegerField(choices=Weekday, default=Weekday.MONDAY)
     day_of_month = models.PositiveSmallIntegerField(
@@ -143,7 +141,7 @@ class Subscribable(models.Model):
     grace_minutes = models.PositiveIntegerField(
         default=60,
         validators=[MaxValueValidator(A_WEEK, f"At most {A_WEEK} minutes, which is a week.")],
-        help_text="A letter waits this long after its time for a feed that cannot be read.",
+        help_text="How long an issue waits for a feed that can’t be read.",
     )
     # Every n: number of the open or next collection.
     counter = models.PositiveBigIntegerField(default=1, editable=False)
@@ -154,13 +152,13 @@ class Subscribable(models.Model):
     # The first issue waits for a confirmed subscriber.
     awaits_first_reader = models.BooleanField(default=False, db_default=False, editable=False)
 
-    approval = models.CharField("before it goes out", max_length=5, choices=Approval, default=Approval.NONE)
+    approval = models.CharField("approval", max_length=5, choices=Approval, default=Approval.NONE)
     approval_minutes = models.PositiveIntegerField(
-        "after so many minutes",
+        "delay in minutes",
         null=True,
         blank=True,
         validators=between(1, LONGEST_APPROVAL, HOW_LONG_TO_WAIT),
-        help_text="delay: how long you have to look at it.",
+        help_text="delay: how long you have to check it.",
     )
     # By an admin, or when mail servers refuse us. Letters in transit wait.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -168,18 +166,18 @@ class Subscribable(models.Model):
 
     post_order = models.CharField("order of posts", max_length=6, choices=PostOrder, default=PostOrder.NEWEST)
     max_posts = models.PositiveIntegerField(
-        "most posts in a letter",
+        "most posts in an issue",
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(10_000)],
-        help_text="The rest is mentioned by title; empty: all in full.",
+        help_text="Further posts are listed by title. Empty: no limit.",
     )
     hooks = models.CharField(
         "own code",
         max_length=200,
         blank=True,
         default="",
-        help_text="The dotted path of a Python module with hooks, such as my_hooks.weekly.",
+        help_text="Dotted path of a Python module with hooks, such as my_hooks.weekly.",
     )
 
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
@@ -189,46 +187,46 @@ class Subscribable(models.Model):
         max_length=6,
         choices=Welcome,
         default=Welcome.NONE,
-        help_text="What is mailed then.",
+        help_text="What a new subscriber gets.",
     )
     farewell_mail = models.BooleanField(
-        default=False, help_text="Mail a word of goodbye to who leaves. The page says it anyway."
+        "goodbye email", default=False, help_text="Sent after somebody unsubscribes."
     )
     embed_hosts = models.TextField(
         "your sites",
         max_length=5000,
         blank=True,
         default="",
-        help_text="Sites with a form of yours, one to a line, such as blog.example.org.",
+        help_text="Sites that show your sign-up form, one per line, such as blog.example.org.",
     )
     challenge = models.BooleanField(
-        "hold off robots",
+        "challenge",
         default=False,
-        help_text="The reader's browser solves a small sum before the form is sent.",
+        help_text="Browsers solve a small puzzle before they send the form. Keeps robots away.",
     )
     keep_ip = models.BooleanField(
-        "keep the internet address",
+        "keep the IP address",
         default=False,
-        help_text="With the proof of consent. Say so in your privacy statement.",
+        help_text="Stored with the proof of consent. Mention it in your privacy policy.",
     )
     # In addition to its own channel.
     offers_devices = models.BooleanField(
         "offer notifications on devices",
         default=False,
         db_default=False,
-        help_text="Its page offers to tell a reader's phone or desktop of each issue.",
+        help_text="Its page offers a notification of each issue on a phone or computer.",
     )
     language = models.CharField(
-        max_length=35, blank=True, default="en", help_text="Of the letters, such as en."
+        max_length=35, blank=True, default="en", help_text="Language of its emails, such as en."
     )
     from_email = models.CharField(
-        "from", max_length=320, blank=True, default="", help_text="Such as Example <letters@example.org>."
+        "from", max_length=320, blank=True, default="", help_text="Such as Example <news@example.org>."
     )
     reply_to = models.CharField(max_length=320, blank=True, default="")
     template = models.CharField(
-        max_length=64, blank=True, default="", help_text="A letter template; empty: the usual one."
+        max_length=64, blank=True, default="", help_text="Name of an email template. Empty: the default."
     )
-    options = models.JSONField(default=dict, blank=True, help_text="What the channel needs besides.")
+    options = models.JSONField(default=dict, blank=True, help_text="Further settings of the channel.")
     params = models.JSONField(
         default=dict, blank=True, help_text="Extra parameters: each is a %Field% in templates."
     )

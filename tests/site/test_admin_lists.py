@@ -210,7 +210,7 @@ def test_an_export_is_streamed_with_all_columns(admin_client: Client) -> None:
 def test_the_newsletters_page_leads_to_both(admin_client: Client) -> None:
     one = SubscriptionFactory()
     url = reverse("admin:subscriptions_subscribable_change", args=[one.subscribable_id])
-    shown = admin_client.get(url).content.decode()
+    shown = admin_client.get(f"{url}?tab=subscribers").content.decode()
     assert f"{IMPORT}?newsletter={one.subscribable_id}" in shown
     assert f"{EXPORT}?newsletter={one.subscribable_id}" in shown
 

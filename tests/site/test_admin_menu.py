@@ -94,7 +94,7 @@ def test_bridges_are_listed_apart_from_newsletters(admin_client: Client, what: s
 
 @pytest.mark.parametrize(
     ("what", "title", "button"),
-    [("newsletters", "Newsletters", "Make a newsletter"), ("bridges", "Bridges", "Add a bridge")],
+    [("newsletters", "Newsletters", "Create a newsletter"), ("bridges", "Bridges", "Add a bridge")],
 )
 def test_an_entry_without_rows_says_what_to_do_next(
     admin_client: Client, what: str, title: str, button: str

@@ -112,7 +112,7 @@ def test_the_usual_look_comes_back(admin_client: Client) -> None:
     saved(admin_client, newsletter, language="de")
     assert not Theme.objects.exists()
     set_theme(subscribable=newsletter, accent="#7a3b9d")
-    assert "Back to the usual look" in text(admin_client.get(address(newsletter)))
+    assert "Reset the look" in text(admin_client.get(address(newsletter)))
     said = text(act(admin_client, "subscriptions_subscribable", "usual_look", newsletter))
     assert "The usual look is back" in said
     assert not Theme.objects.exists()

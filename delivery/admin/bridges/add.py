@@ -22,7 +22,7 @@ from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.bridges.handshake import oauth_of
 from delivery.models import ServiceAccount
 from feeds.models import Feed
-from subscriptions.admin.newsletter import free_name
+from subscriptions.forms.admin import free_name
 from subscriptions.models import Subscribable
 
 MAY_ADD = ("subscriptions.add_subscribable", "subscriptions.add_subscription")

@@ -19,6 +19,7 @@ from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from delivery.admin.letter_templates.editor import TemplateEditor, page_of
 from delivery.admin.look import look_view
+from delivery.admin.new_newsletter import new_newsletter_view
 from delivery.customisation import current
 from delivery.letters.preview import Preview
 from delivery.letters.send_test import send_test_letter
@@ -71,6 +72,8 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         ]
         look = self.admin_site.admin_view(require_POST(look_view))
         own.append(path("of/<str:newsletter>/look/", look, name="delivery_look_show"))
+        new = self.admin_site.admin_view(require_POST(new_newsletter_view))
+        own.append(path("new/", new, name="delivery_new_show"))
         return own + super().get_urls()
 
     def change_view(

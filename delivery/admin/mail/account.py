@@ -169,17 +169,6 @@ class AccountAdmin(ServiceAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return initial_of(request.GET.get("provider", ""))
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        # The next step is always a test.
-        buttons = {"show_save_and_continue": False, "show_save_and_add_another": False}
-        return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **buttons})
-
     def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
         given = {"url": form.cleaned_data["url"], "sender": form.cleaned_data["sender"]}
         if change:

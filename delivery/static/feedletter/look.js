@@ -40,7 +40,7 @@
   const put = (made) => {
     complain(made.problem ? made.problem.sentence : "");
     if (at("fl-note").textContent !== made.note) at("fl-note").textContent = made.note;
-    if (made.problem) return;
+    if (made.problem || made.waits) return;
     at("fl-subject").textContent = made.subject;
     at("fl-text").textContent = made.text;
     for (const [id, html] of [["fl-day", made.day], ["fl-night", made.night]]) {
@@ -86,6 +86,8 @@
     }
     later();
   });
+
+  if (place.dataset.new !== undefined) show();
 
   // On a narrow screen the letter stands below the form.
   form.querySelector(".fl-try-it > button")?.addEventListener("click", (event) => {

@@ -129,7 +129,7 @@ def define(client: Client, url: str, data: dict[str, Any]) -> tuple[Subscribable
 def test_a_newsletter_over_such_a_feed_is_private_and_closed_at_first(admin_client: Client) -> None:
     made, page = define(admin_client, ADD, newsletter(FeedFactory(credentials=BASIC)))
     assert (made.visibility, made.sign_up) == ("private", "closed")
-    assert "because a feed of it needs credentials" in page
+    assert "because one of its feeds needs credentials" in page
 
 
 @pytest.mark.slow
