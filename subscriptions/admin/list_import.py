@@ -39,10 +39,10 @@ from subscriptions.models import ListImport, Subscribable, Subscription
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
 STATUS_CHOICES = (
-    ("unconfirmed", "have not confirmed: they get nothing until they do"),
-    ("confirmed", "have agreed to get this newsletter, and I can prove it"),
-    ("unsubscribed", "have left: they get nothing, and no later list brings them back"),
-    ("suppressed", "must not be written to at all"),
+    ("unconfirmed", "haven’t confirmed: they get nothing until they do"),
+    ("confirmed", "agreed to get this newsletter, and I can prove it"),
+    ("unsubscribed", "have unsubscribed: they get nothing, and no later import brings them back"),
+    ("suppressed", "must not be emailed at all"),
 )
 
 
@@ -57,23 +57,23 @@ class UploadForm(forms.Form):
     )
     file = forms.FileField(
         label="CSV file",
-        help_text="At most 200 MB. Nothing is changed before you have seen what it would do.",
+        help_text="At most 200 MB. You see what happens before anything changes.",
         error_messages={"required": "Choose the file.", "empty": "The file is empty."},
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.tsv,.txt,text/csv,text/plain"}),
     )
     status = forms.ChoiceField(
-        label="Lines without a status are people who",
+        label="People without a status in the file",
         choices=STATUS_CHOICES,
         widget=UnfoldAdminSelectWidget(),
-        help_text="Where the file itself says it of a line, that counts.",
+        help_text="If the file has a status for somebody, that counts.",
     )
     words = forms.CharField(
         label="How they agreed",
         required=False,
         max_length=LONGEST_WORDS,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Kept with each as the proof, such as: “Signed up on example.org with double opt-in, taken"
-        " over from Mailchimp in 2026.” Where the file has words of its own for a line, those are kept.",
+        help_text="Kept as proof of consent, for example: “Signed up on example.org with double opt-in,"
+        " imported from Mailchimp in 2026.” If the file says how somebody agreed, that is kept instead.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -85,8 +85,8 @@ class UploadForm(forms.Form):
         file = self.cleaned_data["file"]
         if file.size > MOST_BYTES:
             raise ValidationError(
-                f"It has {file.size // MEGABYTE:,} MB, and at most {MOST_BYTES // MEGABYTE} are taken. "
-                "Split it, or import it with the command import_subscribers."
+                f"The file has {file.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB. "
+                "Split it, or use the command import_subscribers."
             )
         return file
 
@@ -159,38 +159,38 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
 def what_stays(row: ListImport) -> str:
     if row.state != State.IMPORTING:
         return ""
-    return f"{pluralize(row.added + row.updated, 'line')} imported so far stay."
+    return f"{pluralize(row.added + row.updated, 'row')} imported so far stay."
 
 
 @admin.register(ListImport)
 class ListImportAdmin(UploadAdmin):
     list_display = ("file_name", "newsletter", "shown_state", "uploaded", "outcome")
     list_filter = (
-        ("state", asks("How far are they?", ChoicesFieldListFilter)),
-        ("subscribable", asks("Into which newsletter?", RelatedFieldListFilter)),
+        ("state", asks("Which state?", ChoicesFieldListFilter)),
+        ("subscribable", asks("Which newsletter?", RelatedFieldListFilter)),
     )
     empty = EmptyList(
         "No list has been imported",
-        "A list of subscribers comes as a CSV file: your own, or the export of another newsletter program."
-        " You see what it would do before anything is changed.",
+        "Import subscribers from a CSV file, such as an export of another newsletter program."
+        " You see what happens before anything changes.",
         "Import a list",
         "admin:subscriptions_subscription_import_list",
         "subscriptions.add_subscription",
     )
     list_select_related = ("subscribable",)
     own_panels = (
-        Panel("How far it is", panels.how_far, order=10),
-        Panel("What is in it", panels.sample, order=20),
-        Panel("Refused lines", panels.refused_lines, order=30),
-        Panel("About it", panels.about_import, order=40),
+        Panel("Progress", panels.how_far, order=10),
+        Panel("Examples", panels.sample, order=20),
+        Panel("Rows that can’t be imported", panels.refused_lines, order=30),
+        Panel("About this import", panels.about_import, order=40),
     )
     own_actions = (
         begin_action(
-            ListImport, State.CHECKED, "run", "Import this list", begin_import, "It is being taken over."
+            ListImport, State.CHECKED, "run", "Import this list", begin_import, "The import has started."
         ),
         Action(
             "columns",
-            "Say what its columns mean",
+            "Set columns",
             explain_columns,
             form=ColumnsForm,
             fits=lambda row: row.state in row.WAITING,
@@ -209,8 +209,10 @@ class ListImportAdmin(UploadAdmin):
 
     @display(description="outcome")
     def outcome(self, row: ListImport) -> str:
-        pluralize = panels.counts(row) if row.lines else ()
-        return ", ".join(f"{name.lower()}: {number}" for name, number in pluralize)
+        if words := panels.outcome_of(row):
+            return words.rstrip(".")
+        counts = panels.counts(row) if row.lines else ()
+        return ", ".join(f"{name.lower()}: {number}" for name, number in counts)
 
 
 def _report(row: ListImport) -> Iterator[list[str]]:

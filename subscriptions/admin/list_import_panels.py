@@ -14,12 +14,17 @@ from subscriptions.lists.reading import not_used
 from subscriptions.lists.uploads import OLD_ENCODING, State, survey_kept, terms_of
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.headings import Heading, NoList, heading
-from subscriptions.rules.lists.rows import summary
-from subscriptions.rules.lists.statuses import rank
+from subscriptions.rules.lists.rows import OUTCOMES, summary
 
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
-WOULD = {"add": "is added", "update": "is updated", "nothing": "stays as it is"}
-UNCHANGED = "Nothing was changed so far. Importing mails no one."
+WOULD = {"add": "new", "update": "changed", "nothing": "as before"}
+GETS_NOTHING = {
+    "unconfirmed": "Not confirmed: gets nothing until they confirm",
+    "unsubscribed": "Unsubscribed: gets nothing",
+    "suppressed": "Must not be emailed: gets nothing",
+    "repeated": "Duplicate: counted once",
+}
+UNCHANGED = "Nothing has changed yet. Importing doesn’t send any email."
 
 
 def how_far(row: ListImport) -> SafeString:
@@ -28,11 +33,11 @@ def how_far(row: ListImport) -> SafeString:
     return work_progress(
         row,
         percent=percent,
-        lines="" if row.state == State.ASKING else pluralize(row.lines, "line"),
+        lines="" if row.state == State.ASKING else pluralize(row.lines, "row"),
         words="\n".join(
-            filter(None, (outcome_of(row), words_about_unread(row), sentence_about_state(row, utcnow())))
+            filter(None, (words_about_unread(row), outcome_of(row), sentence_about_state(row, utcnow())))
         ),
-        facts=counts(row) if row.lines or row.state not in (*row.OPEN, State.ASKING) else [],
+        facts=counts(row) if row.lines and not outcome_of(row) else [],
     )
 
 
@@ -48,13 +53,13 @@ def words_about_unread(row: ListImport) -> str:
     if row.state not in (State.CHECKED, State.DONE):
         return ""
     names = [
-        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'line')})" if rows else "")
+        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'row')})" if rows else "")
         for name, rows in not_used(row.names, understood(row))
         if name
     ]
     sentences = [f"Not used: {', '.join(names)}."] if names else []
     if old := (row.findings or {}).get("in_old_encoding"):
-        sentences.append(f"{pluralize(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
+        sentences.append(f"Read as {OLD_ENCODING}, because not UTF-8: {pluralize(old, 'row')}.")
     return " ".join(sentences)
 
 
@@ -65,8 +70,8 @@ def sentence_about_state(row: ListImport, now: datetime) -> str:
         State.UPLOADING: CUT_OFF,
         State.CHECKED: UNCHANGED,
         State.ASKING: question_about_columns(row),
-        State.STOPPED: "It was stopped, and the file is forgotten.",
-        State.DONE: "No one was mailed.",
+        State.STOPPED: "Discarded. The file is deleted.",
+        State.DONE: "No email was sent.",
     }
     return sentences.get(State(row.state), "")
 
@@ -74,8 +79,8 @@ def sentence_about_state(row: ListImport, now: datetime) -> str:
 def question_about_columns(row: ListImport) -> str:
     if name := (row.findings or {}).get("addresses"):
         return (
-            f"No column is called “email”, but “{shortened(name, 40)}” has nothing but addresses. Say what"
-            f" its columns mean, with the button above. {UNCHANGED}"
+            f"No column is called “email”, but “{shortened(name, 40)}” has only addresses. Use the button"
+            f" above to say what the columns mean. {UNCHANGED}"
         )
     columns = understood(row)
     names = ", ".join(f"“{shortened(name, 40)}”" for name in columns.questions)
@@ -86,9 +91,9 @@ def question_about_columns(row: ListImport) -> str:
     ]
     return " ".join(
         (
-            f"Some columns may name people who must not be mailed: {names}.",
+            f"Some columns may mark people who must not be emailed: {names}.",
             *concerned,
-            f"Say what its columns mean, with the button above; nothing is taken over before. {UNCHANGED}",
+            f"Use the button above to say what they mean, then you can import. {UNCHANGED}",
         )
     )
 
@@ -106,7 +111,7 @@ def pace(row: ListImport, now: datetime) -> str:
     if seconds < 3 or not row.position:
         return ""
     left = timedelta(seconds=seconds * (row.size - row.position) / row.position)
-    return f"{row.lines / seconds:,.0f} lines a second, about {ago(left)} left."
+    return f"{row.lines / seconds:,.0f} rows a second, about {ago(left)} left."
 
 
 def counts(row: ListImport) -> list[tuple[str, str]]:
@@ -114,8 +119,8 @@ def counts(row: ListImport) -> list[tuple[str, str]]:
     rows = [
         ("Added" if is_done else "To be added", row.added, True),
         ("Updated" if is_done else "To be updated", row.updated, bool(row.updated)),
-        ("As they were" if is_done else "To stay as they are", row.unchanged, bool(row.unchanged)),
-        ("In the file before", row.repeated, bool(row.repeated)),
+        ("Unchanged", row.unchanged, bool(row.unchanged)),
+        ("Duplicates", row.repeated, bool(row.repeated)),
         ("Refused", row.refused, True),
     ]
     return [(name, f"{number:,}") for name, number, is_shown in rows if is_shown]
@@ -124,17 +129,17 @@ def counts(row: ListImport) -> list[tuple[str, str]]:
 def about_import(row: ListImport) -> SafeString:
     pairs: list[tuple[str, Any]] = [("Newsletter", link_to(row.subscribable))]
     if row.program:
-        pairs.append(("It seems to be from", row.program))
+        pairs.append(("Looks like an export of", row.program))
     if row.names:
         taken, left = columns(row)
-        pairs.append(("Columns taken", ", ".join(taken)))
+        pairs.append(("Columns used", ", ".join(taken)))
         if left:
-            pairs.append(("Columns left out", ", ".join(left)))
+            pairs.append(("Columns not used", ", ".join(left)))
     if note := understood(row).program.note:
-        pairs.append(("Mind", note))
+        pairs.append(("Note", note))
     pairs += [
-        ("Lines without a status", f"count as {row.status}"),
-        ("How they agreed", row.words or "Not said. The file’s own words are kept where it has some."),
+        ("Rows without a status", f"count as {row.status}"),
+        ("How they agreed", row.words or "Not given. If the file says it, that is kept."),
         ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
     ]
@@ -153,22 +158,24 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
     return taken, [name for place, name in named if place not in places]
 
 
-def gets_nothing(status: str, done: str) -> bool:
-    """Return whether the address gets no mail: an import revokes no confirmation."""
-    return status in ("unsubscribed", "suppressed") or (status == "unconfirmed" and done == "add")
-
-
 def sample(row: ListImport) -> SafeString | str:
     if row.state != State.CHECKED or not row.sample:
         return ""
-    rows = sorted(row.sample, key=lambda each: rank(each[2]))
-    shown = [
-        (label, name, status, WOULD[done] + (", gets nothing" if gets_nothing(status, done) else ""))
-        for label, name, status, done in rows
-    ]
+    kinds = list(OUTCOMES)
+    rows = sorted(row.sample, key=lambda each: kinds.index(each[2]) if each[2] in kinds else len(kinds))
+    shown = [(label, name, what_happens(kind, what)) for label, name, kind, what in rows]
     more = row.lines - len(shown)
-    drawn = html_table(("address", "name", "status in the list", "what happens"), shown)
-    return format_html("{}{}", drawn, paragraph(f"and {pluralize(more, 'more line')}") if more > 0 else "")
+    drawn = html_table(("address", "name", "what happens"), shown)
+    return format_html("{}{}", drawn, paragraph(f"and {pluralize(more, 'more row')}") if more > 0 else "")
+
+
+def what_happens(kind: str, what: str) -> str:
+    """`what`: a RowChange, or the reason of a refusal."""
+    if kind == "gets":
+        return f"Will get the newsletter ({WOULD.get(what, what)})"
+    if kind in GETS_NOTHING and (what in WOULD or not what):
+        return GETS_NOTHING[kind]
+    return f"Not imported: {what}"
 
 
 def refused_lines(row: ListImport) -> SafeString | str:
@@ -181,5 +188,5 @@ def refused_lines(row: ListImport) -> SafeString | str:
         return ""
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
     link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
-    sentence = format_html("{}: mend them there, and import that file.", link)
-    return format_html("{}{}", html_table(("line", "what it says", "why"), shown), paragraph(sentence))
+    sentence = format_html("{}, fix them there, and import that file.", link)
+    return format_html("{}{}", html_table(("row", "content", "why"), shown), paragraph(sentence))

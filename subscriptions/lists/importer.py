@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
 from typing import IO
@@ -33,6 +34,7 @@ from subscriptions.lists.uploads import LONGEST_LINE
 from subscriptions.models import Subscribable
 from subscriptions.rules.lists.headings import BLOCKS, HEADER, IGNORED, WANTS, Heading
 from subscriptions.rules.lists.judging import Judgement
+from subscriptions.rules.lists.rows import KnownSubscriber, UnusableLine, after
 
 MOST_BYTES_IN_MEMORY = 1024 * 1024
 
@@ -88,9 +90,10 @@ def import_subscribers(
     """
     report = ImportReport(on_refused=on_refused)
     # The next batch is read while the database stores one.
-    with _read(report, subscribable, lines, terms, now) as read:
+    with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
         for batch in prefetch(read):
-            add_up(report, batch, import_batch(subscribable, batch, terms=terms, now=now))
+            done = import_batch(subscribable, batch, terms=terms, now=now)
+            add_up(report, batch, done, seen.count(done))
     return report
 
 
@@ -106,8 +109,10 @@ def try_subscribers(
     report = ImportReport(on_refused=on_refused)
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
         for batch in read:
-            report.repeated += seen.drop_repeated(batch)
-            add_up(report, batch, try_batch(subscribable, batch))
+            repeated = seen.drop_repeated(batch)
+            report.repeated += len(repeated)
+            done = try_batch(subscribable, batch)
+            add_up(report, batch, done, seen.count(done, repeated))
     report.outcomes["repeated"] = report.repeated
     return report
 
@@ -170,36 +175,72 @@ def try_batch(subscribable: Subscribable, batch: Batch) -> ImportPlan:
     return plan_import(batch.wanted, known, owners_of_upstream_ids(batch.wanted))
 
 
-def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
+def add_up(report: ImportReport, batch: Batch, done: ImportPlan, outcomes: Counter[str]) -> None:
     report.added += done.added
     report.updated += done.updated
     report.unchanged += done.unchanged
-    report.outcomes += done.outcomes()
+    report.outcomes.update(outcomes)
     report.refuse(sorted([*batch.refused, *done.refused], key=lambda each: each.line))
 
 
 class SeenAddresses:
-    """Kept in SQLite's temporary file, to bound memory."""
+    """What each address became, so that it counts once. In SQLite's temporary file, to bound memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("CREATE TABLE seen (core TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute(
+            "CREATE TABLE seen (core TEXT PRIMARY KEY, status TEXT, suppressed INTEGER) WITHOUT ROWID"
+        )
         self._database.execute("BEGIN")
 
-    def drop_repeated(self, batch: Batch) -> int:
-        cores = json.dumps([each.parsed.core for each in batch.wanted])
-        rows = self._database.execute(
-            "SELECT core FROM seen WHERE core IN (SELECT value FROM json_each(?))", (cores,)
-        )
-        known = {core for (core,) in rows}
-        fresh: dict[str, Wanted] = {}
+    def drop_repeated(self, batch: Batch) -> list[Wanted]:
+        """Remove lines with an earlier address from the batch, and return them."""
+        fresh, repeated = dict[str, Wanted](), list[Wanted]()
+        known = self._known(each.parsed.core for each in batch.wanted)
         for each in batch.wanted:
-            if each.parsed.core not in known:
-                fresh.setdefault(each.parsed.core, each)
-        repeated = len(batch.wanted) - len(fresh)
-        self._database.executemany("INSERT INTO seen VALUES (?)", ((core,) for core in fresh))
+            core = each.parsed.core
+            if core in known or fresh.setdefault(core, each) is not each:
+                repeated.append(each)
         batch.wanted = list(fresh.values())
+        self._store((core, None, None) for core in fresh)
         return repeated
+
+    def count(self, done: ImportPlan, repeated: Sequence[Wanted] = ()) -> Counter[str]:
+        """Return the outcomes of the addresses, less those counted for them before.
+
+        `repeated` lines are judged as an import judges them, after the lines before them.
+        """
+        then = {core: one.then for core, one in done.planned.items()}
+        before = self._known(then.keys() | {each.parsed.core for each in repeated})
+        states = before | then
+        for each in repeated:
+            if (state := states[each.parsed.core]) is not None:
+                with suppress(UnusableLine):
+                    states[each.parsed.core] = after(each.row, state)
+        counts: Counter[str] = Counter()
+        for core, state in states.items():
+            if state is not None:
+                counts[state.outcome] += 1
+            if (old := before.get(core)) is not None:
+                counts[old.outcome] -= 1
+        self._store(
+            (core, state.status, state.suppressed) for core, state in states.items() if state is not None
+        )
+        return counts
+
+    def _known(self, cores: Iterable[str]) -> dict[str, KnownSubscriber | None]:
+        """Return states by address; None for one that was refused."""
+        rows = self._database.execute(
+            "SELECT core, status, suppressed FROM seen WHERE core IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(cores)),),
+        )
+        return {
+            core: None if status is None else KnownSubscriber(status, suppressed=bool(suppressed))
+            for core, status, suppressed in rows
+        }
+
+    def _store(self, rows: Iterable[tuple[str, str | None, bool | None]]) -> None:
+        self._database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
 
     def close(self) -> None:
         self._database.close()

@@ -1,4 +1,3 @@
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -78,9 +77,6 @@ class ImportPlan:
         self.added += done is RowChange.ADD
         self.updated += done is RowChange.UPDATE
         self.unchanged += done is RowChange.NOTHING
-
-    def outcomes(self) -> Counter[str]:
-        return Counter(one.then.outcome for one in self.planned.values())
 
     def doing(self, done: RowChange) -> list[Planned]:
         return [one for one in self.planned.values() if one.change is done]

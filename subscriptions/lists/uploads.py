@@ -116,7 +116,9 @@ def begin_import(list_import: ListImport, *, now: datetime) -> None:
     """Raises NotPossible."""
     row = list_import.locked(State.CHECKED)
     row.refused_lines.all().delete()
-    row.hand_on(State.IMPORTING, now, begun_at=now, **FROM_THE_START)
+    # The check has counted each address once.
+    counted = {"begun_at": now, "repeated": row.repeated}
+    row.hand_on(State.IMPORTING, now, **{**FROM_THE_START, **counted})
 
 
 @transaction.atomic

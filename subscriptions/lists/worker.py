@@ -6,6 +6,7 @@ Stores a batch and the position after it in one transaction, so another worker c
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,13 +16,16 @@ from common.clock import utcnow
 from common.db.bulk import insert_rows, vacuum_analyze
 from common.db.leases import held
 from common.passes import TimeBudget
+from common.text import shortened
 from common.uploads import process_uploads
 from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.plan import ImportPlan
 from subscriptions.lists.reading import (
     Batch,
+    RefusedRow,
     Terms,
+    Wanted,
     batches,
     column_of_addresses,
     heading_of,
@@ -37,9 +41,8 @@ from subscriptions.lists.uploads import (
 )
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
 from subscriptions.rules.lists.headings import HEADER
-from subscriptions.rules.lists.programs import LIST_STATUSES
 
-SAMPLES_OF_A_STATUS = 3
+SAMPLES_OF_AN_OUTCOME, LONGEST_SAMPLE = 3, 120
 LINES_A_RENEWAL = 20_000
 
 
@@ -68,10 +71,9 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         return
     first, now = row.line or head.next_line, utcnow()
     lines = _lines(row, head, row.position)
-    if not row.position:
-        row.findings = {**(row.findings or {}), "outcomes": {}}
     read = batches(records(lines, head, line=first), columns=columns, kind=kind, terms=terms, now=now)
     if row.state == State.CHECKING:
+        row.findings = {**(row.findings or {}), "outcomes": {}}
         row.names, row.program = list(head.names), columns.program.name
         _check(row, read, _Place(lines, first))
     else:
@@ -154,23 +156,39 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                 done = try_batch(row.subscribable, batch)
                 if not row.lines:
                     row.sample = []
-                _add_samples(row, done)
-                row.repeated += repeated
-                row.lines += repeated
-                _record(row, batch, done, place)
+                row.repeated += len(repeated)
+                row.lines += len(repeated)
+                refused = _refused(batch, done)
+                _add_samples(row, done, repeated, refused)
+                _add_outcomes(row, seen.count(done, repeated), refused)
+                _record(row, batch, done, refused, place)
     row.finish(State.CHECKED)
 
 
-def _add_samples(row: ListImport, done: ImportPlan) -> None:
-    """Keep the first lines of each status."""
-    kept = Counter(status for _, _, status, _ in row.sample)
-    if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
-        return
+def _add_samples(
+    row: ListImport, done: ImportPlan, repeated: Sequence[Wanted], refused: Sequence[RefusedRow]
+) -> None:
+    """Keep the first lines of each outcome: label, name, outcome, and the change or the refusal."""
+    kept = Counter(kind for _, _, kind, _ in row.sample)
+
+    def add(label: str, name: str, kind: str, what: str) -> None:
+        if kept[kind] < SAMPLES_OF_AN_OUTCOME:
+            row.sample.append([label, name, kind, what])
+            kept[kind] += 1
+
     for one in done.planned.values():
-        status = one.wanted.row.status
-        if kept[status] < SAMPLES_OF_A_STATUS:
-            row.sample.append([one.wanted.parsed.label, one.then.name, status, one.change.value])
-            kept[status] += 1
+        add(one.wanted.parsed.label, one.then.name, one.then.outcome, one.change.value)
+    for each in repeated:
+        add(each.parsed.label, each.row.name, "repeated", "")
+    for line in refused:
+        add(shortened(", ".join(filter(None, line.cells)), LONGEST_SAMPLE), "", line.kind, line.reason)
+
+
+def _add_outcomes(row: ListImport, outcomes: Counter[str], refused: Sequence[RefusedRow]) -> None:
+    counts = Counter((row.findings or {})["outcomes"])
+    counts.update(outcomes)
+    counts.update(each.kind for each in refused)
+    row.findings = {**(row.findings or {}), "outcomes": counts}
 
 
 def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms, left: TimeBudget) -> None:
@@ -179,7 +197,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
             if not is_ours:
                 return
             done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
-            _record(row, batch, done, place)
+            _record(row, batch, done, _refused(batch, done), place)
         if left.is_spent:
             row.release()
             return
@@ -187,21 +205,29 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
     vacuum_analyze(Destination, Subscription, rows=row.added + row.updated)
 
 
-def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> None:
-    refused = sorted([*batch.refused, *done.refused], key=lambda each: each.line)
+def _refused(batch: Batch, done: ImportPlan) -> list[RefusedRow]:
+    """Return refused lines in order, without NUL, which PostgreSQL does not store."""
+    return [
+        replace(
+            each,
+            reason=each.reason.replace("\0", ""),
+            cells=tuple(cell.replace("\0", "") for cell in each.cells),
+        )
+        for each in sorted([*batch.refused, *done.refused], key=lambda each: each.line)
+    ]
+
+
+def _record(
+    row: ListImport, batch: Batch, done: ImportPlan, refused: Sequence[RefusedRow], place: _Place
+) -> None:
     if refused:
-        # PostgreSQL stores no NUL.
         columns: dict[str, Sequence[Any]] = {
             "list_import": [row.pk] * len(refused),
             "line": [each.line for each in refused],
-            "reason": [each.reason.replace("\0", "") for each in refused],
-            "cells": [[cell.replace("\0", "") for cell in each.cells] for each in refused],
+            "reason": [each.reason for each in refused],
+            "cells": [list(each.cells) for each in refused],
         }
         insert_rows(RefusedLine, columns)
-    findings = row.findings or {}
-    outcomes = Counter(findings["outcomes"]) + done.outcomes()
-    outcomes.update(each.kind for each in refused)
-    row.findings = {**findings, "outcomes": outcomes}
     place.tell(row)
     row.lines += len(batch)
     row.added += done.added

@@ -55,7 +55,7 @@ def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_t
     row = ListImport.objects.get()
     shown = page(admin_client, row)
     assert row.state == "asking"
-    assert "Some columns may name people who must not be mailed: “Désabonné”" in shown
+    assert "Some columns may mark people who must not be emailed: “Désabonné”" in shown
     listed = admin_client.get(reverse("admin:subscriptions_listimport_changelist")).content.decode()
     assert "to be added" not in listed
     assert "Import this list" not in shown
@@ -105,15 +105,15 @@ def test_from_the_file_to_the_report(admin_client: Client) -> None:
     shown = page(admin_client, row)
     assert "data-address" not in shown
     for words in (
-        "To be added",
-        "Nothing was changed so far",
+        "1 will get the newsletter · 1 unreadable.",
+        "Nothing has changed yet",
         "Mailchimp",
-        "is added",
+        "Will get the newsletter (new)",
         "not an e-mail address",
     ):
         assert words in shown
     assert not Subscription.objects.exists()
-    assert "It is being taken over" in act(admin_client, row, "run")
+    assert "The import has started" in act(admin_client, row, "run")
     work()
     made = Subscription.objects.get()
     assert (made.status, made.display_name, made.subscribable) == ("confirmed", "Ada", newsletter)
@@ -160,7 +160,7 @@ def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> N
     assert row is not None
     row.reading_since, row.lines, row.position = began, 5_000, row.size // 2
     said = sentence_about_state(row, began + timedelta(seconds=10))
-    assert said.startswith("500 lines a second, about 10 seconds left")
+    assert said.startswith("500 rows a second, about 10 seconds left")
 
 
 def test_stopping_says_first_what_is_lost(admin_client: Client) -> None:

@@ -73,6 +73,16 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         "nome completo",
         "volledige naam",
         "naam",
+        "vor und nachname",
+        "vorname nachname",
+        "vorname und nachname",
+        "nom et prenom",
+        "prenom et nom",
+        "prenom nom",
+        "nom prenom",
+        "nombre y apellido",
+        "nome e sobrenome",
+        "nome e apelido",
     ),
     # A file with only one of these two has full names in it.
     "first": (
@@ -96,6 +106,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         "surname",
         "lname",
         "nachname",
+        "zuname",
         "familienname",
         "nom de famille",
         "nom",
@@ -109,7 +120,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     ),
     "status": ("subscription status", "subscriber status"),
     "language": ("lang", "locale"),
-    "tags": ("tag", "labels", "label"),
+    "tags": ("tag", "labels", "label", "schlagworter", "schlagworte", "etiquettes", "etiquetas"),
     "added": (
         "added at",
         "optin time",

@@ -1,5 +1,6 @@
 import csv
 import io
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -480,6 +481,8 @@ def test_the_habits_of_spreadsheets_are_no_errors(text: str) -> None:
     ("head", "line", "name"),
     [
         ("E-Mail-Adresse,Vorname,Nachname", "a@example.org,Ada,Byron", "Ada Byron"),
+        ("E-Mail,Vor- und Nachname", "a@example.org,Ada Byron", "Ada Byron"),
+        ("E-mail,Nome e sobrenome", "a@example.org,Ada Byron", "Ada Byron"),
         ("Courriel,Nom,Prénom", "a@example.org,Byron,Ada", "Ada Byron"),
         ("Correo electrónico,Nombre,Apellidos", "a@example.org,Ada,Byron", "Ada Byron"),
         ("Endereço de e-mail,Nome,Sobrenome", "a@example.org,Ada,Byron", "Ada Byron"),
@@ -506,6 +509,27 @@ def test_the_summary_says_how_many_get_the_newsletter() -> None:
         "2 will get the newsletter · 1 not confirmed · 1 unsubscribed · 2 must not be emailed"
         " · 1 left here before · 1 duplicate · 1 unreadable"
     )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_counts_are_those_of_the_people_however_often_they_are_in_the_file(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subscriptions.lists.reading.LINES_A_BATCH", 3)
+    dice = random.Random(seed)
+    left = LeftFactory(destination__core="p0@x.example")
+    SuppressionFactory(core="p1@x.example")
+    statuses = ("confirmed", "confirmed", "unsubscribed", "bounced", "pending")
+    lines = [f"p{dice.randrange(9)}@x.example,{dice.choice(statuses)}\n" for _ in range(25)]
+    text = f"email,status\n{''.join(lines)}"
+    tried = try_subscribers(subscribable=left.subscribable, lines=io.StringIO(text, newline=""), now=NOW)
+    taken = take(text, left.subscribable)
+    suppressed = Suppression.objects.values("core")
+    there = Subscription.objects.exclude(destination__core__in=suppressed)
+    for report in (tried, taken):
+        assert report.outcomes["gets"] == there.filter(status="confirmed").count()
+        assert report.outcomes["unconfirmed"] == there.filter(status="unconfirmed").count()
+    assert sum(tried.outcomes.values()) == len(lines)
 
 
 def test_people_whom_a_list_brings_as_unsubscribed_did_not_leave_here() -> None:

@@ -18,7 +18,12 @@ from common.clock import utcnow
 from common.passes import TimeBudget
 from common.uploads import LEASE, PIECE_SIZE, WAITS_FOR, NotPossible, claim
 from subscriptions.admin.list_columns import ColumnsForm
-from subscriptions.admin.list_import_panels import outcome_of, sentence_about_state, words_about_unread
+from subscriptions.admin.list_import_panels import (
+    outcome_of,
+    sample,
+    sentence_about_state,
+    words_about_unread,
+)
 from subscriptions.lists import importer, reading, worker
 from subscriptions.lists.importer import USUAL_TERMS
 from subscriptions.lists.reading import Terms
@@ -79,7 +84,7 @@ def test_looking_changes_nothing_and_says_what_would_be_done() -> None:
     assert (row.state, row.lines) == ("checked", 5)
     assert (row.added, row.updated, row.unchanged, row.repeated, row.refused) == (1, 1, 0, 1, 2)
     assert row.names == ["email", "name", "shoe size"]
-    assert row.sample[0] == [there.destination.core, "Ada L", "unconfirmed", "update"]
+    assert row.sample[0] == [there.destination.core, "Ada L", "gets", "update"]
     assert list(row.refused_lines.order_by("line").values_list("line", "cells")) == [
         (5, ["bad@example.org", "", ""]),
         (6, ["nonsense", "N", "44"]),
@@ -336,21 +341,34 @@ def test_what_the_release_before_looked_at_is_judged_before_it_is_imported() -> 
 def test_the_only_column_of_addresses_is_offered_for_an_answer() -> None:
     row = checked("Kontakt,Ort\na@example.org,Leeds\n")
     assert row.state == "asking"
-    assert "“Kontakt” has nothing but addresses" in sentence_about_state(row, utcnow())
+    assert "“Kontakt” has only addresses" in sentence_about_state(row, utcnow())
     assert ColumnsForm([row.pk]).fields["column-0"].initial == "email"
     explain(row, meanings={"Kontakt": "email"}, dates="", now=utcnow())
     work_off_imports(budget=LONG)
     assert (fresh(row).state, fresh(row).added) == ("checked", 1)
 
 
-def test_examples_are_of_every_status() -> None:
+def test_examples_are_of_every_outcome() -> None:
     rows = [f"r{n}@example.org,subscribed\n" for n in range(9)]
     rows += ["x@example.org,bounced\n", "y@example.org,left\n", "z@example.org,pending\n"]
+    rows += ["r1@example.org,subscribed\n", "nonsense,subscribed\n"]
     row = checked(f"email,status\n{''.join(rows)}")
-    counts = Counter(status for _, _, status, _ in row.sample)
-    assert counts == {"confirmed": 3, "suppressed": 1, "unsubscribed": 1, "unconfirmed": 1}
+    counts = Counter(kind for _, _, kind, _ in row.sample)
+    kinds = ("suppressed", "unsubscribed", "unconfirmed", "repeated", "unreadable")
+    assert counts == {"gets": 3, **dict.fromkeys(kinds, 1)}
+    shown = str(sample(row))
+    for words in (
+        "Will get the newsletter (new)",
+        "Unsubscribed: gets nothing",
+        "Must not be emailed: gets nothing",
+        "Duplicate: counted once",
+        "Not imported: “nonsense”",
+        "and 6 more rows",
+    ):
+        assert words in shown, words
     assert outcome_of(row) == (
-        "9 will get the newsletter · 1 not confirmed · 1 unsubscribed · 1 must not be emailed."
+        "9 will get the newsletter · 1 not confirmed · 1 unsubscribed · 1 must not be emailed · 1 duplicate"
+        " · 1 unreadable."
     )
 
 
@@ -369,4 +387,4 @@ def test_files_of_spreadsheets_are_read_to_the_end(text: bytes) -> None:
     assert (row.state, row.added, row.refused) == ("checked", 1, 0)
     assert row.sample[0][:2] in (["zoe@example.org", "Zoë"], ["zoe@example.org", ""])
     is_old = b"\xeb" in text and b"\0" not in text
-    assert ("read as windows-1252" in words_about_unread(row)) == is_old
+    assert ("Read as windows-1252" in words_about_unread(row)) == is_old
