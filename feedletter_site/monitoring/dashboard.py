@@ -1,15 +1,15 @@
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from common.admin.html import list_url
+from common.admin.html import add_url, list_url
 from common.clock import utcnow
 from delivery.admin.issue_figures import drawn_of
 from delivery.admin.restoring import restored
 from delivery.alerts.drafts import goes_out
 from delivery.issues.approve import drafts
-from delivery.models import Delivery, Issue
+from delivery.models import Broadcast, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.progress import waiting_words
 from feedletter_site.first_steps import MAY_SET_UP
@@ -43,6 +43,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         return context
     figures = overview_figures(now)
     context.update(is_begun=True, alerts=alerts(user), tiles=tiles(user, figures))
+    context.update(quick_actions=quick_actions(user))
     if may_see(user, Assignable):
         context.update(coming=issue_overview.going_out_next(now))
     if may_see(user, Issue):
@@ -62,6 +63,23 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see(user, Subscription) and may_see(user, Delivery):
         context.update(changes=issue_overview.changes(figures, now))
     return context
+
+
+QUICK_ACTIONS: tuple[tuple[str, type[Model]], ...] = (
+    ("Write an email", Broadcast),
+    ("Add a subscriber", Subscription),
+    ("Add a feed", Feed),
+    ("Create a newsletter", Subscribable),
+)
+
+
+def quick_actions(user: Any) -> list[tuple[str, str]]:
+    """Return titles and addresses of what the user may do."""
+    return [
+        (title, add_url(model))
+        for title, model in QUICK_ACTIONS
+        if user.has_perm(f"{model._meta.app_label}.add_{model._meta.model_name}")
+    ]
 
 
 def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
@@ -22,22 +23,24 @@ from feeds.models import Feed
 from subscriptions.admin_words import waits_for
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable
-from subscriptions.rules.completion import why_open
+from subscriptions.rules.completion import next_issue_words
+from subscriptions.rules.words import zone_words
 from subscriptions.subscribers.counts import confirmed_counts
 
 NEXT_SHOWN = 8
 # Shown however many collections have a date.
 FILLING_SHOWN = 4
 CURVE_DAYS = 84
-# Letters go out within a minute; later their delay is explained.
+# Issues are sent within a minute; later their delay is explained.
 SOON = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class NextOut:
+    """`words` follow the newsletter's name."""
+
     name: str
     url: str
-    posts: str
     words: str
 
 
@@ -54,7 +57,7 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Sort by date, then newsletters that fill up, then those waiting for a first reader.
+    """Sort by date, then newsletters that fill up, then those that wait for a first subscriber.
 
     One that fills up has a date, too, if it goes out after so many days with fewer posts.
     """
@@ -70,37 +73,34 @@ def going_out_next(now: datetime) -> list[NextOut]:
     shown = [*dated, *filling[: NEXT_SHOWN - len(dated)]]
     people = confirmed_counts(row.subscribable_id for row in shown)
     return [
-        NextOut(
-            str(row.subscribable),
-            object_url(row),
-            _what_goes_out(row, people[row.subscribable_id]),
-            _when_out(row, (row.held, row.left_out), now),
-        )
+        NextOut(str(row.subscribable), object_url(row), _next_words(row, people[row.subscribable_id], now))
         for row in shown
     ] + [
-        NextOut(str(issue.subscribable), object_url(issue), "first issue", "Waits for its first reader.")
+        NextOut(str(issue.subscribable), object_url(issue), "waits for its first subscriber.")
         for issue in waiting_for_a_reader().select_related("subscribable").order_by("pk")[:NEXT_SHOWN]
     ]
 
 
-def _what_goes_out(row: Any, people: int) -> str:
-    posts = pluralize(row.held, "post")
-    if not channels.get(row.subscribable.channel).public_sign_up:
-        return posts
-    return f"{posts} to {pluralize(people, 'person', 'people')}" if people else f"{posts}, no subscribers yet"
+def _next_words(row: Any, people: int, now: datetime) -> str:
+    if row.last_error or (row.period_end is not None and row.period_end < now - SOON):
+        return f"is late. {waits_for(row)}"
+    zone = row.subscribable.zone
+    is_public = channels.get(row.subscribable.channel).public_sign_up
+    words = next_issue_words(
+        collection_facts(row, counts=(row.held, row.left_out)),
+        people=people if is_public else None,
+        is_reviewed=row.waits,
+        now=now,
+        zone=zone,
+    )
+    is_elsewhere = now.astimezone(zone).utcoffset() != timezone.localtime(now).utcoffset()
+    return f"{words.rstrip('.')} ({zone_words(zone)})." if is_elsewhere and " at " in words else words
 
 
 def _date_of(row: Any) -> datetime | None:
     """Return the latest date; the posts must be counted."""
     facts = collection_facts(row, counts=(row.held, row.left_out))
     return facts.period_end or (facts.wait_end if facts.count else None)
-
-
-def _when_out(row: Assignable, counts: tuple[int, int], now: datetime) -> str:
-    is_late = row.period_end is not None and row.period_end < now - SOON
-    if row.last_error or is_late:
-        return waits_for(row)
-    return why_open(collection_facts(row, counts=counts), (), now, row.subscribable.zone)
 
 
 def last_issues(figures: Figures) -> list[LastOut]:
@@ -127,7 +127,7 @@ def _last_out(issue: Issue, counts: Counter[str]) -> LastOut:
         issue.title,
         object_url(issue),
         str(issue.subscribable),
-        when(issue.published_at, zone=issue.subscribable.zone),
+        when(issue.published_at),
         "" if state == "sent" and not issue.awaits_reader else state_words(issue, state),
         () if issue.awaits_reader else parts,
     )
@@ -144,12 +144,12 @@ def changes(figures: Figures, now: datetime) -> list[str]:
     issues = Issue.objects.filter(published_at__gte=now - timedelta(days=1), published_at__lte=now).count()
     ill = Feed.objects.filter(status="active", failing_since__gte=now - timedelta(days=1)).count()
     figures_and_words = (
-        (sum_of("confirmed"), f"{pluralize(sum_of('confirmed'), 'subscriber')} more"),
-        (sum_of("left"), f"{sum_of('left'):,} left"),
+        (sum_of("confirmed"), f"{pluralize(sum_of('confirmed'), 'new subscriber')}"),
+        (sum_of("left"), f"{sum_of('left'):,} unsubscribed"),
         (sum_of("bounced"), f"{sum_of('bounced'):,} bounced or complained"),
-        (letters, f"{pluralize(letters, 'letter')} arrived"),
-        (issues, f"{pluralize(issues, 'issue')} went out"),
-        (ill, f"{pluralize(ill, 'feed')} began to fail"),
+        (letters, f"{pluralize(letters, 'email')} delivered"),
+        (issues, f"{pluralize(issues, 'issue')} sent"),
+        (ill, f"{pluralize(ill, 'feed')} started to fail"),
     )
     return [words for count, words in figures_and_words if count]
 
@@ -160,8 +160,8 @@ def letters_plot(figures: Figures) -> SafeString | str:
     if not whole:
         return ""
     most = max(values, key=lambda each: each.value)
-    description = f"{pluralize(whole, 'letter')} in {len(values)} days, at most {most.value:,} in one."
-    return day_plot(values, name="fl-letters-a-day", title="Letters a day", said=description, word="letter")
+    description = f"{pluralize(whole, 'email')} in {len(values)} days, at most {most.value:,} in one."
+    return day_plot(values, name="fl-letters-a-day", title="Emails a day", said=description, word="email")
 
 
 def subscribers_plot(figures: Figures) -> SafeString | str:

@@ -108,10 +108,10 @@ def test_little_growth_is_one_sentence(admin_client: Client) -> None:
 
 def test_the_overview_draws_all_of_them(admin_client: Client) -> None:
     FeedFactory()
-    assert "Subscriptions gained and lost" not in admin_client.get("/admin/").content.decode()
+    assert "New and lost subscriptions" not in admin_client.get("/admin/").content.decode()
     a_list()
     page = admin_client.get("/admin/").content.decode()
-    assert "Subscriptions gained and lost" in page
+    assert "New and lost subscriptions" in page
     assert "5 new, 4 confirmed, 1 left, 1 bounced" in page
 
 

@@ -160,9 +160,9 @@ def test_the_overview_shows_it(admin_client: Client) -> None:
 FIGURES = {
     "view_feed": ["Feed health", ">Feeds<"],
     "view_subscribable": [">Newsletters and bridges<"],
-    "view_subscription": [">Subscriptions<", "Subscriptions gained and lost"],
-    "view_delivery": ["Waiting to be sent", "Letters a day", "delivery failed this week"],
-    "view_assignable": ["Going out next"],
+    "view_subscription": [">Subscriptions<", "New and lost subscriptions"],
+    "view_delivery": ["Waiting to be sent", "Emails a day", "delivery failed this week"],
+    "view_assignable": [">Next<"],
 }
 
 

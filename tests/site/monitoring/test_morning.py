@@ -51,10 +51,10 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
     IssueFactory(published_at=None, awaits_reader=True)
     daily, three, first = going_out_next(now)
-    assert (first.posts, first.words) == ("first issue", "Waits for its first reader.")
-    assert (daily.name, daily.posts) == ("Daily", "1 post, no subscribers yet")
-    assert daily.words.startswith("Closes on")
-    assert (three.name, three.words) == ("Three", "Waits for 2 more posts.")
+    assert first.words == "waits for its first subscriber."
+    assert daily.name == "Daily"
+    assert daily.words.startswith("has no subscribers yet. Its next issue has 1 post, due tomorrow at ")
+    assert (three.name, three.words) == ("Three", "has no subscribers yet. Its next issue has 1 post.")
 
 
 def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None:
@@ -64,10 +64,8 @@ def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None
         SubscriptionFactory.create_batch(2, subscribable=newsletter)
         AssignmentFactory(assignable=AssignableFactory(subscribable=newsletter, **begun))
     UnconfirmedFactory(subscribable=letter)
-    assert {row.name: row.posts for row in going_out_next(utcnow())} == {
-        str(letter): "1 post to 2 people",
-        str(bridge): "1 post",
-    }
+    begins = {row.name: row.words.partition(" tomorrow at ")[0] for row in going_out_next(utcnow())}
+    assert begins == {str(letter): "goes to 2 people", str(bridge): "is posted"}
 
 
 def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_is_a_date() -> None:
@@ -82,9 +80,12 @@ def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_
         AssignmentFactory(assignable=fills, left_out_at=now)
     shown = going_out_next(now)
     assert len(shown) == 8
-    assert (shown[0].name, shown[0].posts) == ("Soon", "1 post, no subscribers yet")
-    assert shown[0].words.startswith("Waits for 2 more posts, until")
-    assert (shown[-1].name, shown[-1].words) == ("Three", "Waits for 2 more posts.")
+    assert shown[0].name == "Soon"
+    assert shown[0].words.startswith("has no subscribers yet. Its next issue has 1 post, due ")
+    assert (shown[-1].name, shown[-1].words) == (
+        "Three",
+        "has no subscribers yet. Its next issue has 1 post.",
+    )
 
 
 def test_the_last_issues_say_how_many_were_sent_failed_and_are_left() -> None:
@@ -117,11 +118,11 @@ def test_since_yesterday_says_only_what_has_changed() -> None:
     DeliveryFactory(state="sent", sent_at=now, issue=IssueFactory(published_at=now))
     FeedFactory(failures=1, failing_since=now)
     assert changes(overview_figures(now), now) == [
-        "1 subscriber more",
-        "1 left",
-        "1 letter arrived",
-        "1 issue went out",
-        "1 feed began to fail",
+        "1 new subscriber",
+        "1 unsubscribed",
+        "1 email delivered",
+        "1 issue sent",
+        "1 feed started to fail",
     ]
 
 

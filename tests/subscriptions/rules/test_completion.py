@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.rules.completion import CollectionFacts, FeedFacts, is_complete, why_open
+from subscriptions.rules.completion import CollectionFacts, FeedFacts, is_complete, next_issue_words, why_open
 
 NEW_YORK = ZoneInfo("America/New_York")
 OPENED = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
@@ -158,3 +158,37 @@ def test_it_says_what_it_waits_for(
 def test_many_feeds_are_counted_not_listed() -> None:
     feeds = [replace(NEVER_READ, title=f"Blog {k}") for k in range(50)]
     assert "Blog 2 to be read and 47 more, until" in why_open(WEEK, feeds, END, NEW_YORK)
+
+
+DAY = timedelta(days=1)
+TWO = replace(EVERY_3, count=2, max_wait_days=30)
+
+
+@pytest.mark.parametrize(
+    ("collection", "people", "before", "words"),
+    [
+        (WEEK, 4807, 3 * DAY, "goes to 4,807 people on Monday at 7:00, with 2 posts."),
+        (WEEK, 1, DAY, "goes to 1 person tomorrow at 7:00, with 2 posts."),
+        (WEEK, None, HOUR, "is posted today at 7:00, with 2 posts."),
+        (WEEK, 5, 20 * DAY, "goes to 5 people on 23 November at 7:00, with 2 posts."),
+        (WEEK, 5, -HOUR, "goes to 5 people within a minute, with 2 posts."),
+        (WEEK, 0, 3 * DAY, "has no subscribers yet. Its next issue has 2 posts, due on Monday at 7:00."),
+        (replace(WEEK, count=0), 5, 3 * DAY, "has no posts for its next issue on Monday at 7:00 yet."),
+        (replace(WEEK, is_sent_now=True), 5, 3 * DAY, "goes to 5 people within a minute, with 2 posts."),
+        (EVERY_3, 5, DAY, "goes to 5 people after 2 more posts. It has 1 post."),
+        (replace(EVERY_3, count=0), 5, DAY, "has no posts for its next issue yet."),
+        (TWO, 5, DAY, "goes to 5 people after 1 more post, or on 16 December at 7:30. It has 2 posts."),
+        (replace(TWO, count=3), 5, DAY, "goes to 5 people within a minute, with 3 posts."),
+        (EACH, 5, DAY, "goes to 5 people within a minute, with 1 post."),
+    ],
+)
+def test_the_overview_says_when_and_to_whom_an_issue_goes(
+    collection: CollectionFacts, people: int | None, before: timedelta, words: str
+) -> None:
+    said = next_issue_words(collection, people=people, is_reviewed=False, now=END - before, zone=NEW_YORK)
+    assert said == words
+
+
+def test_an_issue_that_is_reviewed_says_so() -> None:
+    said = next_issue_words(WEEK, people=5, is_reviewed=True, now=END - DAY, zone=NEW_YORK)
+    assert said == "goes to 5 people tomorrow at 7:00, with 2 posts, after your approval."
