@@ -2,10 +2,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from demo.content import LIVE, POSTS
+from demo.content import LIGHTHOUSE_POSTS, LIVE, POSTS
 from demo.content.post import CORRECTED_AFTER, WITHDRAWN_AFTER, ZONE, Post
 
 TITLE = "Harbour Notes"
+LIGHTHOUSE = "The Lighthouse Log"
 MOTTO = "Small observations from a small harbour"
 IN_FEED = 15
 LIVE_EVERY = timedelta(minutes=3)
@@ -35,6 +36,14 @@ class Blog:
     def pages(self, now: datetime) -> list[Page]:
         pages = [page for post in POSTS if (page := self._page(post, now))]
         return sorted([*pages, *self._live(now)], key=lambda page: page.published, reverse=True)
+
+    def lighthouse(self, now: datetime) -> list[Page]:
+        """Return the posts of the neighbours' blog."""
+        found = [page for post in LIGHTHOUSE_POSTS if (page := self._page(post, now))]
+        return sorted(found, key=lambda page: page.published, reverse=True)
+
+    def days_ago(self, now: datetime) -> int:
+        return (self.today - now.astimezone(ZONE).date()).days
 
     def moments(self) -> list[datetime]:
         return [post.published(self.today) for post in POSTS]

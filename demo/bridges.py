@@ -58,7 +58,7 @@ def demo_bridges() -> tuple[DemoBridge, ...]:
     )
 
 
-def connect_all(feed: Feed, *, now: datetime) -> None:
+def connect_all(feed: Feed, now: datetime) -> None:
     """Define the bridges, each checked at its service (network)."""
     for bridge in demo_bridges():
         connect_bridge(

@@ -16,6 +16,7 @@ from demo.discord.interactions import Application
 from demo.discord.places import API as DISCORD_API
 from demo.discord.portal import KEPT_IN
 from demo.services import KEY_NAME
+from demo.sign_in import LINKS
 from demo.timeline import PICTURES, POSTS
 from feedletter_site import env
 from feedletter_site.management.commands.up import EVERYWHERE, is_free
@@ -47,7 +48,7 @@ NOT_OURS = (
 LOOPBACK = "127.0.0.1"
 PORTS = 50
 APPLICATION = "1000000000000000005"
-LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICTURES}/*")
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICTURES}/*", f"{LINKS}/*")
 
 
 def enter() -> None:
@@ -85,7 +86,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "POLL_HOST_GAP": "0",
         # Static files come from the packages.
         "PYTHONWARNINGS": "ignore:No directory at",
-        "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
+        "DEFAULT_FROM_EMAIL": "Harbour Letters <post@harbour.example.org>",
     }
 
 
@@ -107,7 +108,7 @@ def free_port(host: str, wanted: int) -> int:
         if is_free(host, port):
             return port
     raise CommandError(
-        f"The demo found no free port on {host} from {wanted} on. Choose another: BIND={host}:9000 make demo"
+        f"No port from {wanted} on is free on {host}. Choose another one: BIND={host}:9000 make demo"
     )
 
 
@@ -118,7 +119,7 @@ def make_folder_fresh(folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise CommandError(f"A demo is running in {folder} already. Stop it first, with Ctrl-C.") from error
+        raise CommandError(f"A demo is already running in {folder}. Stop it first, with Ctrl-C.") from error
     # The supervisor, in the same process, keeps it.
     os.set_inheritable(lock, True)
     for pattern in LEFTOVERS:

@@ -1,10 +1,13 @@
-"""Generated PNG seascapes, with the standard library only."""
+"""Generated PNG seascapes, and the logo."""
 
+import io
 import math
 import random
 import struct
 import zlib
 from functools import lru_cache
+
+from PIL import Image, ImageDraw
 
 from demo.scenes import SCENES, Colour, Scene
 
@@ -28,6 +31,35 @@ def icon() -> bytes:
     x, y, _ = scene.sun or (0, 0, 0)
     rows = paint(scene, random.Random("icon"))  # noqa: S311
     return encoded([row[x - 32 : x + 32] for row in rows[y - 32 : y + 32]], palette(scene))
+
+
+def header(scene: str, seed: str) -> bytes:
+    """Return a wide part of a scene, around the horizon."""
+    rows = paint(SCENES[scene], random.Random(seed))  # noqa: S311
+    return encoded(rows[HORIZON - 130 : HORIZON + 90], palette(SCENES[scene]))
+
+
+def logo(side: int = 240) -> bytes:
+    """Return a round seascape with a sail, drawn larger for smooth edges."""
+    big = 4 * side
+    drawn = Image.new("RGBA", (big, big))
+    draw = ImageDraw.Draw(drawn)
+
+    def at(*points: float) -> list[float]:
+        return [point * big for point in points]
+
+    draw.ellipse(at(0, 0, 1, 1), fill=(11, 110, 110))
+    draw.ellipse(at(0.54, 0.24, 0.76, 0.46), fill=(255, 214, 150))
+    draw.chord(at(0, 0, 1, 1), 12, 168, fill=(8, 72, 84))
+    draw.polygon(at(0.44, 0.14, 0.44, 0.58, 0.16, 0.58), fill=(255, 255, 255))
+    draw.polygon(at(0.48, 0.24, 0.48, 0.58, 0.66, 0.58), fill=(226, 240, 238))
+    draw.polygon(at(0.14, 0.63, 0.76, 0.63, 0.64, 0.75, 0.25, 0.75), fill=(255, 255, 255))
+    for number in range(2):
+        y = 0.82 + 0.07 * number
+        draw.line(at(0.3 + 0.06 * number, y, 0.7 - 0.06 * number, y), fill=(90, 160, 164), width=big // 60)
+    written = io.BytesIO()
+    drawn.resize((side, side), Image.Resampling.LANCZOS).save(written, "PNG")
+    return written.getvalue()
 
 
 def paint(scene: Scene, chance: random.Random) -> list[bytearray]:

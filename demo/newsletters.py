@@ -25,13 +25,14 @@ ADA, BEN, CLARA, DEV, EMIL, FARAH, GRACE, HUGO, IRIS = READERS
 
 @dataclass(frozen=True, slots=True)
 class Newsletter:
-    """`rhythm` is for the demo's output."""
+    """`rhythm` is for the demo's output; `look` has fields of its theme, and the `scene` of its header."""
 
     name: str
     title: str
     rhythm: str
     description: str
     fields: Mapping[str, Any]
+    look: Mapping[str, Any]
     readers: tuple[str, ...] = field(default_factory=tuple)
 
 
@@ -42,6 +43,7 @@ NEWSLETTERS = (
         "each post",
         "Every note from the harbour, as soon as it has settled.",
         {"arrangement": "each"},
+        {"accent": "#1f5f78"},
         (ADA, BEN, CLARA, DEV),
     ),
     Newsletter(
@@ -50,6 +52,7 @@ NEWSLETTERS = (
         "daily, 07:00",
         "Yesterday’s notes with your coffee, at seven.",
         {"arrangement": "daily", "at": time(7)},
+        {"accent": "#b4541a", "scene": "dawn", "alt": "Sunrise over still water, and a small sail"},
         (EMIL, FARAH, ADA),
     ),
     Newsletter(
@@ -58,6 +61,7 @@ NEWSLETTERS = (
         "weekly, Monday 07:00",
         "The week by the water, on Monday morning.",
         {"arrangement": "weekly", "at": time(7), "weekday": Subscribable.Weekday.MONDAY},
+        {"accent": "#0b6e6e", "scene": "noon", "alt": "A sailing boat on a bright sea"},
         (GRACE, HUGO, IRIS, BEN, CLARA),
     ),
     Newsletter(
@@ -66,6 +70,7 @@ NEWSLETTERS = (
         "monthly, on the 1st at 07:00",
         "A month of notes, for a long evening.",
         {"arrangement": "monthly", "at": time(7), "day_of_month": 1},
+        {"accent": "#2f6b3c", "background": "#eef3ec"},
         (IRIS, DEV),
     ),
     Newsletter(
@@ -74,6 +79,7 @@ NEWSLETTERS = (
         "every 5 posts",
         "Five notes at a time, whenever there are five.",
         {"arrangement": "every_n", "n": 5},
+        {"accent": "#7a3e6b"},
         (HUGO, EMIL),
     ),
     Newsletter(
@@ -82,6 +88,7 @@ NEWSLETTERS = (
         "Monday and Thursday 18:00",
         "Something to read on the way home, twice a week.",
         {"arrangement": "cron", "cron": "0 18 * * 1,4"},
+        {"accent": "#3a4f8a", "scene": "dusk", "alt": "The sun sets behind the harbour's hills"},
         (FARAH, GRACE, BEN),
     ),
 )

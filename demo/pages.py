@@ -28,6 +28,7 @@ blockquote { margin: 0; padding-left: 1rem; border-left: 3px solid var(--line); 
 pre { overflow-x: auto; font-size: .85rem }
 """
 ICON = "/icon.png"
+PRIVACY = "/privacy/"
 FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -57,14 +58,22 @@ def not_found() -> str:
     return frame(f"Not here · {TITLE}", "<h2>There is no such note</h2><p>It may have been taken down.</p>")
 
 
+def privacy() -> str:
+    words = (
+        "<p>We keep your address and the newsletters that you chose, and nothing else. Nobody counts "
+        "what you open. Each email has a link to leave, and to delete what we know about you.</p>"
+    )
+    return frame(f"Privacy · {TITLE}", f"<h2>Privacy</h2>{words}")
+
+
 def feed_path(tag: str = "") -> str:
     return f"/tags/{tag}/feed.xml" if tag else "/feed.xml"
 
 
-def feed(pages: Sequence[Page], base: str, tag: str = "") -> bytes:
+def feed(pages: Sequence[Page], base: str, tag: str = "", *, title: str = TITLE) -> bytes:
     """Return the newest posts (of a tag) as RSS, in full. The bytes are reproducible."""
     rss = Rss201rev2Feed(
-        title=f"{TITLE}: {tag.capitalize()}" if tag else TITLE,
+        title=f"{title}: {tag.capitalize()}" if tag else title,
         link=f"{base}/",
         description=MOTTO,
         language="en",

@@ -7,15 +7,17 @@ from datetime import datetime, timedelta
 from common.refused import Refused
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
+from demo.server import LIGHTHOUSE_FEED
+from feeds.models import Feed
 from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final
 
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 WEEKS = 5
-# Hours in UTC: every three, and around 7:00 and 18:00 in Paris, when newsletters are sent.
-LOOKED_AT = frozenset({0, 3, 5, 6, 7, 9, 12, 15, 16, 17, 18, 21})
+# Hours in UTC: every five, and around 7:00 and 18:00 in Paris, when newsletters are sent.
+LOOKED_AT = frozenset({0, 5, 6, 11, 16, 17, 21})
 # Every post is polled until it settles.
-AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 62, 10)]
+AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 52, 10)]
 MOST_ROUNDS = 3
 
 
@@ -76,11 +78,18 @@ def weeks(moments: Iterable[datetime], end: datetime) -> Iterator[list[datetime]
         ]
 
 
-def replay(moments: Iterable[datetime], clock: VirtualClock, *, advance: Callable[[], None]) -> Tally:
-    """Run the stages at each time. Raises ReplayFailed."""
+def replay(
+    moments: Iterable[datetime],
+    clock: VirtualClock,
+    *,
+    advance: Callable[[], None],
+    before: Callable[[datetime], None] = lambda _: None,
+) -> Tally:
+    """Run the stages at each time, after `before`. Raises ReplayFailed."""
     tally = Tally()
     for moment in moments:
         clock.now = moment
+        before(moment)
         step(clock, tally)
         advance()
     return tally
@@ -96,10 +105,14 @@ def step(clock: VirtualClock, tally: Tally) -> None:
         tally.letters += send_due(clock=clock).stored
 
 
+def may_fail(feed_id: int) -> bool:
+    return Feed.objects.filter(pk=feed_id, url__endswith=LIGHTHOUSE_FEED).exists()
+
+
 def polled(clock: VirtualClock, tally: Tally) -> bool:
     results = poll_due(clock=clock)
     for result in results:
-        if not result.ok:
+        if not result.ok and not may_fail(result.feed_id):
             raise ReplayFailed(f"The sample blog could not be read: {result.error}")
         tally.posts += result.new + result.excluded
         tally.there_before += result.excluded

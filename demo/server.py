@@ -13,9 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from common.clock import utcnow
 from demo import images, pages
-from demo.blog import Blog
+from demo.blog import LIGHTHOUSE, Blog
 
 HTML, RSS, PNG = "text/html; charset=utf-8", "application/rss+xml; charset=utf-8", "image/png"
+LIGHTHOUSE_FEED = "/lighthouse/feed.xml"
+LIGHTHOUSE_FAILS_DAYS = 3
 Answer = tuple[HTTPStatus, str, bytes]
 
 
@@ -37,14 +39,25 @@ class BlogServer(ThreadingHTTPServer):
         for tag in ("", *{tag for page in shown for tag in page.tags}):
             if path == pages.feed_path(tag):
                 return HTTPStatus.OK, RSS, pages.feed(shown, self.url, tag)
+        if path == LIGHTHOUSE_FEED:
+            return self.lighthouse()
+        if path == pages.PRIVACY:
+            return HTTPStatus.OK, HTML, pages.privacy().encode()
         if path == pages.ICON:
             return HTTPStatus.OK, PNG, images.icon()
-        for page in shown:
+        for page in (*shown, *self.blog.lighthouse(self.clock())):
             if path == f"/{page.slug}/":
                 return HTTPStatus.OK, HTML, pages.post(page).encode()
             if page.scene and path == f"/images/{page.slug}.png":
                 return HTTPStatus.OK, PNG, images.png(page.scene, page.slug)
         return HTTPStatus.NOT_FOUND, HTML, pages.not_found().encode()
+
+    def lighthouse(self) -> Answer:
+        """Return the neighbours' feed, or the error that it has had for some days."""
+        now = self.clock()
+        if self.blog.days_ago(now) <= LIGHTHOUSE_FAILS_DAYS:
+            return HTTPStatus.SERVICE_UNAVAILABLE, HTML, b"The keeper is repairing the server."
+        return HTTPStatus.OK, RSS, pages.feed(self.blog.lighthouse(now), self.url, title=LIGHTHOUSE)
 
     @contextmanager
     def in_thread(self) -> Iterator[str]:

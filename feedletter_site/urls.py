@@ -21,6 +21,7 @@ from delivery.admin.bridges import (
 from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
+from feedletter_site import env
 from feedletter_site.first_steps import first_steps, settings_page
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
@@ -82,5 +83,7 @@ if is_on("chat"):
 if is_on("reader"):
     urlpatterns.append(path("reader/", include("feedletter_site.sign_in.urls")))
     urlpatterns.append(path("", include("reader.urls")))
+if env.text("FEEDLETTER_DEMO"):
+    urlpatterns.append(path("", include("demo.urls")))
 if settings.ANYMAIL_WEBHOOK_SECRET:
     urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

@@ -1,4 +1,4 @@
-from demo.content import before, live, week1, week2, week3, week4, week5
+from demo.content import before, lighthouse, live, week1, week2, week3, week4, week5
 from demo.content.post import Post
 
 POSTS: tuple[Post, ...] = (
@@ -9,6 +9,7 @@ POSTS: tuple[Post, ...] = (
     *week4.WEEK_4,
     *week5.WEEK_5,
 )
+LIGHTHOUSE_POSTS = lighthouse.POSTS
 LIVE = live.NOTES
 CORRECTED = next(post for post in POSTS if post.first_body)
 WITHDRAWN = next(post for post in POSTS if post.withdrawn)

@@ -1,20 +1,20 @@
-"""Pictures of the demo: `make demo` with a name, a colour and more readers."""
+"""Pictures of the demo."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from django.conf import settings
 from django.urls import reverse
 
-from delivery.customisation import set_theme
-from delivery.issues.broadcasts import begin_letter
 from delivery.models import Broadcast, Delivery
 from demo.blog import Blog
 from demo.content.post import ZONE
+from demo.dressing import dress_newsletters, dress_site
+from demo.history import History
 from demo.newsletters import define_all
 from demo.replay import VirtualClock, beginning, replay, steps
 from demo.server import BlogServer
@@ -25,29 +25,12 @@ from reader.channels.channels import add_channel, alter_channel
 from reader.channels.follows import follow_feed
 from reader.models import Channel, Entry
 from reader.people.readers import add_reader
-from subscriptions.branding.site import alter_site
 from subscriptions.links import manage_url
 from subscriptions.models import Assignable, Subscribable, Subscription
-from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.tags import tag_people
 from tests.documentation.shots import ADMIN, Composed, Shot, Shots
 from tests.documentation.stage import Stage
 
 BLOG = "http://harbour.example"
-ACCENT = "#0b6e6e"
-FIRST_NAMES = ("Ana", "Bo", "Cleo", "Dan", "Eva", "Finn", "Gil", "Hana", "Ida", "Jon", "Kira", "Leo", "Mia")
-LAST_NAMES = ("Aldous", "Bakker", "Castel", "Duarte", "Eklund", "Faber", "Greve")
-LETTER = """The quay is closed for two weeks, and so are we.
-
-There will be no letter on **30 November** and none on **7 December**. The lamps will be lit without us.
-
-> Whoever finds a blue rowing boat: it answers to *Margit*.
-
-Until then, [the old letters](https://harbour.example/) are all there.
-
-Maren and Tom
-"""
-
 
 # The overview behind, a newsletter's page and a letter in front of it.
 SIDE_BY_SIDE = """<!doctype html><style>
@@ -76,13 +59,17 @@ def scene(stage: Stage) -> Iterator[None]:
         stage.names[BLOG] = server.server_port
         feed = add_feed(url=f"http://127.0.0.1:{server.server_port}/feed.xml", now=stage.clock.now)
         newsletters = {row.name: row for row in define_all(feed, now=stage.clock.now)}
-        dress(newsletters.values())
-        invite(newsletters["harbour-weekly"], 84, end)
-        invite(newsletters["harbour-monthly"], 21, end)
-        replay(steps(end, blog.moments()), cast(VirtualClock, stage.clock), advance=lambda: None)
+        dress_site(BLOG)
+        dress_newsletters(newsletters.values())
+        history = History(newsletters, end, with_bridges=False)
+        replay(
+            steps(end, blog.moments()),
+            cast(VirtualClock, stage.clock),
+            advance=lambda: None,
+            before=history.until,
+        )
         read_along(feed, f"http://127.0.0.1:{server.server_port}", stage.clock.now)
         Feed.objects.update(url=f"{BLOG}/feed.xml")
-        write(newsletters["harbour-weekly"], end)
         put_aside(ALL)
         yield
 
@@ -96,29 +83,6 @@ def read_along(feed: Feed, address: str, now: datetime) -> None:
     for entry in Entry.objects.all():
         entry.jf2 = json.loads(json.dumps(entry.jf2).replace(BLOG, address))
         entry.save(update_fields=["jf2"])
-
-
-def dress(newsletters: Iterable[Subscribable]) -> None:
-    alter_site(name="Harbour Letters", about="What the water brings, by mail.", accent=ACCENT)
-    for newsletter in newsletters:
-        set_theme(subscribable=newsletter, footer="Made by hand, by the quay.")
-
-
-def invite(newsletter: Subscribable, number: int, end: datetime) -> None:
-    """Add so many readers, spread over eleven weeks; some are friends."""
-    names = [f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES][:number]
-    for place, name in enumerate(names):
-        came = end - timedelta(weeks=11) * (1 - (place / number) ** 0.7)
-        email = f"{name} <{name.lower().replace(' ', '.')}@example.org>"
-        row = subscribe(subscribable=newsletter, data={"email": email}, now=came)
-        if place % 3 == 0:
-            tag_people(destinations=[row.destination_id], names=["friends"])
-
-
-def write(newsletter: Subscribable, now: datetime) -> None:
-    begin_letter(
-        subscribable=newsletter, author="admin", now=now, subject="We close for two weeks", markdown=LETTER
-    )
 
 
 def admin_page(name: str, *keys: Any, query: str = "") -> str:
@@ -153,7 +117,7 @@ LETTER_BY_DAY = Shot(
 PICTURES: Shots = {
     "morning": replace(OVERVIEW, height=1000),
     "write-a-letter": Shot(
-        path=lambda: admin_page("delivery_broadcast_change", Broadcast.objects.get().pk),
+        path=lambda: admin_page("delivery_broadcast_change", Broadcast.objects.get(issue=None).pk),
         width=1280,
         signed_in=True,
     ),

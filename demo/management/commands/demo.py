@@ -1,6 +1,7 @@
+import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,32 +17,41 @@ from common.clock import utcnow
 from demo import environment, report
 from demo.blog import Blog
 from demo.bot import register_bot
-from demo.bridges import BRIDGED, admin_urls, connect_all, posts_of_bridges, timeline_urls
+from demo.bridges import admin_urls, posts_of_bridges, timeline_urls
 from demo.content.post import ZONE
+from demo.dressing import EDITOR, add_neighbour, dress_newsletters, dress_site
+from demo.history import History
 from demo.newsletters import define_all
 from demo.reader import begin_to_read
-from demo.replay import WEEKS, Tally, VirtualClock, beginning, replay, steps, weeks
+from demo.replay import Tally, VirtualClock, beginning, replay, steps, weeks
 from demo.server import BlogServer
 from demo.services import Elsewhere, ServicesServer, application_here
 from demo.serving import go_live, serving_plan
+from demo.sign_in import offer_sign_in
 from feedletter_site import env
 from feedletter_site.management.commands.up import refuse_taken
-from feedletter_site.monitoring.first_steps import MAIL, put_aside
+from feedletter_site.monitoring.first_steps import ALL, put_aside
 from feedletter_site.supervisor import ProcessPlan, become
 from feeds.adding.add import add_feed
 from feeds.models import Feed
+from subscriptions.models import Subscribable
 
-ADMIN = "admin"
+ADMIN = EDITOR
+SIGNED_IN = ("mailbox", "admin", "reader")
 PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/", "reader": "/reader/"}
 
 
 class Command(FeedletterCommand):
-    help = "Shows it all with a sample blog: five weeks replayed, then live. DEMO_EXIT=1 stops in between."
+    help = (
+        "Shows everything with a sample blog: replays five weeks, then runs live. "
+        "DEMO_EXIT=1 ends it after the replay."
+    )
     quiet = False
+    admin: User
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not self._called_from_command_line:
-            raise CommandError("The demo runs only from the command line: it becomes its own servers.")
+            raise CommandError("Run the demo from the command line: it replaces this process by its servers.")
         environment.enter()
         self.quiet = bool(options["json"])
         super().handle(*args, **options)
@@ -51,8 +61,8 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Printed:
         environment.make_folder_fresh(Path(settings.DATA_DIR))
         refuse_taken(*settings.BIND)
-        self.say("Creating a database of its own …")
-        call_command("migrate", verbosity=0)
+        with self.progress("Creating tables", expected="about ten seconds"):
+            call_command("migrate", verbosity=0)
         admin, password = make_admin()
         now = utcnow()
         clock = VirtualClock(beginning(now))
@@ -62,41 +72,45 @@ class Command(FeedletterCommand):
         folder = Path(settings.DATA_DIR)
         services = ServicesServer(folder, clock, application=application_here(), port=services_port)
         with server.in_thread() as blog_url, services.in_thread():
-            feed = self.set_up(blog_url, clock.now)
+            feed, newsletters = self.set_up(blog_url, clock.now)
             began = time.monotonic()
-            tally = self.replay(steps(now, blog.moments()), clock, now, feed)
+            tally = self.replay(steps(now, blog.moments()), clock, now, newsletters)
             begin_to_read(admin, feed, blog_url, clock=clock)
             seconds = time.monotonic() - began
             clock.now = utcnow()
-            register_bot(now=clock.now)
+            with self.progress("Registering the Discord bot", expected="about five seconds"):
+                register_bot(now=clock.now)
         go_live(feed)
-        # EMAIL_URL is the demo's mailbox.
-        put_aside(MAIL)
+        put_aside(ALL)
+        self.admin = admin
         self.plan = self.live_plan(server.server_port, services_port, blog)
         return self.tell(tally, seconds, f"{blog_url}/", password)
 
-    def set_up(self, blog_url: str, now: datetime) -> Feed:
+    def set_up(self, blog_url: str, now: datetime) -> tuple[Feed, dict[str, Subscribable]]:
         feed = add_feed(url=f"{blog_url}/feed.xml", now=now)
-        newsletters = define_all(feed, now=now)
-        self.say(
-            f"The sample blog is at {blog_url}/; {len(newsletters)} newsletters, one of each arrangement."
-        )
-        return feed
+        newsletters = {row.name: row for row in define_all(feed, now=now)}
+        dress_site(blog_url)
+        dress_newsletters(newsletters.values())
+        add_neighbour(blog_url, newsletters["harbour-monthly"], now=now)
+        return feed, newsletters
 
-    def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime, feed: Feed) -> Tally:
-        """Bridges are connected for the last days only."""
-        tally = Tally()
+    def replay(
+        self,
+        moments: Iterable[datetime],
+        clock: VirtualClock,
+        end: datetime,
+        newsletters: Mapping[str, Subscribable],
+    ) -> Tally:
+        # A neighbour's feed fails as it should.
+        logging.getLogger("feeds.polling.record").setLevel(logging.ERROR)
+        tally, history = Tally(), History(newsletters, end)
         for number, week in enumerate(weeks(moments, end), 1):
-            with self.progress(f"Week {number} of 5", len(week)) as progress:
-                early = [moment for moment in week if moment < end - BRIDGED]
-                brought = replay(early, clock, advance=progress.advance)
-                if number == WEEKS:
-                    connect_all(feed, now=clock.now)
-                    brought.add(replay(week[len(early) :], clock, advance=progress.advance))
+            with self.progress(f"Week {number} of 5", len(week), expected="about eight seconds") as progress:
+                brought = replay(week, clock, advance=progress.advance, before=history.until)
             tally.add(brought)
             self.say(
                 f"Week {number} of 5, from {week[0].astimezone(ZONE):%d %B}: "
-                f"{brought.fresh} posts, {brought.issues} issues, {brought.letters} letters."
+                f"{brought.fresh} posts, {brought.issues} issues, {brought.letters} emails."
             )
         return tally
 
@@ -121,11 +135,13 @@ class Command(FeedletterCommand):
         rows = report.newsletter_rows()
         if missing := report.without_letters(rows):
             raise CommandError(
-                f"The demo went wrong: there is no letter in the mailbox for {' and for '.join(missing)}. "
+                f"The demo went wrong: the mailbox has no email for {' and for '.join(missing)}. "
                 "Please report this, with what was printed above."
             )
         site = settings.SITE_URL
         urls = {name: f"{site}{path}" for name, path in PATHS.items()} | {"blog": blog_url}
+        for name in SIGNED_IN:
+            urls[name] = f"{site}{offer_sign_in(self.admin, PATHS[name], now=utcnow())}"
         urls |= timeline_urls()
         lines = [
             "",
