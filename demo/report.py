@@ -65,7 +65,7 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
 
 def farewell() -> Iterator[str]:
     minutes = LIVE_EVERY.total_seconds() / 60
-    yield f"The blog publishes a note every {minutes:.0f} minutes. It is soon in the mailbox and on the timelines."
+    yield f"The blog publishes a note every {minutes:.0f} minutes. Look for it in the mailbox soon."
     yield "Stop the demo with Ctrl-C."
 
 
