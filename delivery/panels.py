@@ -20,7 +20,7 @@ from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_br
 from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
 from delivery.admin.broadcasts.panels import letters_written
 from delivery.admin.doctor import offer as offer_mail_check
-from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
+from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
 from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
 from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words
@@ -86,9 +86,8 @@ def install() -> None:
     )
     add(
         "subscriptions.Assignable",
-        Panel("What is in it", next_issue, order=15, asks=True),
-        Panel("Words of your own", words_of_next, order=20, asks=True),
-        Panel("The letter", next_letter, order=90, is_beside=True),
+        Panel("Posts", next_issue, order=15, asks=True),
+        Panel("Email", next_letter, order=90, is_beside=True),
     )
     add(
         "subscriptions.Subscription",

@@ -1,8 +1,10 @@
+from datetime import datetime, timedelta
+
 from common.clock import utcnow
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import why_open
-from subscriptions.rules.words import describe, moment_words, zone_words
+from subscriptions.rules.words import clock_words, describe, moment_words, zone_words
 
 
 def waits_for(assignable: Assignable) -> str:
@@ -15,6 +17,18 @@ def waits_for(assignable: Assignable) -> str:
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:
     return describe(subscribable.schedule, subscribable.n, subscribable.zone)
+
+
+def next_issue_title(assignable: Assignable, *, now: datetime) -> str:
+    """Return “Next issue of The Harbour Weekly · Monday 7:00”."""
+    title = f"Next issue of {assignable.subscribable}"
+    if assignable.period_end is None:
+        return title
+    at = assignable.period_end.astimezone(assignable.subscribable.zone)
+    # A weekday alone would be ambiguous.
+    is_far = assignable.period_end - now > timedelta(days=6)
+    day = f"{at.day} {at:%B}" if is_far else f"{at:%A}"
+    return f"{title} · {day} {clock_words(at.time())}"
 
 
 def collection_name(assignable: Assignable) -> str:

@@ -20,7 +20,7 @@ from common.admin.page_words import EmptyList
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
-from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words, words_of_draft
+from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
@@ -76,7 +76,6 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Recipients with trouble", issue_figures.trouble, order=30),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
         Panel("Posts", draft_posts, order=40, asks=True),
-        Panel("Words of your own", words_of_draft, order=42, asks=True),
         Panel("The letter", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )

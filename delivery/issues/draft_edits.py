@@ -89,7 +89,7 @@ def put_back_in_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
     _edit(issue_id, change, now)
 
 
-def move_in_draft(*, issue_id: int, item_id: int, way: str, now: datetime) -> None:
+def move_in_draft(*, issue_id: int, item_id: int, way: str | int, now: datetime) -> None:
     def change(draft: Draft) -> Draft:
         order = moved(draft.order, item_id, way)
         if order == draft.order:

@@ -41,7 +41,7 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
         return NextIssue(contents, problem=str(error))
 
 
-def move_post(*, assignable: Assignable, item_id: int, way: str) -> None:
+def move_post(*, assignable: Assignable, item_id: int, way: str | int) -> None:
     posts = collected(assignable).posts
     order = [post.item_id for post in posts]
     there = moved(order, item_id, way)

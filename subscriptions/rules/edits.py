@@ -87,9 +87,14 @@ def in_places(keys: Sequence[int], places: Mapping[int, int | None]) -> list[int
     return [*sorted(placed, key=lambda key: places[key] or 0), *rest]
 
 
-def moved(order: Sequence[int], key: int, way: str) -> list[int]:
+def moved(order: Sequence[int], key: int, way: str | int) -> list[int]:
+    """Return the new order. `way`: one of WAYS, or the post that this one is to follow (0: none)."""
     if key not in order:
         raise CannotEdit("That post is not in this issue any more. Look at it again.")
+    if isinstance(way, int):
+        before = [each for each in order if each != key]
+        place = before.index(way) + 1 if way in before else order.index(key) if way else 0
+        return [*before[:place], key, *before[place:]]
     if way not in WAYS:
         raise CannotEdit(f"A post goes {', '.join(WAYS)}.")
     rest = [each for each in order if each != key]
@@ -107,6 +112,9 @@ def check_wording(wording: Wording) -> None:
 
 
 def with_step(steps: Sequence[Step] | None, sort: str, said: str, was: Mapping[str, Any]) -> list[Step]:
+    if sort == WORDS and steps and steps[-1]["sort"] == WORDS:
+        # Pages save words while somebody types: one undo takes back all of them.
+        return list(steps)
     step = Step(sort=sort, said=said, was=dict(was))
     return [*(steps or ()), step][-MOST_STEPS:]
 

@@ -68,13 +68,13 @@ def test_a_move_leads_back_to_the_button(admin_client: Client) -> None:
     assert answer.headers["Location"].endswith(f"?moved={second.pk}-up")
     shown = admin_client.get(answer.headers["Location"]).content.decode()
     assert f"Move “{second.title}” down” autofocus" in shown.replace('"', "”")
-    assert "Usual order" in shown
+    assert "Reset order" in shown
 
 
 def test_words_are_saved_and_what_is_refused_is_not_lost(admin_client: Client) -> None:
     collection, _ = a_collection()
     shown = act(admin_client, collection, "words", subject="Spring", note_top="Hi *all*", note_foot="")
-    assert "Saved. The letter shows it." in shown
+    assert "Saved." in shown
     assert "&lt;em&gt;all&lt;/em&gt;" in shown
     long = act(admin_client, collection, "words", subject="x" * 201, note_top="Kept for you", note_foot="")
     assert "Kept for you" in long
@@ -86,28 +86,28 @@ def test_words_are_saved_and_what_is_refused_is_not_lost(admin_client: Client) -
 
 def test_sending_now_says_first_to_how_many_and_leads_to_the_issue(admin_client: Client) -> None:
     collection, _ = a_collection()
-    assert "goes to 2 subscribers now, with 2 posts." in act(admin_client, collection, "send_now")
+    assert "This sends 2 posts to 2 subscribers of" in act(admin_client, collection, "send_now")
     assert not Delivery.objects.exists()
     shown = act(admin_client, collection, "send_now", confirmed="1")
-    assert "It is on its way." in shown
+    assert "This issue is being sent." in shown
     assert Delivery.objects.count() == 2
     assert "How far it is" in shown
-    assert "Not saved: it has gone out" in act(admin_client, collection, "undo")
+    assert "Not saved. This issue was sent" in act(admin_client, collection, "undo")
 
 
 def test_sending_now_says_what_will_be_different(admin_client: Client) -> None:
     collection, _ = a_collection()
-    assert "go out at its usual time" in act(admin_client, collection, "send_now")
+    assert "will be sent at the usual time" in act(admin_client, collection, "send_now")
     Subscribable.objects.update(sending_paused_at=MIDNIGHT)
-    assert "its letters wait until that ends" in act(admin_client, collection, "send_now")
-    assert "It waits: the newsletter is paused." in act(admin_client, collection, "send_now", confirmed="1")
+    assert "the emails wait until you resume it" in act(admin_client, collection, "send_now")
+    assert "It waits because the newsletter" in act(admin_client, collection, "send_now", confirmed="1")
 
 
 def test_one_that_cannot_be_made_says_why_and_stays(admin_client: Client) -> None:
     collection, _ = a_collection()
     Subscribable.objects.update(template="that was deleted")
     shown = act(admin_client, collection, "send_now", confirmed="1")
-    assert "It could not be made yet, and is tried again by itself." in shown
+    assert "We couldn’t make this issue yet and will try again." in shown
     assert Assignable.objects.filter(pk=collection.pk).exists()
 
 
@@ -116,7 +116,7 @@ def test_what_has_gone_out_meanwhile_is_not_changed(admin_client: Client) -> Non
     complete_due(clock=lambda: MIDNIGHT)
     place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     shown = admin_client.post(place, {"do": "out", "post": first.pk}, follow=True).content.decode()
-    assert "Not saved: it has gone out" in shown
+    assert "Not saved. This issue was sent" in shown
     assert admin_client.get(place).status_code == 404
 
 
@@ -142,9 +142,9 @@ def test_a_test_needs_an_address_of_whoever_asks(admin_client: Client) -> None:
 
 def test_one_that_waits_says_so_and_goes_by_itself_again(admin_client: Client) -> None:
     collection, _ = a_collection()
-    assert "At its time it becomes a draft" in act(admin_client, collection, "wait")
+    assert "It will wait for your approval" in act(admin_client, collection, "wait")
     assert "Then it waits for you." in page(admin_client, collection)
-    assert "It goes by itself at its time." in act(admin_client, collection, "go")
+    assert "It will be sent on schedule." in act(admin_client, collection, "go")
 
 
 def test_a_test_is_of_what_is_collected(admin_client: Client) -> None:
@@ -158,7 +158,7 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     items = collect(a_newsletter(approval="click"), 2)
     complete_due(clock=lambda: MIDNIGHT)
     issue = Issue.objects.get()
-    assert "Words of your own" in page(admin_client, issue)
+    assert "Note above the posts" in page(admin_client, issue)
     shown = act(admin_client, issue, "out", post=items[0].pk)
     assert f"Put back “{items[0].title}”" in shown
     assert "Saved" in act(admin_client, issue, "words", subject="Mine", note_top="", note_foot="")
@@ -172,9 +172,9 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({"arrangement": "each"}, "Each post is an issue of its own"),
+        ({"arrangement": "each"}, "Each post is sent on its own once it settles."),
         ({"arrangement": "every_n", "n": 3, "max_wait_days": 7}, "as soon as it has 3 posts. After 7 days"),
-        ({"arrangement": "weekly"}, "goes on its day at 0:00, UTC"),
+        ({"arrangement": "weekly"}, "is sent on its day at 0:00, UTC"),
         ({"arrangement": "cron", "cron": "0 7 * * 1"}, "Monday at 7:00"),
     ],
 )
@@ -254,7 +254,7 @@ def test_no_button_of_the_next_issue_loses_what_was_typed(admin_client: Client, 
     shown = act(admin_client, collection, do, **typed, post=post.pk)
     collection.refresh_from_db()
     assert collection.note_top == NOTE
-    assert "Your words are saved." in shown
+    assert "Your text is saved." in shown
 
 
 @pytest.mark.parametrize("do", [*OF_A_POST, "undo"])
@@ -300,7 +300,7 @@ def test_words_that_cannot_be_saved_stop_the_button_and_are_shown(admin_client: 
     collection, (first, _) = a_collection()
     typed = shown_words(admin_client, collection, subject="x" * 201, note_top=NOTE)
     shown = act(admin_client, collection, "out", **typed, post=first.pk)
-    assert "Not done: your words are not saved yet." in shown
+    assert "We couldn’t save your text yet, so nothing was done." in shown
     assert NOTE in shown
     assert not collection.assignments.filter(left_out_at__isnull=False).exists()
 
@@ -349,7 +349,7 @@ def test_words_typed_while_it_became_a_draft_are_in_the_draft(admin_client: Clie
     complete_due(clock=lambda: MIDNIGHT)
     place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     shown = admin_client.post(place, {"do": "down", "post": first.pk, **typed}, follow=True).content.decode()
-    assert "This issue has become a draft. Your words go into the draft." in shown
+    assert "This issue has become a draft. Your text was saved there." in shown
     assert Issue.objects.get().note_top == NOTE
 
 
@@ -359,7 +359,7 @@ def test_words_typed_while_it_went_out_are_shown(admin_client: Client) -> None:
     complete_due(clock=lambda: MIDNIGHT)
     place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     shown = admin_client.post(place, {"do": "words", **typed}).content.decode()
-    assert "Not saved: it has gone out" in shown
+    assert "Not saved. This issue was sent" in shown
     assert NOTE in shown
 
 
@@ -379,6 +379,6 @@ def test_words_typed_while_a_draft_went_out_are_shown(admin_client: Client) -> N
     admin_client.post(place, {**untouched, "action": "approve", "confirmed": "1"})
     shown = admin_client.post(place, {**typed, "action": "approve", "confirmed": "1"}, follow=True)
     assert NOTE in shown.content.decode()
-    assert "Not done" in shown.content.decode()
+    assert "nothing was done" in shown.content.decode()
     again = admin_client.post(place, {**untouched, "action": "approve", "confirmed": "1"}, follow=True)
-    assert "Save these words" not in again.content.decode()
+    assert "Save text" not in again.content.decode()

@@ -36,7 +36,7 @@ from subscriptions.subscribers.counts import reachable_count
 EDIT_FORM = "fl-edit"
 
 
-MARKDOWN = "Plain text or Markdown: *italic*, **bold**, [a link](https://example.org)."
+MARKDOWN = "You can use Markdown, such as *italic*, **bold** or [a link](https://example.org)."
 
 
 class WordingForm(forms.Form):
@@ -44,20 +44,20 @@ class WordingForm(forms.Form):
         max_length=LONGEST_SUBJECT,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Empty: the newsletter’s usual one.",
+        help_text="Leave empty to use the newsletter’s usual subject.",
     )
     note_top = forms.CharField(
         label="Note above the posts",
         max_length=LONGEST_NOTE,
         required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         help_text=MARKDOWN,
     )
     note_foot = forms.CharField(
         label="Note below the posts",
         max_length=LONGEST_NOTE,
         required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
     )
 
     def __init__(self, *args: Any, form_id: str = "", **kwargs: Any) -> None:
@@ -85,6 +85,7 @@ class EditRow:
     about: str = ""
     can_up: bool = False
     can_down: bool = False
+    can_first: bool = False
     # Button pressed last, to keep the keyboard focus.
     focus: str = ""
 
@@ -94,7 +95,7 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
     last = len(posts) - 1
     found = []
     for place, (pk, title) in enumerate(posts[:EDIT_ROWS_SHOWN]):
-        can = {"up": place > 0, "down": place < last}
+        can = {"up": place > 0, "down": place < last, "first": place > 1}
         focus = ""
         if pk and key == str(pk):
             # At either end one button disappears; focus the other.
@@ -107,6 +108,7 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
                 about.get(pk, ""),
                 can_up=can["up"],
                 can_down=can["down"],
+                can_first=can["first"],
                 focus=focus,
             )
         )
@@ -122,10 +124,7 @@ SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
 MAY_EDIT_DRAFTS = "delivery.change_issue"
 PanelHtml = SafeString | str
-EACH = (
-    "Each post is an issue of its own, and goes as soon as it has settled. So the next issues are the posts"
-    " that wait to settle. Leave one out here before it goes."
-)
+EACH = "Each post is sent on its own once it settles. These are next."
 
 
 def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
@@ -135,6 +134,7 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "form_id": EDIT_FORM,
         "shown": fingerprint(wording_of(assignable)) if newsletter.channel == "email" else "",
+        "words": _form(wording_of(assignable)) if newsletter.channel == "email" else None,
         "made": made_key(assignable),
         "undo": _undone(assignable.steps),
     }
@@ -145,7 +145,7 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
         return render_to_string("admin/delivery/edits/posts.html", context, request=request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
-    said = {item: f"joined {when(at, zone=zone)}" for item, at in joined}
+    said = {item: f"added {when(at, zone=zone)}" for item, at in joined}
     by_hand = stands.contents.by_hand
     dropped = [
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
@@ -171,16 +171,8 @@ def _withdrawn(assignable: Assignable) -> dict[int, str]:
     return {item.pk: withdrawn_words(item, assignable.subscribable) for item in rows}
 
 
-def words_of_next(assignable: Assignable, request: HttpRequest) -> PanelHtml:
-    """Return the form for subject and notes; "" for a bridge or without permission."""
-    if assignable.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_NEXT):
-        return ""
-    return _words(wording_of(assignable))
-
-
-def _words(wording: Wording) -> SafeString:
-    form = WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
-    return render_to_string("admin/delivery/edits/words.html", {"form": form, "form_id": EDIT_FORM})
+def _form(wording: Wording) -> WordingForm:
+    return WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
 
 
 def made_key(assignable: Assignable) -> str:
@@ -225,6 +217,7 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
         "may": request.user.has_perm(MAY_EDIT_DRAFTS),
         "form_id": EDIT_FORM,
         "shown": fingerprint(draft.wording) if issue.subscribable.channel == "email" else "",
+        "words": _form(draft.wording) if issue.subscribable.channel == "email" else None,
         "undo": _undone(issue.steps),
         "posts": edit_rows(
             [(post.item_id or 0, post.title) for post in draft.posts], about={}, asked=request.GET
@@ -232,13 +225,6 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
         "out": edit_rows([(post.item_id or 0, post.title) for post in draft.aside], about={}),
     }
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
-
-
-def words_of_draft(issue: Issue, request: HttpRequest) -> PanelHtml:
-    """Return the form for subject and notes; "" for a bridge or a published issue."""
-    if not edits_words(issue, request):
-        return ""
-    return _words(Wording(issue.own_subject, issue.note_top, issue.note_foot))
 
 
 def edits_words(issue: Issue, request: HttpRequest) -> bool:
@@ -261,11 +247,11 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
     for row in collections.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN]:
         row.subscribable = newsletter  # saves a query each
         said = held_words(row.kept, row.every - row.kept)
-        rows.append(("In it so far", format_html("{}. {}", link_to(row, said), waits_for(row))))
+        rows.append(("So far", format_html("{}. {}", link_to(row, said), waits_for(row))))
         if not lines:
-            lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
-    rows = rows or [("In it so far", "Nothing yet: the first post that settles begins it.")]
-    rows.append(("Goes to", f"{pluralize(reachable_count(newsletter), 'subscriber')}, as of now"))
+            lines.append(format_html("<p>{}</p>", button(object_url(row), "Edit next issue")))
+    rows = rows or [("So far", "No posts yet. The first post that settles starts the next issue.")]
+    rows.append(("Recipients", f"{pluralize(reachable_count(newsletter), 'subscriber')} now"))
     context = {
         "meaning": next_issue_meaning(newsletter),
         "facts": facts(rows),
@@ -292,15 +278,15 @@ def next_issue_meaning(newsletter: Subscribable) -> str:
         case "each":
             said = EACH
             if newsletter.approval == Subscribable.Approval.NONE:
-                said += " To change a letter before it goes, have the newsletter wait for your click."
+                said += " To edit an email before it’s sent, turn on approval in the newsletter’s settings."
             return said
         case "every_n":
-            said = f"The next issue goes as soon as it has {pluralize(newsletter.n or 1, 'post')}."
+            said = f"The next issue is sent as soon as it has {pluralize(newsletter.n or 1, 'post')}."
             if newsletter.max_wait_days:
-                said += f" After {pluralize(newsletter.max_wait_days, 'day')} it goes with fewer."
-            return f"{said} For each that is left out it waits for another."
+                said += f" After {pluralize(newsletter.max_wait_days, 'day')} it’s sent with fewer."
+            return f"{said} If you leave one out, it waits for another."
         case "cron":
             rhythm = rhythm_for_admins(newsletter)
-            return f"It comes {rhythm}. The next issue goes then, with all posts settled by that time."
+            return f"The newsletter is sent {rhythm}, with all posts that have settled by then."
     at = f"{clock_words(newsletter.at)}, {zone_words(newsletter.zone)}"
-    return f"The next issue goes on its day at {at}, with all posts settled by then."
+    return f"The next issue is sent on its day at {at}, with all posts that have settled by then."

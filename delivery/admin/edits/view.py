@@ -27,13 +27,14 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import (
     DOWN,
+    FIRST,
     UP,
     Wording,
     fingerprint,
     shown_before_undo,
 )
 
-OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you changed it."
+OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 
 
 def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -51,16 +52,18 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     acts: dict[str, Callable[[], str]] = {
         "up": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=UP)),
         "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
+        "first": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=FIRST)),
+        "after": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=_number(request, "after"))),
         "out": lambda: out_words(edits.leave_out(assignable_id=pk, item_id=item_id, now=now)),
         "back": lambda: back_words(edits.put_back(assignable_id=pk, item_id=item_id, now=now)),
         "anyway": lambda: _sent_anyway(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
-        "usual": _quietly(lambda: edits.reorder(assignable_id=pk, order=[]), "In the usual order again."),
+        "usual": _quietly(lambda: edits.reorder(assignable_id=pk, order=[]), "The usual order is back."),
         "wait": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=True),
-            "At its time it becomes a draft and waits for you.",
+            "It will wait for your approval instead of being sent.",
         ),
         "go": _quietly(
-            lambda: edits.wait_for_me(assignable_id=pk, waits=False), "It goes by itself at its time."
+            lambda: edits.wait_for_me(assignable_id=pk, waits=False), "It will be sent on schedule."
         ),
         "undo": lambda: f"Undone: {edits.undo(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
@@ -78,6 +81,8 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
     acts: dict[str, Callable[[], str]] = {
         "up": _quietly(lambda: draft_edits.move_in_draft(**given, way=UP)),
         "down": _quietly(lambda: draft_edits.move_in_draft(**given, way=DOWN)),
+        "first": _quietly(lambda: draft_edits.move_in_draft(**given, way=FIRST)),
+        "after": _quietly(lambda: draft_edits.move_in_draft(**given, way=_number(request, "after"))),
         "out": _quietly(lambda: draft_edits.leave_out_of_draft(**given), out_words(_title(item_id))),
         "back": _quietly(lambda: draft_edits.put_back_in_draft(**given), back_words(_title(item_id))),
         "undo": lambda: (
@@ -140,8 +145,8 @@ def _latest(request: HttpRequest) -> str | None:
     return request.POST.get("latest")
 
 
-def _number(request: HttpRequest) -> int:
-    given = request.GET.get("post") or request.POST.get("post", "")
+def _number(request: HttpRequest, name: str = "post") -> int:
+    given = request.GET.get(name) or request.POST.get(name, "")
     return int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
 
 
@@ -160,12 +165,12 @@ def _back(row: Any, do: str, item_id: int) -> HttpResponse:
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
-    place = f"?moved={item_id}-{do}" if do in (UP, DOWN) else f"#post-{item_id}" if item_id else ""
+    place = f"?moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
     return HttpResponseRedirect(f"{object_url(row)}{place}")
 
 
 def _sent_anyway(title: str) -> str:
-    return f"“{title}” is sent all the same, with the others."
+    return f"“{title}” will be sent with the others."
 
 
 def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
@@ -182,13 +187,13 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
     if "note_top" in request.POST:
         is_draft = issue.published_at is None and issue.cancelled_at is None
         if is_draft and request.user.has_perm(MAY_EDIT_DRAFTS):
-            messages.warning(request, "This issue has become a draft. Your words go into the draft.")
+            messages.warning(request, "This issue has become a draft. Your text was saved there.")
             words = _words_of_draft(issue, around)
             return _save_words(request, words) or HttpResponseRedirect(object_url(issue))
         form = WordingForm(request.POST)
         if any(request.POST.get(name) for name in form.fields):
             messages.error(request, OUT_MEANWHILE)
-            return _ask(request, issue, "Your words", around, form=form, is_over=True)
+            return _ask(request, issue, "Your text", around, form=form, is_over=True)
     messages.error(request, OUT_MEANWHILE)
     return HttpResponseRedirect(object_url(issue))
 
@@ -203,7 +208,7 @@ def _test(request: HttpRequest, row: Assignable) -> str:
     if not address:
         raise CannotAct(NO_ADDRESS)
     send_test_of_collection(assignable=row, to=address, now=utcnow())
-    return f"A test of it as it stands is on its way to {address}."
+    return f"We’ve sent a test to {address}."
 
 
 def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) -> HttpResponse:
@@ -212,11 +217,11 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     if "confirmed" not in request.POST:
         posts = pluralize(row.assignments.kept().count(), "post")
         readers = pluralize(readers_of(newsletter.pk).count(), "subscriber")
-        sentences = [f"“{newsletter}” goes to {readers} now, with {posts}. This cannot be taken back."]
+        sentences = [f"This sends {posts} to {readers} of “{newsletter}” now. You can’t undo it."]
         if row.period_end is not None:
-            sentences.append("Posts that settle from now on go out at its usual time.")
+            sentences.append("Posts that settle later will be sent at the usual time.")
         if newsletter.sending_paused_at is not None:
-            sentences.append("The newsletter is paused: its letters wait until that ends.")
+            sentences.append("The newsletter is paused, so the emails wait until you resume it.")
         return _ask(request, row, "Send now", around, sentences=sentences, posted=[("do", "send_now")])
 
     def send() -> str:
@@ -224,9 +229,9 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
         if issue is None:
             found = Assignable.objects.filter(pk=row.pk).first()
             why = f" {found.last_error}" if found and found.last_error else ""
-            raise CannotAct(f"It could not be made yet, and is tried again by itself.{why}")
-        waits = " It waits: the newsletter is paused." if is_paused(issue) else ""
-        return f"It is on its way.{waits}"
+            raise CannotAct(f"We couldn’t make this issue yet and will try again.{why}")
+        waits = " It waits because the newsletter is paused." if is_paused(issue) else ""
+        return f"This issue is being sent.{waits}"
 
     report(request, send)
     there = Assignable.objects.filter(pk=row.pk).exists()
@@ -294,18 +299,18 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
             add_refusal(form, error)
         else:
             if do == "words":
-                messages.success(request, "Saved. The letter shows it.")
+                messages.success(request, "Saved.")
             elif is_changed:
-                messages.success(request, "Your words are saved.")
+                messages.success(request, "Your text is saved.")
             return None
     if do not in ("words", "undo"):
-        messages.warning(request, "Not done: your words are not saved yet. See below.")
+        messages.warning(request, "We couldn’t save your text yet, so nothing was done. See below.")
     name = "next_issue" if isinstance(words.row, Assignable) else "issue"
     posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_made(request)]
     return _ask(
         request,
         words.row,
-        "Save these words",
+        "Save text",
         words.around,
         form=form,
         posted=posted,

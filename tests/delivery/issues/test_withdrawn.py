@@ -202,7 +202,7 @@ def test_one_click_sends_it_all_the_same(collected: Blog, admin_client: Client) 
     assert "not sent unless it comes back" in page.text
     url = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     assert (
-        "is sent all the same" in admin_client.post(url, {"do": "anyway", "post": item.pk}, follow=True).text
+        "sent with the others" in admin_client.post(url, {"do": "anyway", "post": item.pk}, follow=True).text
     )
     read(collected, 80, "a", "old")
     assert collected.item("b").set_aside_at is None

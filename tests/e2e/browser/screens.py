@@ -56,8 +56,18 @@ BROKEN = r"""() => {
     }
     return found;
 }"""
+# Waits until a button was answered, by another page or by a new list of posts in this one.
+ANSWERED = "() => !document.querySelector('[data-old]') && document.readyState === 'complete'"
 # Folder for pictures of all pages: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
 PICTURES = os.environ.get("SCREENSHOTS", "")
+
+
+@contextmanager
+def answered(page: Any) -> Iterator[None]:
+    """Wait until an action on the posts of an issue was answered."""
+    page.evaluate("(document.querySelector('#fl-edit-posts') ?? document.body).dataset.old = 1")
+    yield
+    page.wait_for_function(ANSWERED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from django.urls import reverse
 
 from common.admin.html import object_url
 from delivery.issues.complete import complete_due
+from delivery.issues.contents import collected
 from delivery.models import Delivery, Issue
 from subscriptions.models import Assignable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.e2e.browser.screens import answered
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -27,7 +29,7 @@ def editor(page: Any, site: str, admin_client: Client) -> Any:
 def press(page: Any, label: str) -> None:
     """Focus the button and press Enter."""
     page.get_by_role("button", name=label, exact=True).first.focus()
-    with page.expect_event("load"):
+    with answered(page):
         page.keyboard.press("Enter")
 
 
@@ -35,9 +37,9 @@ def titles(page: Any) -> list[str]:
     return list(page.locator("ol.fl-edits .fl-edit-title a").all_inner_texts())
 
 
-def a_collection() -> tuple[Assignable, list[str]]:
+def a_collection(posts: int = 3) -> tuple[Assignable, list[str]]:
     newsletter = a_newsletter(title="Harbour News", name="harbour")
-    items = collect(newsletter, 3)
+    items = collect(newsletter, posts)
     return open_collection(newsletter), [item.title for item in reversed(items)]
 
 
@@ -49,7 +51,7 @@ def test_it_is_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
     assert titles(editor) == [first, third, second]
     # The same button keeps the focus, so Enter repeats the move.
     editor.locator("button[value=up]:focus").wait_for()
-    with editor.expect_event("load"):
+    with answered(editor):
         editor.keyboard.press("Enter")
     assert titles(editor) == [third, first, second]
     press(editor, f"Leave out “{first}”")
@@ -59,21 +61,74 @@ def test_it_is_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
     assert titles(editor) == [third, second]
     editor.get_by_label("Subject", exact=True).fill("Spring is here")
     editor.get_by_label("Note above the posts").fill("Hello from **the harbour**.")
-    press(editor, "Save these words")
+    press(editor, "Save text")
     letter = editor.locator(".fl-letter iframe").get_attribute("srcdoc")
     assert "the harbour</strong>" in letter
     assert first not in letter
     look_at_admin(editor, "next-issue")
     press(editor, "Wait for me")
-    press(editor, "Let it go at its time")
+    press(editor, "Send on schedule")
     press(editor, "Send now")
     look_at_admin(editor, "next-issue-send-now")
     press(editor, "Send now")
-    editor.get_by_text("It is on its way.").wait_for()
+    editor.get_by_text("This issue is being sent.").wait_for()
     issue = Issue.objects.get()
     assert issue.subject == "Spring is here"
     assert [row.entry["title"] for row in issue.issue_items.order_by("position")] == [third, second]
     assert Delivery.objects.count() == 2
+
+
+def test_the_last_of_24_posts_is_at_the_top_after_one_press(editor: Any, site: str) -> None:
+    collection, before = a_collection(24)
+    editor.goto(site + object_url(collection))
+    assert editor.locator("h1").inner_text().startswith("Next issue of Harbour News · ")
+    press(editor, f"Move “{before[-1]}” to top")
+    assert titles(editor) == [before[-1], *before[:-1]]
+    assert [row.entry.title for row in collected(collection).posts] == titles(editor)
+
+
+def test_a_note_that_is_being_typed_outlives_a_move(editor: Any, site: str) -> None:
+    collection, (first, second, third) = a_collection()
+    editor.goto(site + object_url(collection))
+    editor.get_by_label("Note above the posts").press_sequentially("Hello, harbour")
+    press(editor, f"Move “{first}” down")
+    assert titles(editor) == [second, first, third]
+    assert editor.get_by_label("Note above the posts").input_value() == "Hello, harbour"
+    collection.refresh_from_db()
+    assert collection.note_top == "Hello, harbour"
+    assert "Hello, harbour" in editor.locator(".fl-letter iframe").get_attribute("srcdoc")
+
+
+def test_text_is_saved_while_it_is_typed(editor: Any, site: str) -> None:
+    if editor.is_plain:
+        pytest.skip("needs scripts")
+    collection, _ = a_collection()
+    editor.goto(site + object_url(collection))
+    with answered(editor):
+        editor.get_by_label("Note below the posts").press_sequentially("Until Monday")
+    collection.refresh_from_db()
+    assert collection.note_foot == "Until Monday"
+
+
+def test_posts_are_dragged_by_pointer_and_moved_by_arrow_keys(editor: Any, site: str) -> None:
+    if editor.is_plain:
+        pytest.skip("needs scripts")
+    collection, (first, second, third) = a_collection()
+    editor.goto(site + object_url(collection))
+    grips = editor.locator(".fl-grip")
+    grips.last.scroll_into_view_if_needed()
+    start, end = grips.last.bounding_box(), editor.locator("ol.fl-edits li").first.bounding_box()
+    with answered(editor):
+        editor.mouse.move(start["x"] + 5, start["y"] + 5)
+        editor.mouse.down()
+        editor.mouse.move(end["x"] + 5, end["y"] + 2, steps=8)
+        editor.mouse.up()
+    assert titles(editor) == [third, first, second]
+    editor.locator(".fl-grip:focus").wait_for()
+    with answered(editor):
+        editor.keyboard.press("ArrowDown")
+    assert titles(editor) == [first, third, second]
+    assert [row.entry.title for row in collected(collection).posts] == titles(editor)
 
 
 def test_a_draft_is_edited(editor: Any, site: str) -> None:
@@ -85,7 +140,7 @@ def test_a_draft_is_edited(editor: Any, site: str) -> None:
     press(editor, f"Move “{items[0].title}” up")
     assert titles(editor) == [items[0].title, items[2].title]
     editor.get_by_label("Note below the posts").fill("See you on Monday.")
-    press(editor, "Save these words")
+    press(editor, "Save text")
     look_at_admin(editor, "draft")
     press(editor, "Undo the change of words")
     assert Issue.objects.get().note_foot == ""
@@ -94,7 +149,7 @@ def test_a_draft_is_edited(editor: Any, site: str) -> None:
 def test_a_newsletter_shows_its_next_issue(editor: Any, site: str) -> None:
     collection, _ = a_collection()
     editor.goto(site + reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable_id]))
-    editor.get_by_role("link", name="See and change the next issue").focus()
+    editor.get_by_role("link", name="Edit next issue").focus()
     with editor.expect_event("load"):
         editor.keyboard.press("Enter")
     assert editor.get_by_role("button", name="Send now").is_visible()

@@ -10,6 +10,7 @@ from common.admin.html import object_url
 from delivery.issues.complete import complete_due
 from delivery.models import Issue
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.e2e.browser.screens import answered
 from tests.factories import FeedFactory
 
 NOTE = "A note that took an hour to write."
@@ -62,7 +63,7 @@ def test_no_button_of_an_issues_page_loses_a_typed_note(editor: Any, site: str, 
         pressed.add(value)
         typed = f"{NOTE} {number}"
         editor.get_by_label("Note above the posts").fill(typed)
-        with editor.expect_event("load"):
+        with answered(editor):
             editor.get_by_role("button", name=words, exact=True).first.click()
         row.refresh_from_db()
         assert row.note_top == typed, words
@@ -93,8 +94,8 @@ def test_closing_the_tab_asks_first_and_saving_does_not(editor: Any, site: str) 
     assert editor.asked == ["beforeunload"]
     editor.goto(site + object_url(row))
     note.press_sequentially("Hi")
-    with editor.expect_event("load"):
-        editor.get_by_role("button", name="Save these words").click()
+    with answered(editor):
+        editor.get_by_role("button", name="Save text").click()
     editor.goto(f"{site}/admin/")
     assert editor.asked == ["beforeunload"]
 

@@ -36,6 +36,13 @@ def test_at_an_end_it_stays() -> None:
     assert moved([1, 2], 2, "down") == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("after", "order"), [(0, [3, 1, 2]), (1, [1, 3, 2]), (2, [1, 2, 3]), (3, [1, 2, 3]), (9, [1, 2, 3])]
+)
+def test_a_post_is_put_after_another_or_stays_where_that_has_gone(after: int, order: list[int]) -> None:
+    assert moved([1, 2, 3], 3, after) == order
+
+
 @pytest.mark.parametrize(("key", "way"), [(7, "up"), (1, "sideways")])
 def test_what_is_not_there_and_no_way_are_refused(key: int, way: str) -> None:
     with pytest.raises(CannotEdit):
