@@ -22,13 +22,13 @@ from feeds.admin.words import tell
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.poll import poll_feed
-from feeds.rules.finality import MINUTE
+from feeds.rules.finality import MINUTE, Timing
 
 OK = 200
 CARRIED = (IS_POPUP_VAR, TO_FIELD_VAR)
 ANNOUNCE = {
-    "never": "The feed says of this post that it is not to be announced.",
-    "piggyback": "The feed says of this post that it goes out only together with others.",
+    "never": "The feed asks not to announce this post.",
+    "piggyback": "The feed asks to announce this post only together with others.",
 }
 
 
@@ -166,9 +166,9 @@ class Journey:
         comments = sum(one.is_comments for one in found.candidates)
         words = f"{pluralize(len(found.candidates), 'feed')} found."
         if comments and comments < len(found.candidates):
-            words += f" {'One' if comments == 1 else comments} of them brings comments, not posts."
+            words += f" {comments:,} of them {'has' if comments == 1 else 'have'} comments, not posts."
         if found.unread:
-            words += f" The page names {found.unread} more, which were not looked at."
+            words += f" The page names {found.unread} more that we didn’t read."
         return self.page(
             "add_candidates.html",
             "Which feed?",
@@ -180,18 +180,7 @@ class Journey:
 
     def show(self, form: ChoiceForm, document: Preview, back: str) -> HttpResponse:
         feed = Feed.objects.filter(url=document.url, dropping=False).order_by("pk").first()
-        timing = (form if form.is_valid() else defaults(url=document.url)).timing()
-        if timing.at_first_sight:
-            wait = "A post is settled as soon as it is seen."
-        else:
-            shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
-            shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
-            wait = (
-                f"A post is settled {ago(shortest)} after it was first seen, if it stays unchanged; then its"
-                " newsletters take it."
-            )
-            if timing.max_delay:
-                wait += f" What came out more than {ago(timing.max_delay * MINUTE)} ago is settled already."
+        timing = (form if form.is_valid() else defaults(url=document.url)).waits()
         return self.page(
             "add_preview.html",
             "Add this feed?",
@@ -208,7 +197,8 @@ class Journey:
                 }
                 for post in document.posts
             ],
-            wait=wait,
+            wait=wait_words(timing),
+            at_once=wait_words(Timing(0, 0, 0)),
             sent_words=_sent_words(document),
             already=feed,
             already_url=self.admin.page_url(feed.pk) if feed else "",
@@ -231,6 +221,19 @@ class Journey:
         return TemplateResponse(self.request, f"admin/feeds/{template}", {**shared, **context})
 
 
+def wait_words(timing: Timing) -> str:
+    if timing.at_first_sight:
+        return "A post is ready for the next issue as soon as it is seen."
+    shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
+    shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
+    words = (
+        f"A post is ready for the next issue {ago(shortest)} after it was first seen, if it doesn’t change."
+    )
+    if timing.max_delay:
+        words += f" Posts published more than {ago(timing.max_delay * MINUTE)} ago are ready already."
+    return words
+
+
 def _for_address(url: str, given_for: str, secrets: dict[str, str]) -> dict[str, str]:
     """Another host must not get the secrets."""
     return secrets if url == given_for or keeps_secrets(given_for, url) else {}
@@ -239,9 +242,9 @@ def _for_address(url: str, given_for: str, secrets: dict[str, str]) -> dict[str,
 def _sent_words(document: Preview) -> str:
     # Repeated in adding.js.
     if not document.total:
-        return "There are no posts in the feed at the moment. What comes from now on is sent."
+        return "The feed has no posts now. New ones will be sent."
     if document.total == 1:
-        return f"Its one post {'would be sent' if document.sent else 'is not sent'}."
+        return f"Its one post {'will be sent' if document.sent else 'won’t be sent'}."
     if not document.sent:
-        return f"None of its {document.total:,} posts would be sent."
-    return f"{document.sent:,} of its {document.total:,} posts would be sent."
+        return f"None of its {document.total:,} posts will be sent."
+    return f"{document.sent:,} of its {document.total:,} posts will be sent."

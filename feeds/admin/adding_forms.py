@@ -21,9 +21,9 @@ MAX_SECRET = 2000
 LAST = 3
 MOST = 500
 STARTS = (
-    (Feed.Start.FROM_NOW.value, "From now on: what is there already is not sent"),
-    (Feed.Start.LAST.value, "The last few, and what is new from now on"),
-    (Feed.Start.ALL.value, "Everything that is there, and what is new from now on"),
+    (Feed.Start.FROM_NOW.value, "Only new posts"),
+    (Feed.Start.LAST.value, "The last few posts, then new ones"),
+    (Feed.Start.ALL.value, "All posts in the feed, then new ones"),
 )
 TIME_FIELDS = (
     "min_delay_minutes",
@@ -63,8 +63,8 @@ class AddressForm(SecretsForm):
         label="Address",
         max_length=MAX_FEED_URL,
         error_messages={"required": "Paste an address, such as https://example.org."},
-        help_text="Paste any address: a feed, a blog, a YouTube channel, a Mastodon profile, a GitHub"
-        " repository. Its feeds are looked up, and nothing is added yet.",
+        help_text="Paste any address: a feed, a blog, a YouTube channel, a Mastodon profile or a GitHub"
+        " repository. You choose from its feeds next.",
         widget=UnfoldAdminTextInputWidget(
             attrs={"placeholder": "https://example.org", "inputmode": "url", "autofocus": True}
         ),
@@ -103,10 +103,9 @@ class ChoiceForm(SecretsForm):
     )
     tags = TagsField()
     ping = forms.BooleanField(
-        label="Ping: send posts as soon as they are seen",
+        label="Send posts as soon as they are seen (ping)",
         required=False,
-        help_text="For feeds whose posts are finished when they appear: nothing is waited for, and the times"
-        " below do not count.",
+        help_text="Send immediately, without waiting. The times below don’t apply.",
         widget=UnfoldBooleanWidget(),
     )
     min_delay_minutes = _timing("min_delay_minutes")
@@ -122,14 +121,18 @@ class ChoiceForm(SecretsForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if data.get("start") == Feed.Start.LAST and not data.get("start_count"):
-            self.add_error("start_count", ValidationError("Say how many posts, 1 or more."))
+            self.add_error("start_count", ValidationError("Enter a number of posts, 1 or more."))
         if not data.get("ping") and data.get("max_delay_minutes", 0) < data.get("min_delay_minutes", 0):
-            message = "The longest delay must not be shorter than the shortest one."
+            message = "“At the latest after” must not be less than “Not before”."
             self.add_error("max_delay_minutes", ValidationError(message))
         return data
 
     def times(self) -> dict[str, Any]:
         return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIME_FIELDS}
+
+    def waits(self) -> Timing:
+        """Return the times as if Ping were off."""
+        return Timing(*(self.cleaned_data[name] for name in TIME_FIELDS[:3]))
 
     def timing(self) -> Timing:
         times = self.times()

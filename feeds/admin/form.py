@@ -100,7 +100,7 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
         data = super().clean()
         shortest, longest = data.get("min_delay_minutes"), data.get("max_delay_minutes")
         if shortest is not None and longest is not None and longest < shortest:
-            message = "The longest delay must not be shorter than the shortest one."
+            message = "“At the latest after” must not be less than “Not before”."
             self.add_error("max_delay_minutes", ValidationError(message))
         return data
 

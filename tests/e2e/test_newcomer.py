@@ -91,7 +91,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     look_at(page, "overview-empty")
     newcomer.click("link", "Add a feed")
     page.fill("input[name=url]", blog)
-    newcomer.click("button", "Find its feeds")
+    newcomer.click("button", "Find feeds")
     newcomer.click("button", "Add this feed")
     newcomer.click("link", "Make a newsletter of this feed")
     page.wait_for_load_state("load")

@@ -9,7 +9,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from feeds.admin.adding import wait_words
 from feeds.models import Feed, FeedDocument, Item
+from feeds.rules.finality import Timing
 from tests.factories import NOW, FeedFactory
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
@@ -57,7 +59,7 @@ def verdicts(answer: Any) -> dict[str, bool]:
 
 def test_the_first_page_asks_for_one_thing(admin_client: Client) -> None:
     page = text(admin_client.get(reverse("admin:feeds_feed_add"), {"url": "https://x.test/<b>"}))
-    assert "Find its feeds" in page
+    assert "Find feeds" in page
     assert "https://x.test/&lt;b&gt;" in page
     assert "start_count" not in page
 
@@ -94,7 +96,7 @@ def test_the_chosen_feed_is_previewed(admin_client: Client, server: FeedServer) 
     answer = post(admin_client, "preview", url=server.url("/all.xml"), back=server.url("/two"))
     page = text(answer)
     assert "Post z" in page
-    assert "Its one post is not sent." in page
+    assert "Its one post won’t be sent." in page
     assert quote(server.url("/two"), safe="") in page
 
 
@@ -155,21 +157,21 @@ def test_what_is_wrong_is_shown_at_its_field_and_adds_nothing(
 def test_what_is_no_address_is_refused_at_its_field(admin_client: Client, step: str, url: str) -> None:
     answer = post(admin_client, step, url=url)
     assert answer.context["form"].errors["url"]
-    assert "Find its feeds" in text(answer)
+    assert "Find feeds" in text(answer)
     assert not Feed.objects.exists()
 
 
 def test_a_page_without_feeds_says_so_at_the_address(admin_client: Client, server: FeedServer) -> None:
     answer = post(admin_client, "find", url=server.url("/none"))
     assert "names no feed" in answer.context["form"].errors["url"][0]
-    assert "Add it all the same" not in text(answer)
+    assert "Add it anyway" not in text(answer)
 
 
 def test_what_cannot_be_reached_may_be_added_all_the_same(admin_client: Client, server: FeedServer) -> None:
     url = server.serve("/busy.xml", "busy", status=503)
     answer = post(admin_client, "find", url=url)
     assert "problem of its own" in answer.context["form"].errors["url"][0]
-    assert "Add it all the same" in text(answer)
+    assert "Add it anyway" in text(answer)
     answer = post(admin_client, "add", url=url)
     assert "could not be read" in text(answer)
     assert Feed.objects.get().failures == 1
@@ -224,9 +226,9 @@ def test_a_password_for_a_page_is_not_given_to_the_host_of_its_feed(
 def test_a_feed_that_is_watched_already_is_marked(admin_client: Client, server: FeedServer) -> None:
     feed = FeedFactory(url=server.url("/news.xml"))
     page = text(post(admin_client, "find", url=server.url("/one")))
-    assert "watched already" in page
+    assert "already here" in page
     assert reverse("admin:feeds_feed_change", args=[feed.pk]) in page
-    assert "You watch this address already" in text(post(admin_client, "preview", url=feed.url))
+    assert "This feed is already here" in text(post(admin_client, "preview", url=feed.url))
 
 
 def test_what_feeds_say_is_escaped(admin_client: Client, server: FeedServer) -> None:
@@ -318,3 +320,11 @@ def test_who_may_not_see_feeds_sees_no_forecast(client: Client, server: FeedServ
     feed = FeedFactory(url=server.url("/news.xml"))
     assert forecast(client, feed).status_code == 403
     assert not server.requests
+
+
+def test_the_preview_has_the_sentence_for_both_positions_of_ping() -> None:
+    assert wait_words(Timing(0, 0, 0)) == "A post is ready for the next issue as soon as it is seen."
+    assert wait_words(Timing(30, 30, 180)) == (
+        "A post is ready for the next issue 31 minutes after it was first seen, if it doesn’t change."
+        " Posts published more than 3 hours ago are ready already."
+    )
