@@ -1,4 +1,4 @@
-"""Generated PNG seascapes, and the logo."""
+"""Seascapes that look like photographs, and the logo."""
 
 import io
 import math
@@ -7,7 +7,7 @@ import struct
 import zlib
 from functools import lru_cache
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 from demo.scenes import SCENES, Colour, Scene
 
@@ -20,9 +20,55 @@ SKY, SEA, LIGHT, HILL, BOAT = 0, SHADES, 2 * SHADES, 2 * SHADES + 1, 2 * SHADES 
 
 
 @lru_cache(maxsize=64)
-def png(scene: str, seed: str) -> bytes:
+def jpeg(scene: str, seed: str) -> bytes:
     """Deterministic for a seed. Raises KeyError for an unknown scene."""
-    return encoded(paint(SCENES[scene], random.Random(seed)), palette(SCENES[scene]))  # noqa: S311
+    return as_jpeg(photograph(scene, seed))
+
+
+def header(scene: str, seed: str) -> bytes:
+    """Return a wide part of a scene, around the horizon."""
+    return as_jpeg(photograph(scene, seed).crop((0, HORIZON - 150, WIDTH, HORIZON + 80)))
+
+
+def photograph(name: str, seed: str) -> Image.Image:
+    """Add what a camera sees: clouds, glare, reflections, soft water and a little grain."""
+    scene, chance = SCENES[name], random.Random(seed)  # noqa: S311
+    flat = Image.frombytes("P", (WIDTH, HEIGHT), b"".join(map(bytes, paint(scene, chance))))
+    flat.putpalette(palette(scene))
+    image = flat.convert("RGB")
+    sky = (0, 0, WIDTH, HORIZON)
+    clouds = Image.new("L", (WIDTH, HORIZON))
+    draw = ImageDraw.Draw(clouds)
+    for _ in range(26):
+        x, y = chance.uniform(-80, WIDTH), chance.triangular(10, HORIZON - 50, HORIZON - 90)
+        width, height = chance.uniform(90, 320), chance.uniform(3, 14)
+        draw.ellipse((x, y, x + width, y + height), fill=round(chance.uniform(50, 120)))
+    image.paste(scene.light, sky, clouds.filter(ImageFilter.GaussianBlur(7)))
+    # Hills and boats stay in front of the clouds.
+    solid = flat.point([255 if index > LIGHT else 0 for index in range(256)], "L").crop(sky)
+    image.paste(flat.convert("RGB").crop(sky), sky, solid)
+    if scene.sun:
+        x, y, radius = scene.sun
+        glare = Image.new("L", (WIDTH, HEIGHT))
+        for times, strength in ((5, 60), (2.4, 90), (1.1, 150)):
+            reach = radius * times
+            ImageDraw.Draw(glare).ellipse((x - reach, y - reach, x + reach, y + reach), fill=strength)
+        image.paste(scene.light, (0, 0), glare.filter(ImageFilter.GaussianBlur(radius * 1.2)))
+    depth = HEIGHT - HORIZON
+    mirrored = ImageOps.flip(image.crop((0, HORIZON - depth, WIDTH, HORIZON)))
+    sea = image.crop((0, HORIZON, WIDTH, HEIGHT))
+    mixed = Image.blend(sea, mirrored.filter(ImageFilter.GaussianBlur(5)), 0.3)
+    image.paste(mixed.filter(ImageFilter.GaussianBlur(0.9)), (0, HORIZON))
+    hull = flat.point([255 if index == BOAT else 0 for index in range(256)], "L")
+    image.paste((40, 44, 52), (0, 0), hull)
+    grain = Image.frombytes("L", (WIDTH, HEIGHT), chance.randbytes(WIDTH * HEIGHT))
+    return Image.blend(image, Image.merge("RGB", [grain] * 3), 0.025)
+
+
+def as_jpeg(image: Image.Image) -> bytes:
+    written = io.BytesIO()
+    image.save(written, "JPEG", quality=84, optimize=True)
+    return written.getvalue()
 
 
 @lru_cache(maxsize=1)
@@ -31,12 +77,6 @@ def icon() -> bytes:
     x, y, _ = scene.sun or (0, 0, 0)
     rows = paint(scene, random.Random("icon"))  # noqa: S311
     return encoded([row[x - 32 : x + 32] for row in rows[y - 32 : y + 32]], palette(scene))
-
-
-def header(scene: str, seed: str) -> bytes:
-    """Return a wide part of a scene, around the horizon."""
-    rows = paint(SCENES[scene], random.Random(seed))  # noqa: S311
-    return encoded(rows[HORIZON - 130 : HORIZON + 90], palette(SCENES[scene]))
 
 
 def logo(side: int = 240) -> bytes:

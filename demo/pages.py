@@ -113,7 +113,7 @@ def preserved(body: str) -> list[str]:
 def picture(page: Page, base: str) -> str:
     if not page.scene:
         return ""
-    source = f"{base}/images/{page.slug}.png"
+    source = f"{base}/images/{page.slug}.jpg"
     size = f'width="{WIDTH}" height="{HEIGHT}"'
     return f'<figure><img src="{source}" alt="{escape(page.alt)}" {size}></figure>\n'
 

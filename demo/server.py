@@ -15,7 +15,8 @@ from common.clock import utcnow
 from demo import images, pages
 from demo.blog import LIGHTHOUSE, Blog
 
-HTML, RSS, PNG = "text/html; charset=utf-8", "application/rss+xml; charset=utf-8", "image/png"
+HTML, RSS = "text/html; charset=utf-8", "application/rss+xml; charset=utf-8"
+PNG, JPEG = "image/png", "image/jpeg"
 LIGHTHOUSE_FEED = "/lighthouse/feed.xml"
 LIGHTHOUSE_FAILS_DAYS = 3
 Answer = tuple[HTTPStatus, str, bytes]
@@ -48,8 +49,8 @@ class BlogServer(ThreadingHTTPServer):
         for page in (*shown, *self.blog.lighthouse(self.clock())):
             if path == f"/{page.slug}/":
                 return HTTPStatus.OK, HTML, pages.post(page).encode()
-            if page.scene and path == f"/images/{page.slug}.png":
-                return HTTPStatus.OK, PNG, images.png(page.scene, page.slug)
+            if page.scene and path == f"/images/{page.slug}.jpg":
+                return HTTPStatus.OK, JPEG, images.jpeg(page.scene, page.slug)
         return HTTPStatus.NOT_FOUND, HTML, pages.not_found().encode()
 
     def lighthouse(self) -> Answer:

@@ -63,12 +63,13 @@ def test_the_sample_blog_answers_on_loopback() -> None:
         assert answers(f"{server.url}/")
         assert answers(f"{server.url}/{CORRECTED.slug}/")
         assert not answers(f"{server.url}/{WITHDRAWN.slug}/")
-        assert answers(f"{server.url}/images/{CORRECTED.slug}.png")
+        assert answers(f"{server.url}/images/{CORRECTED.slug}.jpg")
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_pictures_are_small_and_come_with_words(scene: str) -> None:
-    picture = images.png(scene, "seed")
-    assert picture.startswith(b"\x89PNG")
-    assert len(picture) < 8_000
+    picture = images.jpeg(scene, "seed")
+    assert picture.startswith(b"\xff\xd8")
+    assert len(picture) < 30_000
+    assert picture == images.jpeg.__wrapped__(scene, "seed")
     assert all(post.alt and post.scene in SCENES for post in POSTS if post.scene)
