@@ -40,7 +40,7 @@ def timeline_urls() -> dict[str, str]:
 def alerts() -> list[Alert]:
     """Say on the overview where the bridges post."""
     urls = timeline_urls()
-    words = "This is the demo: bridges post to its own Mastodon and Discord, and no email leaves it."
+    words = "This is a demo. Emails stay in its mailbox, and bridges post to the demo’s Mastodon and Discord."
     return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]
 
 

@@ -1,4 +1,4 @@
-"""What happens during the replay, at its time: people subscribe, leave and bounce, the editor writes."""
+"""Events of the replay, at their times: people subscribe, leave and bounce, the editor writes."""
 
 import hashlib
 import random
@@ -51,7 +51,7 @@ EVERY_LEAVER, EVERY_FRIEND = 11, 4
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """`left` is set for those who leave."""
+    """`left` is set for people who leave."""
 
     name: str
     email: str
@@ -71,7 +71,7 @@ class Happening:
 
 
 def people(end: datetime) -> list[Person]:
-    """Return the same people on each day, with growing numbers of new ones."""
+    """Return the same people on each day, and more new ones each week."""
     chance = random.Random(1931)  # noqa: S311
     names = [f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES]
     chance.shuffle(names)

@@ -55,7 +55,7 @@ def post(page: Page) -> str:
 
 
 def not_found() -> str:
-    return frame(f"Not here · {TITLE}", "<h2>There is no such note</h2><p>It may have been taken down.</p>")
+    return frame(f"Not here · {TITLE}", "<h2>Note not found</h2><p>It may have been deleted.</p>")
 
 
 def privacy() -> str:

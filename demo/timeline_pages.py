@@ -72,8 +72,8 @@ def page(timeline: Timeline, bridge_url: str) -> str:
         links.insert(0, (bridge_url, "The bridge in the admin"))
     return _frame(
         f"{PLACE} on Mastodon",
-        "Not Mastodon itself: the demo serves this page, where a bridge posts by its API.",
-        posts or '<p class="nothing">Nothing was posted so far.</p>',
+        "This is not Mastodon. The demo serves this page, and a bridge posts to it.",
+        posts or '<p class="nothing">Nothing posted yet.</p>',
         links=links,
         service=MASTODON,
     )
@@ -82,7 +82,7 @@ def page(timeline: Timeline, bridge_url: str) -> str:
 def contents() -> str:
     return _frame(
         "Where the demo's bridges post",
-        "Two services that the demo serves itself.",
+        "The demo serves both of these.",
         "",
         links=[(f"/{service}/", name) for service, name in SERVICE_NAMES.items()],
     )
@@ -90,7 +90,7 @@ def contents() -> str:
 
 def missing_page() -> str:
     links = [(f"/{service}/", name) for service, name in SERVICE_NAMES.items()]
-    return _frame("There is no such page", "It may have been taken back.", "", links=links)
+    return _frame("Page not found", "It may have been deleted.", "", links=links)
 
 
 def _frame(title: str, words: str, main: str, *, links: list[tuple[str, str]], service: str = "") -> str:

@@ -40,7 +40,7 @@ def refuse_answer(kind: int, answer: Mapping[str, Any]) -> None:
         case 8:
             _need(len(data["choices"]) <= 25, "more than 25 choices")
             for one in data["choices"]:
-                _need(0 < len(one["name"]) <= 100, "a choice of no or more than 100 letters")
+                _need(0 < len(one["name"]) <= 100, "a choice of no or more than 100 characters")
         case 9:
             refuse_form(data)
 
@@ -51,7 +51,7 @@ def refuse_message(body: Mapping[str, Any]) -> None:
     https://discord.com/developers/docs/components/reference
     """
     _need(body.get("allowed_mentions") == {"parse": []}, "allowed_mentions: somebody may be called")
-    _need(0 < len(body.get("content", "")) <= CONTENT, "content: none, or more than 2,000 letters")
+    _need(0 < len(body.get("content", "")) <= CONTENT, "content: none, or more than 2,000 characters")
     rows = body.get("components", [])
     _need(len(rows) <= 5, "more than five rows")
     names = [part["custom_id"] for row in rows for part in row["components"]]
@@ -89,7 +89,7 @@ def refuse_post(body: Mapping[str, Any]) -> None:
     content = body.get("content", "")
     if not content and not cards:
         raise InvalidBody("Cannot send an empty message", 50006)
-    _need(len(content) <= CONTENT, "content: more than 2,000 letters")
+    _need(len(content) <= CONTENT, "content: more than 2,000 characters")
     _need(len(cards) <= 10, "more than ten cards")
     for card in cards:
         _refuse_card(card)
@@ -132,9 +132,9 @@ def refuse_commands(commands: Sequence[Mapping[str, Any]]) -> None:
             _need(len(part.get("options", [])) <= 25, f"the options of {name}")
             _need(len(part.get("choices", [])) <= 25, f"the choices of {name}")
             needed = [bool(one.get("required")) for one in part.get("options", [])]
-            _need(needed == sorted(needed, reverse=True), f"{name}: what is required comes first")
-        letters = sum(len(part["name"]) + len(part["description"]) for part in parts)
-        _need(letters <= 8_000, "more than 8,000 letters")
+            _need(needed == sorted(needed, reverse=True), f"{name}: required options must be first")
+        length = sum(len(part["name"]) + len(part["description"]) for part in parts)
+        _need(length <= 8_000, "more than 8,000 characters")
 
 
 def _parts(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
