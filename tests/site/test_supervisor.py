@@ -12,6 +12,7 @@ from pathlib import Path
 from feedletter_site import supervisor
 from feedletter_site.supervisor import HEALTHY_SECONDS, LONGEST_PAUSE, Child, ProcessPlan
 from tests.servers.feed_server import wait_until
+from tests.services import free_port
 
 NAP = (
     "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(0)); open('{0}', 'a').write('up '); "
@@ -27,9 +28,9 @@ def python(code: str, mark: Path) -> list[str]:
 
 @contextmanager
 def supervising(
-    folder: Path, commands: dict[str, list[str]], grace: float = 5.0
+    folder: Path, commands: dict[str, list[str]], grace: float = 5.0, site: str = ""
 ) -> Iterator[subprocess.Popen[str]]:
-    plan = ProcessPlan(commands, str(folder), str(folder / "alive"), grace)
+    plan = ProcessPlan(commands, str(folder), str(folder / "alive"), grace, site=site)
     process = subprocess.Popen(supervisor.command(plan), stderr=subprocess.PIPE, text=True, cwd=folder)
     try:
         yield process
@@ -67,6 +68,16 @@ def test_a_dead_child_is_started_again(tmp_path: Path) -> None:
     assert "web was killed (SIGKILL), most likely because" in said
     assert "ran out of memory; restarting in 1 s." in said
     assert process.returncode == 0
+
+
+def test_it_says_that_it_starts_and_when_the_site_answers(tmp_path: Path) -> None:
+    port = free_port()
+    serving = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
+    with supervising(tmp_path, {"web": serving}, site=f"127.0.0.1:{port}") as process:
+        assert process.stderr
+        lines = iter(process.stderr.readline, "")
+        assert "Starting web (about ten seconds) …" in next(lines)
+        assert any("Ready. Stop with Ctrl-C." in line for line in lines)
 
 
 def test_an_ending_is_told_in_words() -> None:

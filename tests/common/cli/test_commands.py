@@ -183,6 +183,16 @@ def test_progress_is_silent_where_nobody_watches() -> None:
     assert progress.line().startswith("importing ██████████░░░░░░░░░░░░░░ 4/10")
 
 
+def test_progress_with_an_expected_time_writes_lines_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.cli.progress.LOG_SECONDS", 0.01)
+    stream = io.StringIO()
+    with Progress("Week 1", stream, total=10, expected="about ten seconds") as progress:
+        progress.advance(4)
+        while "4 of 10" not in stream.getvalue():
+            progress._over.wait(0.01)
+    assert stream.getvalue().startswith("Week 1 (about ten seconds) …\n")
+
+
 def test_progress_is_drawn_and_wiped_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
