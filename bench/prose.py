@@ -20,7 +20,7 @@ PLAIN = (
     "subscriptions", "tests",
 )  # fmt: skip
 # Grows until it has all packages, templates and docs.
-SENTENCES: tuple[str, ...] = ()
+SENTENCES: tuple[str, ...] = ("reader", "templates/reader")
 # Stories that the demo's blog tells, and templates whose text comes from elsewhere.
 FICTION = ("content",)
 LONGEST_FIRST_LINE = 100

@@ -28,18 +28,18 @@ class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name", "max_feeds")
 
     days = forms.IntegerField(
-        label="Good for days",
+        label="Valid for days",
         initial=USUAL_DAYS,
         min_value=1,
         max_value=MOST_DAYS,
         widget=UnfoldAdminIntegerFieldWidget,
     )
     email = forms.EmailField(
-        label="Mail it to",
+        label="Email it to",
         required=False,
         max_length=254,
         widget=UnfoldAdminEmailInputWidget,
-        help_text="Empty: you pass on the link yourself.",
+        help_text="Leave empty to send the link yourself.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -57,7 +57,7 @@ def about_invitation(invitation: Invitation) -> SafeString:
             ("Expires", when(invitation.expires_at)),
             ("Used", when(invitation.used_at, "Not yet.")),
             ("Let in", link_to(invitation.reader) if invitation.reader else "–"),
-            ("Feeds at most", invitation.max_feeds or "as READER_MAX_FEEDS says"),
+            ("Maximum number of feeds", invitation.max_feeds or "set by READER_MAX_FEEDS"),
             ("Standing", why_over(invitation, now=utcnow()) or "It is good."),
         ]
     )
@@ -65,7 +65,9 @@ def about_invitation(invitation: Invitation) -> SafeString:
 
 def what_revoking_does(keys: list[int]) -> list[str]:
     count = Invitation.objects.filter(pk__in=keys, used_at=None, revoked_at=None).count()
-    return [f"{pluralize(count, 'invitation')} will let nobody in any more. Whom they let in already stays."]
+    return [
+        f"Revoked {pluralize(count, 'invitation')} can’t be used any more. People who joined keep access."
+    ]
 
 
 def take_invitations_back(request: HttpRequest, keys: list[int]) -> str:
@@ -78,8 +80,8 @@ class InvitationAdmin(ServiceAdmin):
     list_select_related = ("made_by", "reader")
     search_fields = ("name",)
     empty = EmptyList(
-        "No invitations so far",
-        "An invitation is a link by which one person begins to read here. You copy it, or have it mailed.",
+        "No invitations yet",
+        "An invitation is a link that lets one person use the reader. Copy the link, or have it emailed.",
         "Invite somebody",
         "admin:reader_invitation_add",
         "reader.add_invitation",

@@ -16,13 +16,13 @@ from common.text import pluralize
 from reader.models import Channel, Follow, Invitation, Reader, Token
 from reader.people.readers import leave, may_read, set_max_feeds
 
-STANDING_COLOURS = {"here": "success", "not let in": "warning", "leaving": "danger"}
+STANDING_COLOURS = {"here": "success", "blocked": "warning", "leaving": "danger"}
 
 
 def standing_of(reader: Reader) -> str:
     if reader.leaving_at:
         return "leaving"
-    return "here" if may_read(reader) else "not let in"
+    return "here" if may_read(reader) else "blocked"
 
 
 def about_reader(reader: Reader) -> SafeString:
@@ -34,11 +34,11 @@ def about_reader(reader: Reader) -> SafeString:
             ("Signs in as", link_to(reader.user)),
             ("E-mail address", reader.user.email or "–"),
             ("Here since", when(reader.made_at)),
-            ("Let in by", link_to(invitation, f"the invitation for {invitation}") if invitation else "–"),
+            ("Added by", link_to(invitation, f"the invitation for {invitation}") if invitation else "–"),
             ("Last seen", when(reader.last_seen_at, "Not yet.")),
             ("Follows", pluralize(follows, "feed")),
             ("In", pluralize(reader.channels.filter(is_notifications=False).count(), "channel")),
-            ("Programs with a key", reader.tokens.filter(revoked_at=None).count()),
+            ("Apps with a key", reader.tokens.filter(revoked_at=None).count()),
             ("Standing", standing_of(reader)),
         ]
     )
@@ -58,7 +58,7 @@ def erase_readers(request: HttpRequest, keys: list[int]) -> str:
     for reader in readers:
         leave(reader=reader, now=utcnow())
     said = pluralize(len(readers), "reader")
-    return f"{said} let out at once. What was theirs is erased within the next hours."
+    return f"{said} blocked immediately. Their data is deleted within a few hours."
 
 
 @admin.register(Reader)
@@ -69,9 +69,9 @@ class ReaderAdmin(ServiceAdmin):
     actions_list = ("invite_somebody",)
     fields = ("max_feeds",)
     empty = EmptyList(
-        "Nobody reads here so far",
-        "People on this server can read feeds, on pages of their own and with programs. Invite somebody, or"
-        " begin yourself at /reader/.",
+        "Nobody uses the reader yet",
+        "People on this server can read feeds on its pages and in apps. Invite someone, or start "
+        "yourself at /reader/.",
         "Invite somebody",
         "admin:reader_invitation_add",
         "reader.add_invitation",

@@ -31,7 +31,7 @@ def channel_of(reader: Reader, uid: str) -> Channel:
     """Raises NoSuchChannel."""
     channel = reader.channels.filter(uid=uid).first()
     if channel is None:
-        raise NoSuchChannel("There is no such channel.", "channel")
+        raise NoSuchChannel("Channel not found.", "channel")
     return channel
 
 
@@ -58,7 +58,7 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     name = _checked_name(reader, name)
     if reader.channels.count() >= MAX_CHANNELS:
-        raise Refused(f"There may be {MAX_CHANNELS} channels. Delete one first.", "name")
+        raise Refused(f"You can have at most {MAX_CHANNELS} channels. Delete one first.", "name")
     top = reader.channels.filter(is_notifications=False).aggregate(top=Min("position"))["top"] or 0
     return Channel.objects.create(reader=reader, uid=secrets.token_hex(6), name=name, position=top - 1)
 
@@ -67,7 +67,7 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
 def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
     """Raises Refused. The uid stays."""
     if unknown := changes.keys() - SETTINGS - {"name"}:
-        raise Refused(f"A channel has no setting called {', '.join(sorted(unknown))}.")
+        raise Refused(f"Channels have no setting “{', '.join(sorted(unknown))}”.")
     Reader.objects.select_for_update(no_key=True).get(pk=channel.reader_id)
     if "name" in changes:
         _refuse_notifications(channel)
@@ -85,7 +85,7 @@ def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
     listed = list(reader.channels.order_by("-is_notifications", "position", "pk"))
     known = {channel.uid: channel for channel in listed}
     if any(uid not in known for uid in uids):
-        raise NoSuchChannel("There is no such channel.", "channels")
+        raise NoSuchChannel("Channel not found.", "channels")
     wanted = [known[uid] for uid in dict.fromkeys(uids) if not known[uid].is_notifications]
     turns = iter(wanted)
     ordered = [next(turns) if channel in wanted else channel for channel in listed]
@@ -126,13 +126,13 @@ def empty_channel(channel: Channel) -> None:
 def _checked_name(reader: Reader, name: str, but: Channel | None = None) -> str:
     name = one_line(name)
     if not 1 <= len(name) <= LONGEST_CHANNEL_NAME:
-        raise Refused(f"Give a name of 1 to {LONGEST_CHANNEL_NAME} characters.", "name")
+        raise Refused(f"Enter a name of 1 to {LONGEST_CHANNEL_NAME} characters.", "name")
     same = reader.channels.filter(name=name)
     if (same.exclude(pk=but.pk) if but else same).exists():
-        raise DuplicateChannel(f"There is a channel “{name}” already.", "name")
+        raise DuplicateChannel(f"You already have a channel called “{name}”.", "name")
     return name
 
 
 def _refuse_notifications(channel: Channel) -> None:
     if channel.is_notifications:
-        raise Refused("The notifications keep their name and place, and stay.", "channel")
+        raise Refused("The notifications channel can’t be renamed, moved or deleted.", "channel")

@@ -27,7 +27,7 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
     key = _key(url)
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     if reader.mutes.count() >= MAX_MUTES:
-        raise Refused(f"There may be {MAX_MUTES:,} muted and blocked authors.", "url")
+        raise Refused(f"You can mute or block at most {MAX_MUTES:,} authors.", "url")
     Mute.objects.get_or_create(
         reader=reader, channel=channel, is_block=is_block, key=key, defaults={"url": url, "added_at": now}
     )
@@ -76,7 +76,7 @@ def mutes_in(channel: Channel) -> dict[str, bool]:
 def _key(url: str) -> str:
     if not is_address(url.strip()):
         raise Refused(
-            f"Give the author's address, which begins with https:// (at most {MAX_FEED_URL:,} characters).",
+            f"Enter the author’s address, which starts with https:// (at most {MAX_FEED_URL:,} characters).",
             "url",
         )
     return author_key(url.strip())
@@ -109,7 +109,7 @@ def change_filters(
     Posts not judged within `at_once` (None: no limit) are left to `ask_filters`.
     """
     if channel.is_notifications:
-        raise Refused("The notifications have no filters. Mute whom you do not want to see.", "channel")
+        raise Refused("The notifications channel has no filters. Mute an author instead.", "channel")
     filters = checked_filters(kinds=kinds, hide=hide, keep=keep)
     with transaction.atomic():
         # Posts are being placed by the old filters.

@@ -51,7 +51,7 @@ def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]
     discovery = _discovered(url, now)
     best = discovery.only or discovery.best
     if best is None or best.looked.parsed is None:
-        raise Refused(discovery.problem or "There is no feed at this address.", "url")
+        raise Refused(discovery.problem or "No feed was found at this address.", "url")
     feed, parsed = _found_feed(best), best.looked.parsed
     site = Person(feed.name, parsed.link or feed.url, feed.photo)
     posts = [

@@ -114,10 +114,10 @@ def _follow(
     place_in_turn()
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
-        raise Refused("That feed was removed this very moment. Try it once more.", "url")
+        raise Refused("That feed was just removed. Try again.", "url")
     there = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
     if there is None:
-        raise NoSuchChannel("There is no such channel.", "channel")
+        raise NoSuchChannel("Channel not found.", "channel")
     if reading is not None and not is_still_kept(feed, reading):
         if not is_last:
             return None
@@ -150,7 +150,9 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
     """Move a follow, `with_posts` or without. Raises Refused."""
     if to.is_notifications:
-        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
+        raise Refused(
+            "You can’t follow feeds in the notifications channel. Choose another channel.", "channel"
+        )
     if with_posts and to != follow.channel:
         place_in_turn()
         _move_places(TimelineEntry.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
@@ -243,10 +245,12 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
 
 def _refuse_more_in(channel: Channel) -> None:
     if channel.is_notifications:
-        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
+        raise Refused(
+            "You can’t follow feeds in the notifications channel. Choose another channel.", "channel"
+        )
     most = channel.reader.max_feeds or settings.READER_MAX_FEEDS
     if Follow.objects.of(channel.reader).count() >= most:
-        raise Refused(f"You follow {most:,} feeds, which is the most. Unfollow one first.", "url")
+        raise Refused(f"You follow {most:,} feeds, which is the maximum. Unfollow one first.", "url")
 
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:

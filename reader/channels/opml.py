@@ -33,9 +33,9 @@ LEASE = timedelta(seconds=60)
 # Spreads first polls, so that feeds of letters are polled in between.
 READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
-NOT_OPEN = "Its address has a user name or password in it. Follow it by itself, under Follow something."
-OUR_FAULT = "That failed on our side. Take the list over once more later."
-STOPPED = "The rest of the list was left out, because you stopped it."
+NOT_OPEN = "The address contains a user name or password. Add this feed under “Follow something”."
+OUR_FAULT = "An error occurred on our side. Import the list again later."
+STOPPED = "The rest of the list was skipped because you stopped the import."
 Outcome = FollowLine.Outcome
 
 
@@ -83,7 +83,7 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     with transaction.atomic():
         Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
         if FollowList.objects.filter(reader=reader, ended_at=None).exists():
-            raise Refused("Your last list is still being taken over. Wait for it, or stop it.", "file")
+            raise Refused("Your last list is still being imported. Wait for it, or stop it.", "file")
         FollowList.objects.filter(reader=reader).delete()
         kept = FollowList.objects.create(reader=reader, is_broken=opml.is_broken, made_at=now)
         for line in lines:
@@ -209,6 +209,6 @@ def _followed(
     except ValidationError as error:
         return Outcome.REFUSED, " ".join(error.messages)
     except Exception:
-        log.exception("a feed of a list could not be followed", extra={"list": line.follow_list_id})
+        log.exception("could not follow a feed of an imported list", extra={"list": line.follow_list_id})
         return Outcome.REFUSED, OUR_FAULT
     return Outcome.FOLLOWED if followed.is_new else Outcome.KNOWN, ""

@@ -56,7 +56,7 @@ def _placed(pk: int, clock: Callable[[], datetime]) -> bool:
     try:
         return place_entry(entry_id=pk, clock=clock)
     except Exception:
-        log.exception("a post could not be put into its channels", extra={"entry": pk})
+        log.exception("could not put a post into its channels", extra={"entry": pk})
         Entry.objects.due(clock()).filter(pk=pk).update(due_at=clock() + TRIED_AGAIN_AFTER)
         return False
 

@@ -64,7 +64,7 @@ def _bounded(cursor: Any) -> Iterator[None]:
             with transaction.atomic():
                 yield
         except OperationalError as error:
-            raise Refused(gettext("Too many posts have these words. Add a rarer one.")) from error
+            raise Refused(gettext("Too many posts contain these words. Add a less common word.")) from error
         cursor.execute("RESET statement_timeout")
         cursor.execute("RESET enable_seqscan")
 

@@ -61,9 +61,9 @@ class AppCall:
         """Raises CallError without any."""
         named = self.given.many("i")
         if not named:
-            raise bad_request("Say which posts: the parameter i is missing.")
+            raise bad_request("The parameter i (the posts) is missing.")
         if len(named) > MOST_POSTS:
-            raise bad_request(f"Name at most {MOST_POSTS:,} posts at once.")
+            raise bad_request(f"Name at most {MOST_POSTS:,} posts per request.")
         keys = (post_key(name) for name in named)
         return [key for key in keys if key is not None]
 
@@ -73,7 +73,7 @@ class AppCall:
         for text in self.given.many(name):
             stream = stream_name(text)
             if stream is None:
-                raise bad_request(f"{name} does not name a feed, a folder or a state.")
+                raise bad_request(f"{name} isn’t a feed, folder or state.")
             streams.append(stream)
         return streams
 
@@ -82,7 +82,7 @@ class AppCall:
         label = self.label(name)
         channel = folder_named(self.reader, label) if label else None
         if label and channel is None:
-            raise unknown("There is no such folder.")
+            raise unknown("Folder not found.")
         return channel
 
     def label(self, name: str) -> str:
@@ -103,7 +103,7 @@ def follows_of(reader: Reader, feed: str) -> list[Follow]:
     rows = Follow.objects.filter(channel__reader=reader, feed=feed_key(feed))
     follows = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
     if not follows:
-        raise unknown("You do not follow this feed.")
+        raise unknown("You don’t follow this feed.")
     return follows
 
 

@@ -95,14 +95,14 @@ def edit_tag(call: AppCall) -> str:
     named = [(way, stream_name(text)) for way in "ar" for text in call.given.many(way)]
     changes = {(way, stream) for way, stream in named if stream and stream.kind == "state"}
     if any(stream and stream.kind == "label" for _, stream in named) and not changes:
-        raise bad_request("Single posts are not put into folders here: feeds are.")
+        raise bad_request("Only feeds can be put into folders, not single posts.")
     if named and not changes:
-        raise bad_request("a and r name states, such as user/-/state/com.google/read.")
+        raise bad_request("a and r must name states, such as user/-/state/com.google/read.")
     timeline = Timeline(call.reader)
     if changes & MADE_READ and changes & MADE_UNREAD:
         changes -= MADE_READ | MADE_UNREAD
         if not changes:
-            raise bad_request("A post cannot be read and unread.")
+            raise bad_request("A post can’t be both read and unread.")
     if changes & MADE_READ:
         marks.mark_read(timeline, marks.places_of(call.reader, posts))
     if changes & MADE_UNREAD:
@@ -123,7 +123,7 @@ def mark_stream_read(call: AppCall) -> str:
             follows_of(call.reader, stream.value)
         traits = _traits(call.reader, stream)
         if ReadState.NOTHING in traits:
-            raise unknown("There is no such folder.")
+            raise unknown("Folder not found.")
         mark_selected_read(Selection(call.reader, traits, until=until))
     return "OK"
 
@@ -146,7 +146,7 @@ def _stream(call: AppCall) -> str:
 def _selection(call: AppCall) -> Selection:
     stream = stream_name(_stream(call))
     if stream is None:
-        raise bad_request("s does not name a feed, a folder or a state.")
+        raise bad_request("s must be a feed, folder or state.")
     since = _moment(call, "ot")
     return Selection(
         call.reader,
@@ -170,14 +170,14 @@ def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | No
     if not text or not text.strip("0"):
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= most_digits):
-        raise bad_request(f"{name} is a number of seconds, or of microseconds, since 1970.")
+        raise bad_request(f"{name} must be a number of seconds or microseconds since 1970.")
     nanoseconds = (
         1 if len(text) == 19 else 1_000 if len(text) >= 16 else 1_000_000 if len(text) >= 13 else NANO
     )
     try:
         return EPOCH + int(text) * nanoseconds // 1_000 * MICROSECOND
     except OverflowError as error:
-        raise bad_request(f"{name} is too late.") from error
+        raise bad_request(f"{name} is too far in the future.") from error
 
 
 def _stretch(call: AppCall) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _stretch(call: AppCall) -> dict[str, Any]:
     try:
         from_ = Key.read(text) if text else None
     except BadCursor as error:
-        raise bad_request("c is not a continuation of this server.") from error
+        raise bad_request("c isn’t a continuation from this server.") from error
     return {"from_": from_, "oldest_first": call.given.one("r") == "o"}
 
 

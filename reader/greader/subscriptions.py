@@ -42,10 +42,10 @@ def list_subscriptions(call: AppCall) -> Shown:
 def edit_subscription(call: AppCall) -> str:
     act = EDITS.get(call.needed("ac"))
     if act is None:
-        raise bad_request("ac is subscribe, unsubscribe or edit.")
+        raise bad_request("ac must be subscribe, unsubscribe or edit.")
     feeds = [one.value for one in call.streams("s") if one.kind == "feed"]
     if not feeds:
-        raise bad_request("Say which feed: the parameter s is missing.")
+        raise bad_request("The parameter s (the feed) is missing.")
     for feed in feeds:
         act(call, feed)
     return "OK"
@@ -80,7 +80,7 @@ def quick_add(call: AppCall) -> Shown:
 def rename_tag(call: AppCall) -> str:
     folder, name = call.folder("s"), call.label("dest")
     if folder is None or not name:
-        raise bad_request("Say which folder, and its new name: s and dest.")
+        raise bad_request("The parameters s (the folder) and dest (its new name) are required.")
     alter_channel(channel=folder, name=name)
     return "OK"
 
@@ -89,7 +89,7 @@ def disable_tag(call: AppCall) -> str:
     """Its feeds and posts go into the default channel."""
     folder = call.folder("s")
     if folder is None:
-        raise bad_request("Say which folder: the parameter s is missing.")
+        raise bad_request("The parameter s (the folder) is missing.")
     into = default_channel(call.reader, but=folder)
     if into == folder:
         raise bad_request("This is the only folder. Add another one first.")
@@ -140,4 +140,4 @@ EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
 
 def _count_look(call: AppCall) -> None:
     if not may_look(call.reader):
-        raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")
+        raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests. Wait a minute.")

@@ -121,9 +121,9 @@ def greader(request: HttpRequest, call: str) -> HttpResponse:
         wait = {"Retry-After": str(RETRY_AFTER_SECONDS)}
         return _text(str(error), status=HTTPStatus.SERVICE_UNAVAILABLE, headers=wait)
     except Exception:
-        log.exception("a call of an app failed", extra={"call": call[:100]})
+        log.exception("an app's request failed", extra={"call": call[:100]})
         status = HTTPStatus.INTERNAL_SERVER_ERROR
-        return _text("That failed on our side. Try it again later.", status=status)
+        return _text("An error occurred on our side. Try again later.", status=status)
 
 
 def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
@@ -154,7 +154,7 @@ def _name_of(call: str) -> tuple[str, str]:
     name = _SLASHES.sub("/", before) + (STREAM if slash else "")
     known = name.removeprefix(PREFIX).rstrip("/") if name.startswith(PREFIX) else ""
     if known not in QUESTIONS and known not in CHANGES:
-        raise unknown("There is no such call.")
+        raise unknown("Unknown call.")
     return known, stream
 
 
@@ -188,7 +188,7 @@ def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[A
         raise signed_out()
     note_seen(reader=password.reader, now=now)
     if not count_within((CALLS, str(password.pk))):
-        message = f"An app may ask {CALLS.most:,} times a minute."
+        message = f"An app can make at most {CALLS.most:,} requests a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
     return password, given or _parameters(request, is_file)
 

@@ -37,7 +37,7 @@ PATIENCE = timedelta(hours=1)
 EXCHANGE_SECONDS = 10.0
 LONGEST_CODE = 4_000
 LONGEST_SAID = 300
-AGAIN = "Begin once more."
+AGAIN = "Start again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def begin(endpoints: Endpoints, *, redirect_uri: str, now: datetime, scopes: Ite
     """Request a code (§5.2); without scopes only an identity. Raises NotConfirmed."""
     scope = " ".join(scopes)
     if scope and not endpoints.token:
-        raise NotConfirmed(f"{host_of(endpoints.me)} does not say where tokens come from.", "me")
+        raise NotConfirmed(f"{host_of(endpoints.me)} doesn’t name a token endpoint.", "me")
     state, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     asked = {
         "response_type": "code",
@@ -93,12 +93,12 @@ def finish(kept: Mapping[str, Any], answer: Mapping[str, str], *, now: datetime)
     `me` has to be the discovered profile, or name the same server (§5.4).
     """
     if not kept or not compare_digest(str(kept["state"]).encode(), answer.get("state", "").encode()):
-        raise NotConfirmed(f"This answer belongs to nothing that was begun here. {AGAIN}")
+        raise NotConfirmed(f"This response doesn’t match a sign-in that was started here. {AGAIN}")
     if now.timestamp() > kept["until"]:
         raise NotConfirmed(f"That took longer than an hour. {AGAIN}")
     asked = endpoints_of(kept["endpoints"])
     if asked.issuer and answer.get("iss") != asked.issuer:
-        raise NotConfirmed(f"The answer is not by {host_of(asked.issuer)}. {AGAIN}")
+        raise NotConfirmed(f"The response isn’t from {host_of(asked.issuer)}. {AGAIN}")
     if answer.get("error"):
         raise NotConfirmed(_refusal(answer, asked.authorization))
     code = answer.get("code", "")
@@ -151,12 +151,12 @@ def _confirmed(me: str, asked: Endpoints) -> Endpoints:
     try:
         me = profile_url(me, trial=is_trial())
     except Refused as error:
-        raise NotConfirmed(f"{host_of(asked.authorization)} did not say who you are. {AGAIN}") from error
+        raise NotConfirmed(f"{host_of(asked.authorization)} didn’t say who you are. {AGAIN}") from error
     if any(same_profile(me, url) for url in (asked.me, *asked.urls)):
         return replace(asked, me=me)
     endpoints = discover(me)
     if not endpoints.is_of_same_server(asked) or not same_profile(endpoints.me, me):
-        raise NotConfirmed(f"{host_of(asked.authorization)} may not speak for {me}.")
+        raise NotConfirmed(f"{host_of(asked.authorization)} isn’t allowed to confirm {me}.")
     return endpoints
 
 
@@ -168,7 +168,7 @@ def _granted(said: Mapping[str, Any], endpoints: Endpoints, scope: str, now: dat
     )
     kind = str(said.get("token_type") or "bearer").lower()
     if not _is_secret(token) or kind != "bearer":
-        raise NotConfirmed(f"{host_of(endpoints.token)} gave no token. {AGAIN}")
+        raise NotConfirmed(f"{host_of(endpoints.token)} sent no token. {AGAIN}")
     seconds = said.get("expires_in")
     ends_at = None
     if isinstance(seconds, int | str) and str(seconds).isascii() and str(seconds).isdigit():
@@ -192,6 +192,6 @@ def _is_secret(value: object) -> bool:
 
 def _refusal(said: Mapping[str, Any], url: str) -> str:
     if said.get("error") == "access_denied":
-        return "You said no."
+        return "You declined."
     words = shortened(one_line(str(said.get("error_description") or said.get("error") or "")), LONGEST_SAID)
     return f"{host_of(url)} refused it" + (f": {words}" if words else ".")

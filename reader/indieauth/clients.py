@@ -50,7 +50,7 @@ def read_client(client_id: str) -> ClientPage:
     Loopback is the reader's own machine, so nothing is fetched (§3.3).
     """
     if is_on_loopback(client_id):
-        return ClientPage(client_id, problem="It runs on your own machine.")
+        return ClientPage(client_id, problem="It runs on your own computer.")
     key = f"indieauth-client-{digest_of(client_id)}"
     page: ClientPage | None = cache.get(key)
     if page is None:
@@ -71,7 +71,7 @@ def _read(client_id: str) -> ClientPage:
         return ClientPage(client_id, problem=f"{host_of(client_id)} leads to {host_of(page.url)}.")
     if about := json_object(page.body):
         if about.get("client_id") != client_id:
-            return ClientPage(client_id, problem="What it says of itself names another client_id.")
+            return ClientPage(client_id, problem="Its description names a different client_id.")
         returns = about.get("redirect_uris")
         return ClientPage(
             client_id,

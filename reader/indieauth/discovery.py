@@ -83,10 +83,10 @@ def discover(me: str) -> Endpoints:
     """
     me = _profile(me)
     if origin_of(me) == origin_of(issuer()):
-        raise NotConfirmed("This is the site that you read at. Give the address of your own one.", "me")
+        raise NotConfirmed("That’s the address of this site. Enter the address of your website.", "me")
     page = _by_https(fetched(me, accept="text/html, */*;q=0.1"))
     if page.status != 200:
-        raise NotConfirmed(f"{host_of(page.url)} answers with an error (HTTP {page.status}).", "me")
+        raise NotConfirmed(f"{host_of(page.url)} returned an error (HTTP {page.status}).", "me")
     canonical, is_permanent = me, True
     for status, url in page.redirects:
         is_permanent = is_permanent and status in PERMANENT
@@ -104,8 +104,8 @@ def discover(me: str) -> Endpoints:
         endpoints = _with_metadata(endpoints, relations[METADATA])
     if not endpoints.authorization:
         raise NotConfirmed(
-            f"The page at {host_of(me)} does not say where you sign in: it needs a link with"
-            " rel=indieauth-metadata, or rel=authorization_endpoint.",
+            f"The page at {host_of(me)} doesn’t say where you sign in. It needs a link with "
+            "rel=indieauth-metadata or rel=authorization_endpoint.",
             "me",
         )
     return endpoints
@@ -123,7 +123,7 @@ def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) 
 def sentence(error: FetchError, url: str) -> str:
     """Return a message without addresses of private networks."""
     if isinstance(error, AddressRefused):
-        return f"{host_of(url)} is not on the public web."
+        return f"{host_of(url)} isn’t on the public web."
     return str(error)
 
 
@@ -177,7 +177,7 @@ def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:
     about = json_object(answer.body) if answer.status == 200 else {}
     issuer = about.get("issuer")
     if not isinstance(issuer, str) or not _is_issuer_of(issuer, url):
-        raise NotConfirmed(f"What {host_of(url)} says of where you sign in cannot be used: {url}", "me")
+        raise NotConfirmed(f"The sign-in details of {host_of(url)} can’t be used: {url}", "me")
     return replace(
         endpoints,
         issuer=issuer,
@@ -198,7 +198,7 @@ def _by_https(answer: Fetched) -> Fetched:
     """Refuse redirects without TLS: codes are sent where the answer says."""
     for _, url in answer.redirects:
         if not url.startswith("https://") and not is_trial():
-            raise NotConfirmed(f"{host_of(url)} is asked without encryption, so it proves nothing.", "me")
+            raise NotConfirmed(f"{host_of(url)} doesn’t use encryption, so it can’t prove who you are.", "me")
     return answer
 
 

@@ -74,7 +74,7 @@ def _endpoint(
             except NotGranted as error:
                 return _refusal(HTTPStatus.BAD_REQUEST, error.code, str(error))
             except Unknown:
-                words = "Show a token that is good here: Authorization: Bearer …"
+                words = "Send a valid token: Authorization: Bearer …"
                 asked = {"WWW-Authenticate": "Bearer"}
                 return _refusal(HTTPStatus.UNAUTHORIZED, "invalid_token", words, asked)
 

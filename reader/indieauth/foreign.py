@@ -71,7 +71,7 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
         # Valid tokens work on while others try made-up ones.
         was_good = f"foreign-good-{digest}"
         if not cache.get(was_good) and not count_within((ASKS, str(reader.pk))):
-            raise CannotAsk("Too many tokens of another site are tried here.", 60)
+            raise CannotAsk("Too many tokens of other sites from your network.", 60)
         verdict, seconds = _asked(reader, endpoints, key, now)
         cache.set(remembered, verdict, seconds)
         if verdict.me:
@@ -93,17 +93,17 @@ def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tup
     """Return the answer, and seconds to cache it. Raises CannotAsk."""
     down = f"foreign-down-{reader.pk}"
     if cache.get(down):
-        raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS)
+        raise CannotAsk("The server that issued this token didn’t answer.", DOWN_SECONDS)
     if not AT_A_TIME.acquire(timeout=1):
-        raise CannotAsk("Others are being asked for their tokens.", 1)
+        raise CannotAsk("Too many tokens are being checked. Try again later.", 1)
     try:
         fields = _introspected(endpoints, key) if endpoints.introspection else None
         if fields is None:
             fields = _legacy(endpoints, key)
     except FetchError as error:
-        log.info("the server of a reader's tokens does not answer", extra={"reader": reader.slug})
+        log.info("the server that issued a token did not answer", extra={"reader": reader.slug})
         cache.set(down, True, DOWN_SECONDS)
-        raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS) from error
+        raise CannotAsk("The server that issued this token didn’t answer.", DOWN_SECONDS) from error
     finally:
         AT_A_TIME.release()
     return _verdict(fields, now)

@@ -84,7 +84,7 @@ def redeem(shown: Exchange, *, now: datetime) -> Given:
     with transaction.atomic():
         if is_first := _use_up(code, now):
             if not code.scopes:
-                raise NotGranted("The code was given without any scope, so it gives no token.")
+                raise NotGranted("The code was issued without a scope, so it can’t be exchanged for a token.")
             refresh_key = new_key()
             token, key = make_token(
                 reader=code.reader,
@@ -109,13 +109,13 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
         # Two clients have it, and one is a thief.
         if spent := live.filter(spent_digest=digest).first():
             revoke_token(token=spent, now=now)
-        raise NotGranted("The refresh token is unknown, was used, or was revoked.")
+        raise NotGranted("The refresh token is unknown, used or revoked.")
     if token.client_id != client_id:
-        raise NotGranted("The refresh token is another client’s.")
+        raise NotGranted("The refresh token belongs to another client.")
     if not may_read(token.reader) or now - (token.last_used_at or token.made_at) > REFRESH_LASTS:
-        raise NotGranted("The refresh token has ended. Ask the person again.")
+        raise NotGranted("The refresh token has expired. Ask the person again.")
     if set(scopes) - set(token.scopes):
-        raise NotGranted("More scopes than before have to be asked for anew.", "invalid_scope")
+        raise NotGranted("Additional scopes need a new authorization.", "invalid_scope")
     key, next_key = new_key(), new_key()
     changed = {
         "digest": digest_of(key),
@@ -125,7 +125,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
         "last_used_at": now,
     }
     if not live.filter(pk=token.pk, refresh_digest=digest).update(**changed):
-        raise NotGranted("The refresh token was used this very moment.")
+        raise NotGranted("The refresh token was just used.")
     token.refresh_from_db()
     return Given(token, key, next_key)
 
@@ -143,13 +143,13 @@ def _checked(shown: Exchange, now: datetime) -> Code:
     rows = Code.objects.select_related("reader__user", "token")
     code = rows.filter(digest=digest_of(shown.code)).first()
     if code is None or (now >= code.made_at + CODE_LASTS and code.used_at is None):
-        raise NotGranted("The code is unknown, or older than five minutes.")
+        raise NotGranted("The code is unknown or older than five minutes.")
     if code.client_id != shown.client_id or code.redirect_uri != shown.redirect_uri:
-        raise NotGranted("The code was given to another client_id, or for another redirect_uri.")
+        raise NotGranted("The code was issued for another client_id or redirect_uri.")
     if not proves(shown.verifier, code.challenge):
-        raise NotGranted("The code_verifier is not the one of the code_challenge.")
+        raise NotGranted("The code_verifier doesn’t match the code_challenge.")
     if not may_read(code.reader):
-        raise NotGranted("This person does not read here any more.")
+        raise NotGranted("This person no longer uses this reader.")
     return code
 
 
@@ -161,4 +161,4 @@ def _shown_again(code: Code, now: datetime) -> NotGranted:
     """A code that is used twice revokes its token (RFC 6749 §4.1.2)."""
     if token := Token.objects.filter(code=code).first():
         revoke_token(token=token, now=now)
-    return NotGranted("The code was used before. What it gave has ended.")
+    return NotGranted("The code was already used. Its tokens have been revoked.")

@@ -28,11 +28,11 @@ from reader.timelines.pages import Timeline, page_of
 
 
 class ListFollows(FeedletterCommand):
-    help = "Lists what a reader follows."
-    empty = "Nothing is followed there. Begin with: follow NAME https://example.org"
+    help = "List the feeds that someone follows."
+    empty = "No feeds are followed there. Start with: follow NAME https://example.org"
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("--channel", help="Only in this one."),
+        argument("--channel", help="Only this channel."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -44,12 +44,16 @@ class ListFollows(FeedletterCommand):
 
 
 class Follow(FeedletterCommand):
-    help = "Follows a feed for a reader, or the best feed of a page. It is read as soon as polls get to it."
+    help = "Follow a feed, or the best feed of a page. The next poll reads it."
     option_names = {"url": "URL", "channel": "--channel"}  # noqa: RUF012
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
         argument("url", metavar="URL", help="A feed, or a page that has one."),
-        argument("--channel", default="home", help="Its name or uid, made if there is none; left out, Home."),
+        argument(
+            "--channel",
+            default="home",
+            help="Name or uid of the channel, created if it doesn’t exist. Default: Home.",
+        ),
     )
 
     def run(self, **options: Any) -> Result:
@@ -60,11 +64,11 @@ class Follow(FeedletterCommand):
 
 
 class Unfollow(FeedletterCommand):
-    help = "Ends a reader’s following a feed. The posts that they have of it stay."
+    help = "Stop following a feed. Posts that have already arrived are kept."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("feed", type=whole, metavar="FEED", help="Its number, as list_follows shows it."),
-        argument("--channel", help="Only in this one; left out, in every channel."),
+        argument("feed", type=whole, metavar="FEED", help="Number of the feed, as shown by list_follows."),
+        argument("--channel", help="Only in this channel. Default: in every channel."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -74,7 +78,7 @@ class Unfollow(FeedletterCommand):
             follows = follows.filter(channel=found_channel(reader, options["channel"]))
         rows = list(follows.select_related("channel", "feed"))
         if not rows:
-            raise CommandError(f"{reader} does not follow feed {options['feed']} there.")
+            raise CommandError(f"{reader} doesn’t follow feed {options['feed']} there.")
         for row in rows:
             unfollow(channel=row.channel, feed=row.feed, now=utcnow())
         where = pluralize(len(rows), "channel")
@@ -82,38 +86,50 @@ class Unfollow(FeedletterCommand):
 
 
 class Place(FeedletterCommand):
-    help = "Puts what feeds brought into the channels that follow them."
+    help = "Put new posts into the channels that follow their feeds."
 
     def run(self, **options: Any) -> Result:
         with self.progress("placing"):
             placed = place_due()
-        return Printed(f"{pluralize(placed, 'post')} brought up to date.", {"placed": placed})
+        return Printed(f"{pluralize(placed, 'post')} updated.", {"placed": placed})
 
 
 class AlterChannel(FeedletterCommand):
-    help = "Changes a channel of a reader’s."
+    help = "Change a channel."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("channel", metavar="CHANNEL", help="Its name or uid."),
-        argument("--unread", choices=Channel.UnreadMode.values, help="How clients show unread posts."),
+        argument("channel", metavar="CHANNEL", help="Name or uid of the channel."),
+        argument("--unread", choices=Channel.UnreadMode.values, help="How apps show unread posts."),
         argument(
-            "--keep-days", type=whole, metavar="N", help="Posts go after so many days; 0: as in the settings."
+            "--keep-days",
+            type=whole,
+            metavar="N",
+            help="Delete posts after this many days. 0 uses the site’s setting.",
         ),
-        argument("--layout", choices=Channel.Layout.values, help="How its page shows posts."),
+        argument("--layout", choices=Channel.Layout.values, help="How the channel’s page shows posts."),
         argument(
-            "--hide-kind", dest="kinds", action="append", default=[], choices=KINDS, help="Hide these posts."
+            "--hide-kind",
+            dest="kinds",
+            action="append",
+            default=[],
+            choices=KINDS,
+            help="Hide these kinds of posts.",
         ),
         argument(
             "--hide",
             action="append",
             default=[],
             metavar="TERM",
-            help="Hide posts with these words, or /pattern/.",
+            help="Hide posts that match one of these words or a /pattern/.",
         ),
         argument(
-            "--keep", action="append", default=[], metavar="TERM", help="Hide posts with none of these terms."
+            "--keep",
+            action="append",
+            default=[],
+            metavar="TERM",
+            help="Hide posts that match none of these words.",
         ),
-        argument("--no-filters", action="store_true", help="Show everything again."),
+        argument("--no-filters", action="store_true", help="Remove all filters."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -127,23 +143,23 @@ class AlterChannel(FeedletterCommand):
             changes["layout"] = options["layout"]
         filters = {name: options[name] for name in ("kinds", "hide", "keep")}
         if not changes and not any(filters.values()) and not options["no_filters"]:
-            raise CommandError("Say what to change: --unread, --keep-days, --layout or filters.")
+            raise CommandError("Name at least one change: --unread, --keep-days, --layout or filters.")
         if changes:
             channel = alter_channel(channel=channel, **changes)
         if any(filters.values()) or options["no_filters"]:
-            with self.progress("asking the filters of what stands there"):
+            with self.progress("testing the filters on existing posts"):
                 channel = change_filters(channel=channel, at_once=None, **filters)
         return channel_row(channel)
 
 
 class ListEntries(FeedletterCommand):
-    help = "Lists a reader’s posts, newest first."
-    empty = "No post is there. “poll” reads feeds that are due, and “place” puts their posts into channels."
+    help = "List someone’s posts, newest first."
+    empty = "No posts found. “poll” reads feeds that are due, and “place” puts their posts into channels."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("--channel", help="Only in this one."),
-        argument("--unread", action="store_true", help="Only what is unread."),
-        argument("--limit", type=positive, default=DEFAULT_LIMIT, help="At most this many."),
+        argument("--channel", help="Only this channel."),
+        argument("--unread", action="store_true", help="Only unread posts."),
+        argument("--limit", type=positive, default=DEFAULT_LIMIT, help="Maximum number of posts."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -155,14 +171,14 @@ class ListEntries(FeedletterCommand):
 
 
 class ImportFollows(FeedletterCommand):
-    help = "Follows the feeds of an OPML file for a reader; folders and categories are channels."
+    help = "Follow the feeds in an OPML file. Folders and categories become channels."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("file", metavar="FILE", help="“-” reads what is piped in."),
+        argument("file", metavar="FILE", help="“-” reads standard input."),
         argument(
             "--channel",
             default="home",
-            help="For what is in no folder, made if there is none; left out, Home.",
+            help="Channel for feeds in no folder, created if it doesn’t exist. Default: Home.",
         ),
     )
 
@@ -179,9 +195,9 @@ class ImportFollows(FeedletterCommand):
             f" {report.refused:,} refused."
         ]
         if kept.is_broken:
-            lines.append("The file is not well-formed XML: it was read as far as it can be.")
+            lines.append("The file isn’t well-formed XML. It was read up to the error.")
         if report.waiting:
-            lines.append(f"{report.waiting:,} are being followed by a worker at the moment.")
+            lines.append(f"A worker is importing {report.waiting:,} now.")
         lines += [
             f"Line {line.line}: {f'{line.name}: ' if line.name else ''}{line.reason}" for line in refused
         ]
@@ -198,7 +214,7 @@ class ImportFollows(FeedletterCommand):
 
 
 class ExportFollows(FeedletterCommand):
-    help = "Writes what a reader follows as OPML 2.0, in a folder for each channel, without passwords."
+    help = "Export the followed feeds as OPML 2.0, with one folder per channel and without passwords."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
         OUTPUT,

@@ -18,8 +18,8 @@ from reader.rules.scopes import SCOPES
 
 
 class ListReaders(FeedletterCommand):
-    help = "Lists who reads here."
-    empty = "Nobody reads here yet. Let somebody: add_reader NAME"
+    help = "List the people who use the reader."
+    empty = "Nobody uses the reader yet. Add someone: add_reader NAME"
 
     def run(self, **options: Any) -> Result:
         readers = Reader.objects.select_related("user").annotate(
@@ -36,18 +36,18 @@ OF_READERS = ("user", "client")
 
 class AddReader(FeedletterCommand):
     help = (
-        "Lets somebody read here: at once, with a key for their client, or by a link with which they choose"
-        " name and password. Key and link are printed this once and kept nowhere."
+        "Add someone to the reader, either now with a key for an app, or by a link where they "
+        "choose a name and password. The key or link is printed once and not stored."
     )
     option_names = {"name": "NAME", "username": "--user", "email": "--mail", "days": "--days"}  # noqa: RUF012
     arguments = (
-        argument("name", metavar="NAME", help="Stands in their address, such as ada."),
-        argument("--user", help="Somebody who can sign in here already, by their user name."),
-        argument("--client", help="The client that uses the key; left out, “first client”."),
-        argument("--invite", action="store_true", help="Makes a link, and lets in nobody yet."),
-        argument("--days", type=positive, help=f"How long the link is good; left out, {USUAL_DAYS}."),
-        argument("--mail", metavar="ADDRESS", help="Mails the link there."),
-        argument("--max-feeds", type=positive, metavar="N", help="How many feeds they may follow."),
+        argument("name", metavar="NAME", help="Used in their address, such as ada."),
+        argument("--user", help="User name of an existing account."),
+        argument("--client", help="The app that uses the key. Default: “first client”."),
+        argument("--invite", action="store_true", help="Create an invitation link instead."),
+        argument("--days", type=positive, help=f"How long the link is valid. Default: {USUAL_DAYS}."),
+        argument("--mail", metavar="ADDRESS", help="Email the link to this address."),
+        argument("--max-feeds", type=positive, metavar="N", help="Maximum number of feeds."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -83,7 +83,7 @@ class AddReader(FeedletterCommand):
 
 
 class AlterReader(FeedletterCommand):
-    help = "Changes the limits of a reader."
+    help = "Change someone’s limits."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
         argument(
@@ -91,7 +91,7 @@ class AlterReader(FeedletterCommand):
             type=whole,
             required=True,
             metavar="N",
-            help="How many feeds they may follow; 0: as READER_MAX_FEEDS says.",
+            help="Maximum number of feeds. 0 uses READER_MAX_FEEDS.",
         ),
     )
 
@@ -102,59 +102,63 @@ class AlterReader(FeedletterCommand):
 
 
 class DropReader(FeedletterCommand):
-    help = "Erases a reader: channels, what they follow, marks, keys. Feeds that others follow stay."
+    help = "Delete someone’s channels, followed feeds, marks and keys. Feeds that others follow are kept."
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
-        argument("--yes", action="store_true", help="It cannot be undone."),
+        argument("--yes", action="store_true", help="This can’t be undone."),
     )
 
     def run(self, **options: Any) -> Result:
         reader = found_reader(options["name"])
         if not options["yes"]:
-            raise CommandError(f"This erases all that {reader} has here, for ever. Repeat it with --yes.")
+            raise CommandError(f"This permanently deletes all data of {reader}. Run it again with --yes.")
         drop_reader(reader=reader, now=utcnow())
         return Printed(f"{options['name']} was erased.", {"name": options["name"]})
 
 
 class ListInvitations(FeedletterCommand):
-    help = "Lists the invitations to read here."
-    empty = "Nobody was invited so far. Invite somebody: add_reader NAME --invite"
+    help = "List the invitations to the reader."
+    empty = "No invitations yet. Invite someone: add_reader NAME --invite"
 
     def run(self, **options: Any) -> Result:
         return map(invitation_row, Invitation.objects.select_related("reader").order_by("pk").iterator())
 
 
 class RevokeInvitation(FeedletterCommand):
-    help = "Takes an invitation back: its link lets nobody in any more."
-    arguments = (argument("id", type=whole, metavar="ID", help="Its number, as list_invitations shows it."),)
+    help = "Revoke an invitation, so that its link no longer works."
+    arguments = (
+        argument(
+            "id", type=whole, metavar="ID", help="Number of the invitation, as shown by list_invitations."
+        ),
+    )
 
     def run(self, **options: Any) -> Result:
-        hint = "“list_invitations” shows those there are."
+        hint = "Run “list_invitations” to see all invitations."
         invitation = find(Invitation.objects.all(), "invitation", hint, pk=options["id"])
         if not revoke_invitations(invitations=[invitation.pk], now=utcnow()):
-            raise CommandError(f"The invitation for {invitation} was used or taken back already.")
+            raise CommandError(f"The invitation for {invitation} was already used or revoked.")
         invitation.refresh_from_db()
         return invitation_row(invitation)
 
 
 class AppPassword(FeedletterCommand):
-    help = "Makes a password for an app that speaks Google Reader's API, lists them, or revokes one."
+    help = "Create, list or revoke passwords for apps that use the Google Reader API."
     option_names = {"app": "--app"}  # noqa: RUF012
-    empty = "There is none yet. Make one with: app_password NAME --app phone"
+    empty = "No app passwords yet. Create one: app_password NAME --app phone"
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="The reader.")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--app", help="A new password, for this app. It is printed this once.")
+        what.add_argument("--app", help="Create a password for this app. It is printed once.")
         what.add_argument("--list", action="store_true", help="Their passwords.")
-        what.add_argument("--revoke", type=whole, metavar="ID", help="The password of this number ends.")
+        what.add_argument("--revoke", type=whole, metavar="ID", help="Revoke the password with this number.")
 
     def run(self, **options: Any) -> Result:
         reader, now = found_reader(options["name"]), utcnow()
         if options["list"]:
             return map(app_password_row, reader.app_passwords.order_by("pk"))
         if options["revoke"] is not None:
-            hint = "“app_password NAME --list” shows those there are."
+            hint = "Run “app_password NAME --list” to see all app passwords."
             ended = find(reader.app_passwords.all(), "password", hint, pk=options["revoke"])
             return app_password_row(revoke_app_password(password=ended, now=now))
         row, password = make_app_password(reader=reader, app=options["app"], now=now)
@@ -163,20 +167,20 @@ class AppPassword(FeedletterCommand):
 
 
 class ReaderToken(FeedletterCommand):
-    help = "Makes a key for another client of a reader's, lists their keys, or revokes one."
+    help = "Create, list or revoke keys for Microsub apps."
     option_names = {"client": "--client", "scopes": "--scope"}  # noqa: RUF012
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="The reader.")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--client", help="A new key, for this client.")
+        what.add_argument("--client", help="Create a key for this app.")
         what.add_argument("--list", action="store_true", help="Their keys.")
-        what.add_argument("--revoke", type=whole, metavar="ID", help="The key of this number ends.")
+        what.add_argument("--revoke", type=whole, metavar="ID", help="Revoke the key with this number.")
         parser.add_argument("--scope", action="append", choices=SCOPES, help="Its scopes; left out, all.")
         parser.add_argument(
             "--source-object",
             action="store_true",
-            help="Posts name their feed by an object, which ekster’s client needs.",
+            help="Send the feed of a post as an object, which ekster’s client needs.",
         )
 
     def run(self, **options: Any) -> Result:
@@ -184,7 +188,7 @@ class ReaderToken(FeedletterCommand):
         if options["list"]:
             return map(token_row, reader.tokens.order_by("pk"))
         if options["revoke"] is not None:
-            hint = "“reader_token NAME --list” shows those there are."
+            hint = "Run “reader_token NAME --list” to see all keys."
             token = find(reader.tokens.all(), "key", hint, pk=options["revoke"])
             return token_row(revoke_token(token=token, now=now))
         token, key = make_token(

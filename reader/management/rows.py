@@ -11,7 +11,7 @@ from reader.models import AppPassword, Channel, Follow, Invitation, Reader, Time
 
 def found_reader(name: str) -> Reader:
     reader: Reader = find(
-        Reader.objects.select_related("user"), "reader", "“list_readers” shows those there are.", slug=name
+        Reader.objects.select_related("user"), "reader", "Run “list_readers” to see all readers.", slug=name
     )
     return reader
 
@@ -22,7 +22,7 @@ def found_channel(reader: Reader, name: str) -> Channel:
         return by_name or channel_of(reader, name)
     except NoSuchChannel as error:
         names = ", ".join(reader.channels.values_list("name", flat=True))
-        raise CommandError(f"{reader} has no channel {name}. There are: {names}.") from error
+        raise CommandError(f"{reader} has no channel {name}. Channels: {names}.") from error
 
 
 def wanted_channel(reader: Reader, name: str) -> Channel:

@@ -223,7 +223,7 @@ def _fetched(url: str) -> RemotePicture | None:
         accepted = {"Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif,image/x-icon"}
         answer = client().get(url, headers=accepted, timeout=FETCH_SECONDS, max_bytes=MAX_PICTURE)
     except FetchError as error:
-        log.info("a picture could not be fetched: %s", error)
+        log.info("could not fetch a picture: %s", error)
         return None
     finally:
         _turns.release()
@@ -263,7 +263,7 @@ def _keep(key: str, body: bytes) -> None:
         beside.write_bytes(body)
         beside.replace(path)
     except OSError as error:
-        log.warning("a picture could not be kept: %s", error)
+        log.warning("could not store a picture: %s", error)
         return
     if secrets.randbelow(COUNTED_AT_ONE_IN) == 0:
         forget_oldest(settings.MEDIA_CACHE_MB * 1_000_000)

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 LOOK_LEASE = timedelta(seconds=60)
 LOOKS_AT_ONCE = 4
 BLOCKED = "The author or the site is blocked."
-UNREADABLE = "Reading it failed in an unforeseen way."
+UNREADABLE = "Reading the source failed with an unexpected error."
 
 
 def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -66,7 +66,7 @@ def _looked(row: Mention) -> Look:
     try:
         return look_at(row.source, row.target)
     except Exception:
-        log.exception("a mention could not be read", extra={"mention": row.pk})
+        log.exception("could not read a mention", extra={"mention": row.pk})
         return Look(problem=UNREADABLE, is_later=True)
 
 

@@ -52,7 +52,7 @@ def look_at(source: str, target: str) -> Look:
         return Look(problem=f"The source is gone (HTTP {answer.status}).", is_gone=True)
     if not 200 <= answer.status < 300:
         is_later = answer.status >= 500 or answer.status in LATER
-        return Look(problem=f"The source answers with an error (HTTP {answer.status}).", is_later=is_later)
+        return Look(problem=f"The source returned an error (HTTP {answer.status}).", is_later=is_later)
     try:
         with expense.cpu_limit():
             return _read(answer, source, target)
@@ -73,7 +73,7 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
         is_linked = text_links_to(text, target)
     else:
         return Look(
-            problem=f"A source of the type {shortened(one_line(kind), 100)} is not read.", is_gone=True
+            problem=f"The source has an unsupported type: {shortened(one_line(kind), 100)}.", is_gone=True
         )
     if not is_linked:
         return Look(problem=NO_LINK, is_gone=True)

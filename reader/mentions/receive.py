@@ -20,7 +20,7 @@ MOST_WAITING = 10_000
 OF_A_NETWORK = Limit("mention-of", 30)
 OF_A_HOST = Limit("mention-by", 20)
 TO_A_READER = Limit("mention-to", 200, HOUR)
-MANY = "These were many in a short time. Send it again later."
+MANY = "Too many webmentions. Send it again later."
 
 
 class TooMany(Refused):
@@ -36,11 +36,11 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
     source, target = source.strip(), target.strip()
     for name, url in (("source", source), ("target", target)):
         if not comparable(url) or url != one_line(url) or len(url) > MAX_FEED_URL:
-            raise Refused(f"Give as {name} an address that begins with http:// or https://.", name)
+            raise Refused(f"{name} must be an address that starts with http:// or https://.", name)
     if comparable(source) == comparable(target):
         raise Refused("The source and the target are the same page.", "source")
     if not is_within(target, own_pages(reader)):
-        raise Refused("The target is none of the pages for which mentions are taken here.", "target")
+        raise Refused("The target isn’t a page that accepts webmentions here.", "target")
     _refuse_floods(reader, source, asker)
     return _queued(reader, source, target, now)
 
@@ -66,7 +66,7 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
     mention = Mention.objects.select_for_update().filter(reader=reader, pair=pair).first()
     is_more = mention is None or mention.due_at is None
     if is_more and Mention.objects.filter(due_at__isnull=False).count() >= MOST_WAITING:
-        raise TooMany("Too many mentions wait to be looked at. Send it again later.", seconds=HOUR)
+        raise TooMany("Too many mentions are waiting. Send it again later.", seconds=HOUR)
     if mention is None:
         return Mention.objects.create(
             reader=reader, source=source, target=target, pair=pair, received_at=now, due_at=now
@@ -86,7 +86,7 @@ def _digest(text: str) -> str:
 
 
 WEBMENTION_TYPE = "application/x-www-form-urlencoded"
-THANKS = "Thank you. The source is looked at soon."
+THANKS = "Thank you. We’ll check the source soon."
 
 
 @csrf_exempt
@@ -94,9 +94,9 @@ def webmention(request: HttpRequest, slug: str) -> HttpResponse:
     """Return 202 for queued mentions, 400 for invalid ones."""
     reader = Reader.objects.select_related("user").filter(slug=slug).first()
     if reader is None or not may_read(reader):
-        raise Http404("Nobody of that name reads here.")
+        raise Http404("No one with that name reads here.")
     if request.method != "POST":
-        words = "This address takes webmentions: POST a form with source and target."
+        words = "This address accepts webmentions. POST a form with source and target."
         return _told(words, HTTPStatus.METHOD_NOT_ALLOWED, Allow="POST")
     if request.content_type != WEBMENTION_TYPE:
         return _told(f"Send a form ({WEBMENTION_TYPE}) with source and target.", HTTPStatus.BAD_REQUEST)

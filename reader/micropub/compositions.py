@@ -33,7 +33,7 @@ LONGEST_FORM_KEY = 60
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
 
-RESTORED = "A backup was restored here: it may have been posted before that."
+RESTORED = "A backup was restored. This post may have been published before that."
 
 State = Composition.State
 CHANGEABLE = (State.KEPT, State.REFUSED)
@@ -54,7 +54,7 @@ def composition_of(reader: Reader, pk: int) -> Composition:
     """Raises NoSuchComposition."""
     row = reader.compositions.filter(pk=pk).first()
     if row is None:
-        raise NoSuchComposition("You wrote nothing of that number.")
+        raise NoSuchComposition("You have no post with that number.")
     return row
 
 
@@ -63,13 +63,13 @@ def clean_photo(file: BinaryIO) -> CleanPicture:
     octets = file.read(MOST_BYTES + 1)
     if len(octets) > MOST_BYTES:
         raise BadPicture(
-            gettext("A picture may have %(most)s MB.") % {"most": MOST_BYTES // 1024 // 1024}, "photo"
+            gettext("A picture can have at most %(most)s MB.") % {"most": MOST_BYTES // 1024 // 1024}, "photo"
         )
     try:
         return resized(octets, most_side=MOST_SIDE, most_bytes=MOST_PICTURE_BYTES)
     except BadPicture as error:
         raise BadPicture(
-            gettext("This is no picture that can be read. Take a JPEG, PNG, WebP or GIF."), "photo"
+            gettext("This file isn’t a readable picture. Use JPEG, PNG, WebP or GIF."), "photo"
         ) from error
 
 
@@ -90,7 +90,7 @@ def keep(
     """
     key = one_line(key)
     if not 1 <= len(key) <= LONGEST_FORM_KEY:
-        raise Refused(gettext("Open the page anew, and write it there."))
+        raise Refused(gettext("Reload the page and write the post there."))
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     row = Composition.objects.select_for_update().filter(reader=reader, key=key).first()
     if row is not None and row.state not in CHANGEABLE:
@@ -98,11 +98,12 @@ def keep(
     said = cleaned(said)
     if len(said.content) > LONGEST_CONTENT:
         raise Refused(
-            gettext("A text may have %(most)s characters.") % {"most": f"{LONGEST_CONTENT:,}"}, "content"
+            gettext("A post can have at most %(most)s characters.") % {"most": f"{LONGEST_CONTENT:,}"},
+            "content",
         )
     if row is None:
         if reader.compositions.exclude(state=State.POSTED).count() >= MOST_UNPOSTED:
-            raise Refused(gettext("You keep very many drafts. Throw some of them away first."))
+            raise Refused(gettext("You have too many drafts. Delete some of them first."))
         row = Composition(reader=reader, key=key, entry=entry, made_at=now)
     row.said, row.state, row.problem = said.to_json(), State.KEPT, ""
     row.save()
@@ -165,7 +166,7 @@ def take_back(*, composition: Composition) -> Composition:
     """Make it a draft again. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY and row.lease_token is not None:
-        raise Refused(gettext("It is being sent at this very moment."))
+        raise Refused(gettext("The post is being sent now."))
     if row.state == State.WAITING:
         row.become(state=State.KEPT, due_at=None, problem="")
     return row
@@ -176,7 +177,7 @@ def throw_away(*, composition: Composition) -> None:
     """Delete it here only. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY:
-        raise Refused(gettext("It is being sent at this very moment."))
+        raise Refused(gettext("The post is being sent now."))
     row.delete()
 
 
@@ -191,7 +192,7 @@ def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composit
     jf2 = entry.jf2 or {}
     url, name = str(jf2.get("url", "")), str(jf2.get("name", ""))
     if kind not in WORDLESS or not url:
-        raise Refused(gettext("That cannot be done with this post."))
+        raise Refused(gettext("That isn’t possible with this post."))
     said = Said(kind=kind, url=url, name=shortened(one_line(name), LONGEST_NAME) if kind == BOOKMARK else "")
     row = keep(reader=reader, key=f"{kind}-{entry.pk}", said=said, entry=entry, now=now)
     return hand_over(composition=row, now=now)
@@ -209,7 +210,7 @@ def reactions_to(reader: Reader, entries: Collection[int]) -> dict[int, list[Com
 def _locked(composition: Composition) -> Composition:
     row = Composition.objects.select_for_update().filter(pk=composition.pk).first()
     if row is None:
-        raise NoSuchComposition("You wrote nothing of that number.")
+        raise NoSuchComposition("You have no post with that number.")
     return row
 
 
@@ -220,9 +221,11 @@ def _waiting(row: Composition, now: datetime) -> Composition:
 def _missing(field: str) -> str:
     match field:
         case "url":
-            return gettext("Give the address of the post that it is about. It begins with https://.")
+            return gettext(
+                "Enter the address of the post that you’re responding to. It starts with https://."
+            )
         case "rsvp":
-            return gettext("Say whether you come.")
+            return gettext("Choose whether you’re coming.")
         case "name":
             return gettext("An article needs a title.")
         case _:

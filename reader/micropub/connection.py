@@ -45,7 +45,7 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
     endpoints = discover(me)
     if not endpoints.micropub:
         raise Refused(
-            gettext("%(host)s does not say where to post: its page needs a link with rel=micropub.")
+            gettext("%(host)s doesn’t say where to post. Its page needs a link with rel=micropub.")
             % {"host": host_of(endpoints.me)},
             "me",
         )
@@ -57,10 +57,11 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
     granted = finish(kept, answer, now=now)
     if not POSTING_SCOPES & set(granted.scopes):
         raise Refused(
-            gettext("%(host)s did not allow to post. Say yes to that there.") % {"host": host_of(granted.me)}
+            gettext("%(host)s didn’t grant permission to post. Allow it there.")
+            % {"host": host_of(granted.me)}
         )
     if not granted.endpoints.micropub:
-        raise NotConfirmed(f"{host_of(granted.me)} does not say where to post.")
+        raise NotConfirmed(f"{host_of(granted.me)} doesn’t say where to post.")
     with transaction.atomic():
         connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=now)
         Reader.objects.filter(pk=reader.pk).update(micropub=_kept(granted))

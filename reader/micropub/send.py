@@ -32,9 +32,9 @@ SENT_AT_ONCE = 4
 LOOKED_THROUGH = 50
 # Longer than renewal, configuration, four pictures and the post.
 SEND_LEASE = timedelta(minutes=5)
-NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
-UNFORESEEN = "It failed in an unforeseen way."
-LOST = "The answer of your site was lost."
+NOT_CONNECTED = "Your site isn’t connected. Connect it, and send the post again."
+UNFORESEEN = "Sending failed with an unexpected error."
+LOST = "Your site’s response was lost."
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _created(job: Job) -> Answer:
             create(job.site, job.said, job.pictures) if job.site else Answer("refused", problem=NOT_CONNECTED)
         )
     except Exception:
-        log.exception("a post could not be sent", extra={"composition": job.row.pk})
+        log.exception("could not send a post", extra={"composition": job.row.pk})
         return Answer("unsure", problem=UNFORESEEN)
 
 
@@ -197,7 +197,7 @@ def _listed(job: Job) -> list[Any] | None:
     try:
         return newest_posts(job.site) if job.site else None
     except Exception:
-        log.exception("a site's newest posts could not be read", extra={"composition": job.row.pk})
+        log.exception("could not read the newest posts of a site", extra={"composition": job.row.pk})
         return None
 
 

@@ -26,7 +26,7 @@ JSON = "application/json"
 TAKEN = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT)
 MOVED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 UNAUTHORISED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-CONNECT_AGAIN = "Connect your site once more."
+CONNECT_AGAIN = "Reconnect your site."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def upload(site: Site, media: str, picture: Picture) -> Answer:
     body, kind = encode_multipart_formdata({"file": file})
     answer = _post(site, media, body, kind)
     if answer.verdict == "posted" and not answer.location:
-        return Answer("refused", problem=f"{host_of(media)} did not say where it keeps the picture.")
+        return Answer("refused", problem=f"{host_of(media)} didn’t return the picture’s address.")
     return answer
 
 
@@ -128,9 +128,7 @@ def _read(answer: Fetched, site: Site) -> Answer:
         return Answer("posted", location)
     fields = json_object(answer.body)
     code, words = (_words(fields.get(name), site) for name in ("error", "error_description"))
-    problem = (
-        f"{host}: {words or code}" if words or code else f"{host} answers with an error (HTTP {status})."
-    )
+    problem = f"{host}: {words or code}" if words or code else f"{host} returned an error (HTTP {status})."
     if status in UNAUTHORISED:
         return Answer("refused", problem=f"{problem} {CONNECT_AGAIN}")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -138,11 +136,11 @@ def _read(answer: Fetched, site: Site) -> Answer:
         is_number = wait.isascii() and wait.isdigit() and len(wait) <= 6
         return Answer("later", problem=problem, wait=timedelta(seconds=int(wait)) if is_number else None)
     if status in MOVED:
-        return Answer("refused", problem=f"{host} wants it sent elsewhere. {CONNECT_AGAIN}")
+        return Answer("refused", problem=f"{host} redirected the request. {CONNECT_AGAIN}")
     if 400 <= status < 500:
         return Answer("refused", problem=problem)
     if status < 400:
-        problem = f"{host} did not say whether it took it (HTTP {status})."
+        problem = f"{host} didn’t confirm that it accepted the post (HTTP {status})."
     return Answer("unsure", problem=problem)
 
 

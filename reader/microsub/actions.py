@@ -149,7 +149,7 @@ def mark_timeline(call: Call) -> Json:
         updated = _mark_from(timeline, last)
     elif method in MARKS:
         if not call.given.many("entry"):
-            raise invalid("Say which: the parameter entry is missing.")
+            raise invalid("The parameter entry is missing.")
         updated = MARKS[method](call, timeline)
     else:
         raise invalid(f"Timelines have no method {method[:50]}.")
@@ -183,10 +183,10 @@ def change_follow(call: Call) -> Json:
         follows = Follow.objects.filter(channel__reader=call.reader, feed__url=url)
         follow = follows.select_related("feed", "channel__reader").order_by("pk").first()
         if follow is None:
-            raise not_found("You do not follow a feed of this address.")
+            raise not_found("You don’t follow a feed with this address.")
         return _feed(move_follow(follow=follow, to=channel, now=call.now))
     if method:
-        raise invalid(f"There is no method {method[:50]} of following.")
+        raise invalid(f"Following has no method {method[:50]}.")
     return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow)
 
 
@@ -276,7 +276,7 @@ def _mark_from(timeline: Timeline, last: str) -> int:
         return marks.mark_all_read(timeline)
     place = _number(last)
     if place is None:
-        raise invalid("There is no such post in this channel: last_read_entry.")
+        raise invalid("last_read_entry isn’t a post in this channel.")
     return marks.mark_read_from(timeline, place)
 
 
@@ -296,7 +296,7 @@ def _cursor(call: Call, name: str) -> Key | None:
     try:
         return Key.read(text) if text else None
     except BadCursor as error:
-        raise invalid(f"{name} is not a cursor of this server.", "invalid_cursor") from error
+        raise invalid(f"{name} isn’t a cursor of this server.", "invalid_cursor") from error
 
 
 def _source_of(timeline: Timeline, text: str) -> Feed:
@@ -308,7 +308,7 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
         or TimelineEntry.objects.seen().filter(**timeline.owner, feed=pk).exists()
     ):
         return Feed.objects.get(pk=pk)
-    raise not_found("There is no such source in this channel.")
+    raise not_found("This channel has no such source.")
 
 
 def _feed(follow: Follow) -> Json:

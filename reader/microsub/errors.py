@@ -38,6 +38,6 @@ def insufficient_scope(*scopes: str) -> ApiError:
     return ApiError(
         HTTPStatus.FORBIDDEN,
         "insufficient_scope",
-        f"The token has no scope {named}.",
+        f"The token doesn’t have the scope {named}.",
         more={"scope": scopes[0]},
     )

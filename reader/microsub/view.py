@@ -81,9 +81,9 @@ def microsub(request: HttpRequest, slug: str) -> HttpResponseBase:
         status = HTTPStatus.SERVICE_UNAVAILABLE
         return _refusal(ApiError(status, "temporarily_unavailable", str(error), headers=wait))
     except Exception:
-        log.exception("a Microsub call failed", extra={"reader": slug})
+        log.exception("a Microsub request failed", extra={"reader": slug})
         status = HTTPStatus.INTERNAL_SERVER_ERROR
-        return _refusal(ApiError(status, "server_error", "That failed on our side. Try it again later."))
+        return _refusal(ApiError(status, "server_error", "An error occurred on our side. Try again later."))
 
 
 def _answer(request: HttpRequest, slug: str) -> HttpResponseBase:
@@ -121,12 +121,12 @@ def _stream(request: HttpRequest, slug: str, call: Call) -> HttpResponseBase:
 def _parameters(request: HttpRequest) -> Parameters:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if "HTTP_TRANSFER_ENCODING" in request.META and length == "0":
-        raise ApiError(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "Say how long the body is.")
+        raise ApiError(HTTPStatus.LENGTH_REQUIRED, "invalid_request", "The Content-Length header is missing.")
     if not length.isdecimal() or int(length) > MAX_BODY:
         raise ApiError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "invalid_request",
-            f"The body is larger than {MAX_BODY:,} octets.",
+            f"The body is larger than {MAX_BODY:,} bytes.",
         )
     body = request.body if request.method == "POST" else b""
     try:
@@ -146,10 +146,10 @@ def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
     in_query = "access_token=" in request.META.get("QUERY_STRING", "")
     in_body = "" if in_query else given.one("access_token")
     if in_query or (in_header and in_body):
-        raise invalid("Show the token once, in the header Authorization or in the form, not in the address.")
+        raise invalid("Send the token once, in the Authorization header or the form, not in the address.")
     key = in_header or in_body
     if not key:
-        raise unauthorized("Show a token: Authorization: Bearer …")
+        raise unauthorized("Send a token: Authorization: Bearer …")
     token = token_of(key=key, now=utcnow()) or _token_of_own_site(slug, key)
     if token is None or not may_read(token.reader):
         raise unauthorized("The token is unknown or was revoked.", "invalid_token")
@@ -173,7 +173,7 @@ def _token_of_own_site(slug: str, key: str) -> Token | None:
 
 
 def _of_somebody_else() -> ApiError:
-    return ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token is another person's.")
+    return ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token belongs to someone else.")
 
 
 def _count_call(token: Token) -> None:
@@ -182,7 +182,7 @@ def _count_call(token: Token) -> None:
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_requests",
-            f"A client may ask {CALLS.most} times a minute.",
+            f"A client can make at most {CALLS.most} requests a minute.",
             headers={"Retry-After": str(CALLS.seconds)},
         )
 

@@ -15,12 +15,12 @@ class Channel(models.Model):
     """Clients put `uid` into URLs unquoted: it has letters, digits, - and _ only."""
 
     class UnreadMode(models.TextChoices):
-        COUNT = "count", "how many posts are unread"
-        FLAG = "flag", "whether a post is unread"
+        COUNT = "count", "number of unread posts"
+        FLAG = "flag", "whether there are unread posts"
         OFF = "off", "nothing"
 
     class Layout(models.TextChoices):
-        LIST = "list", "one below the other"
+        LIST = "list", "list"
         CARDS = "cards", "cards"
         GALLERY = "gallery", "pictures"
 

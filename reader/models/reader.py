@@ -24,11 +24,11 @@ class Reader(models.Model):
     # Rounded to hours for privacy.
     last_seen_at = models.DateTimeField("last seen", null=True, blank=True, editable=False)
     max_feeds = models.PositiveIntegerField(
-        "feeds at most",
+        "maximum number of feeds",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
+        help_text="Leave empty to use READER_MAX_FEEDS.",
     )
     # Counts withdrawals and restores, for streams.
     timeline_version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
@@ -57,7 +57,7 @@ class Token(models.Model):
     """Made by hand or by IndieAuth. Only its digest is stored."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="tokens")
-    client = models.CharField(max_length=200, help_text="What uses it.")
+    client = models.CharField(max_length=200, help_text="The app that uses it.")
     # "" if made by hand.
     client_id = models.CharField(max_length=LONGEST_IDENTITY, blank=True, default="", db_default="")
     # Hex SHA-256 of the token, which is long and random.
@@ -112,7 +112,7 @@ class AppPassword(models.Model):
     """For one app. Only its digest is stored."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="app_passwords", db_index=False)
-    app = models.CharField(max_length=100, help_text="What uses it.")
+    app = models.CharField(max_length=100, help_text="The app that uses it.")
     # Hex SHA-256 of the password, which is random.
     digest = models.CharField(max_length=64, editable=False)
     made_at = models.DateTimeField("made", default=timezone.now, editable=False)
@@ -131,14 +131,14 @@ class Invitation(models.Model):
     """Link for one person. Only its digest is stored."""
 
     # Also proposed as the reader's name.
-    name = models.CharField("for", max_length=40, help_text="Such as ada: the name that is offered to them.")
+    name = models.CharField("for", max_length=40, help_text="The suggested name, such as ada.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     max_feeds = models.PositiveIntegerField(
-        "feeds at most",
+        "maximum number of feeds",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
+        help_text="Leave empty to use READER_MAX_FEEDS.",
     )
     # Null: by a command.
     made_by = models.ForeignKey(

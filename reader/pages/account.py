@@ -66,7 +66,7 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
     now = utcnow()
     token = live_tokens(reader, now).filter(pk=min(pk, LARGEST_KEY)).first()
     if token is None:
-        raise Http404("There is no such client.")
+        raise Http404("App not found.")
     revoke_token(token=token, now=now)
     return HttpResponseRedirect(f"{reverse('reader:clients')}?revoked")
 
@@ -88,7 +88,7 @@ def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
             made = make_app_password(reader=reader, app=app, now=utcnow())
         except Refused:
             problem = gettext(
-                "Give a name of at most %(characters)s characters, and have at most %(most)s passwords."
+                "Enter a name of at most %(characters)s characters. You can have at most %(most)s passwords."
             ) % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS}
     context = {
         **surroundings(reader),
@@ -109,7 +109,7 @@ def _revoke(reader: Reader, text: str) -> None:
     is_key = text.isascii() and text.isdigit() and int(text) <= LARGEST_KEY
     password = active(reader).filter(pk=int(text)).first() if is_key else None
     if password is None:
-        raise Http404("There is no such password.")
+        raise Http404("App password not found.")
     revoke_app_password(password=password, now=utcnow())
 
 

@@ -77,8 +77,8 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
     context = {
         **surroundings(reader, channel_of(reader, uid)),
         "modes": {
-            Channel.UnreadMode.COUNT: gettext("how many posts are unread"),
-            Channel.UnreadMode.FLAG: gettext("whether a post is unread"),
+            Channel.UnreadMode.COUNT: gettext("number of unread posts"),
+            Channel.UnreadMode.FLAG: gettext("whether there are unread posts"),
             Channel.UnreadMode.OFF: gettext("nothing"),
         },
         "typed": typed,
@@ -89,7 +89,7 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
         "follows": channel.follows.count(),
         "filters": channel.filters,
         "layouts": {
-            Channel.Layout.LIST: gettext("one below the other"),
+            Channel.Layout.LIST: gettext("list"),
             Channel.Layout.CARDS: gettext("as cards"),
             Channel.Layout.GALLERY: gettext("pictures first"),
         },
@@ -121,7 +121,7 @@ def change_mute(request: HttpRequest, reader: Reader) -> HttpResponse:
         elif act in ("unmute", "unblock"):
             unmute(reader=reader, channel=channel, url=url, is_block=act == "unblock")
         else:
-            raise Http404("There is no such mark.")
+            raise Http404("Mark not found.")
     except Refused as error:
         raise Http404(str(error)) from error
     return HttpResponseRedirect(back_to(request, reverse("reader:muted")))
@@ -141,9 +141,9 @@ def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, p
     """Return an error, or "" after saving. Raises Refused."""
     is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
     if keep and not is_days:
-        return gettext("Give a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
+        return gettext("Enter a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
     if unread not in Channel.UnreadMode.values or layout not in Channel.Layout.values:
-        return gettext("Choose one of what the page offers.")
+        return gettext("Choose one of the options on the page.")
     changes = {
         "unread_mode": unread,
         "layout": layout,
@@ -158,14 +158,14 @@ def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, p
 
 def _delete(request: HttpRequest, channel: Channel) -> HttpResponse:
     if "sure" not in request.POST:
-        raise Refused(gettext("Tick the box first: this cannot be undone."), "sure")
+        raise Refused(gettext("Tick the box first. This can’t be undone."), "sure")
     drop_channel(channel=channel, now=utcnow())
     return HttpResponseRedirect(reverse("reader:channels"))
 
 
 def _problem(error: Refused) -> str:
     if isinstance(error, DuplicateChannel):
-        return gettext("There is a channel of that name already.")
+        return gettext("You already have a channel with that name.")
     if error.field == "name":
-        return gettext("Give a name of at most %(most)s characters.") % {"most": LONGEST_CHANNEL_NAME}
+        return gettext("Enter a name of at most %(most)s characters.") % {"most": LONGEST_CHANNEL_NAME}
     return str(error)

@@ -47,15 +47,15 @@ from reader.timelines.stars import NoSuchEntry, entry_of
 MOST_SENT = 34 * 1024 * 1024
 RSVP_WORDS = {
     "yes": gettext_lazy("I come"),
-    "no": gettext_lazy("I do not come"),
+    "no": gettext_lazy("I’m not coming"),
     "maybe": gettext_lazy("perhaps"),
     "interested": gettext_lazy("I am interested"),
 }
 VISIBILITY_WORDS = {
-    "": gettext_lazy("as my site does"),
-    "public": gettext_lazy("everyone, and it is listed"),
-    "unlisted": gettext_lazy("everyone who has the address"),
-    "private": gettext_lazy("only me, and whom my site lets in"),
+    "": gettext_lazy("my site’s default"),
+    "public": gettext_lazy("public"),
+    "unlisted": gettext_lazy("anyone with the link"),
+    "private": gettext_lazy("private"),
 }
 WITH_PICTURES = (NOTE, ARTICLE, REPLY)
 # Seconds until the page reloads.
@@ -237,7 +237,7 @@ def _acted(row: Composition, act: str) -> str:
             written.throw_away(composition=row)
             return reverse("reader:compose")
         case _:
-            raise Http404("That cannot be done with it.")
+            raise Http404("That isn’t possible with this post.")
     return reverse("reader:composed", args=[row.pk])
 
 

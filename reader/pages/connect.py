@@ -22,7 +22,7 @@ from reader.rules.micropub import LONGEST_POST_URL
 # Each makes several requests to another server.
 CONNECTIONS = Limit("reader-connects", 10)
 KEPT_IN_SESSION = "micropub"
-FAILED = gettext_noop("This site could not be connected.")
+FAILED = gettext_noop("This site couldn’t be connected.")
 
 
 @for_readers
@@ -35,7 +35,7 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
         return HttpResponseRedirect(reverse("reader:compose"))
     me = request.POST.get("me", "")[:LONGEST_POST_URL]
     if not count_within((CONNECTIONS, str(reader.pk))):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Wait a minute.")
         return unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
         begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
@@ -53,7 +53,7 @@ def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
     try:
         connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
     except TakenSite:
-        return unconnected(request, reader, "", gettext("Somebody else here has connected this site."))
+        return unconnected(request, reader, "", gettext("Someone else here has already connected this site."))
     except Refused as error:
         return unconnected(request, reader, reader.me, gettext(FAILED), str(error))
     return HttpResponseRedirect(reverse("reader:compose"))

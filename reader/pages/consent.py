@@ -130,7 +130,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
     except Refused as error:
         raise CannotLeadBack(str(error)) from error
     if not count_within((PAGES, str(reader.pk))):
-        raise TooOften("That was often. Please wait a minute.")
+        raise TooOften("Too many attempts. Wait a minute.")
     client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
     if not client.may_return_to(redirect_uri):
         why = f" {client.problem}" if client.problem else ""
@@ -165,10 +165,10 @@ def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
 
 def scope_words() -> dict[str, str]:
     return {
-        scopes.READ: gettext("Read your channels and posts, and mark them as read"),
+        scopes.READ: gettext("Read your channels and posts, and mark posts as read"),
         scopes.FOLLOW: gettext("Follow and unfollow feeds"),
-        scopes.CHANNELS: gettext("Add, name, order and delete channels"),
+        scopes.CHANNELS: gettext("Add, rename, reorder and delete channels"),
         scopes.MUTE: gettext("Mute authors"),
         scopes.BLOCK: gettext("Block authors"),
-        scopes.PROFILE: gettext("Know your name"),
+        scopes.PROFILE: gettext("See your name"),
     }

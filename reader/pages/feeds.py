@@ -48,12 +48,12 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.POST.get("act") == "follow":
         return _follow(request, reader, url, uid)
     if not may_look(reader):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
         discovery = discover(url, now=utcnow())
     except ValidationError:
-        problem = gettext("This is not an address of the web. They look like https://example.org.")
+        problem = gettext("This isn’t a web address. Use one like https://example.org.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.BAD_REQUEST)
     problem = "" if discovery.candidates else gettext("No feed was found at this address.")
     return _form(
@@ -93,7 +93,7 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     act, here = request.POST.get("act", ""), reverse("reader:feed", args=[pk])
     follow = _follow_in(_follows(reader, pk), request)
     if act in ("read", "address") and not may_look(reader):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Wait a minute.")
         return _feed_page(request, reader, pk, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     if act == "read":
         last = follow.feed.last_polled_at
@@ -113,7 +113,7 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     except NoSuchChannel:
         raise
     except (Refused, ValidationError) as error:
-        problem = gettext("That could not be changed.")
+        problem = gettext("The address couldn’t be changed.")
         details = str(error) if isinstance(error, Refused) else " ".join(error.messages)
         status = HTTPStatus.BAD_REQUEST
         return _feed_page(request, reader, pk, problem=problem, details=details, status=status)
@@ -135,7 +135,7 @@ def _feed_page(
     channels = [follow.channel for follow in follows] or ([newest.channel] if newest else [])
     feed = follows[0].feed if follows else newest.feed if newest else None
     if feed is None:
-        raise Http404("You do not follow such a feed.")
+        raise Http404("You don’t follow this feed.")
     chosen = request.GET.get("channel", "")
     channel = next((one for one in channels if one.uid == chosen), channels[0])
     title = next((one.title for one in follows if one.channel == channel), feed.title or feed.host)
@@ -177,7 +177,7 @@ def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpRespons
 def _follow(request: HttpRequest, reader: Reader, url: str, uid: str) -> HttpResponse:
     name = one_line(request.POST.get("new_channel", ""))
     if shared_feed_at(url) is None and not may_look(reader):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
         channel = add_channel(reader=reader, name=name) if name else channel_of(reader, uid)
@@ -185,7 +185,7 @@ def _follow(request: HttpRequest, reader: Reader, url: str, uid: str) -> HttpRes
     except NoSuchChannel:
         raise
     except (Refused, ValidationError) as error:
-        problem = gettext("That could not be followed.")
+        problem = gettext("This feed couldn’t be followed.")
         details = str(error) if isinstance(error, Refused) else " ".join(error.messages)
         status = HTTPStatus.BAD_REQUEST
         return _form(request, reader, url=url, uid=uid, problem=problem, details=details, status=status)
@@ -224,7 +224,7 @@ def _follows(reader: Reader, pk: int) -> list[Follow]:
     """Raises Http404 if there are none."""
     follows = _follows_of(reader, pk)
     if not follows:
-        raise Http404("You do not follow such a feed.")
+        raise Http404("You don’t follow this feed.")
     return follows
 
 
@@ -237,4 +237,4 @@ def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
     for follow in follows:
         if follow.channel.uid == request.POST.get("channel"):
             return follow
-    raise Http404("This feed is not followed in that channel.")
+    raise Http404("This feed isn’t followed in that channel.")

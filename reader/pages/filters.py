@@ -29,7 +29,7 @@ WORDS_OF_KINDS = {
     "bookmark": gettext_lazy("Bookmarked pages"),
     "checkin": gettext_lazy("Places visited"),
     "event": gettext_lazy("Events"),
-    "rsvp": gettext_lazy("Answers to invitations"),
+    "rsvp": gettext_lazy("Responses to invitations"),
 }
 
 
@@ -47,7 +47,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
     """A POST previews others, or (`act`) saves them."""
     channel = channel_of(reader, uid)
     if channel.is_notifications:
-        raise Http404("The notifications have no filters.")
+        raise Http404("The notifications channel has no filters.")
     kept = Filters.read(channel.filters)
     kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
     problem, field = "", ""
@@ -103,6 +103,6 @@ def _why(verdict: FilterVerdict) -> str:
         case "hide":
             return gettext("hidden: it has “%(term)s”") % {"term": verdict.by}
         case "keep":
-            return gettext("hidden: it has nothing of what is to be shown")
+            return gettext("hidden: it matches nothing that should be shown")
         case _:
             return ""

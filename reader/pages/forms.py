@@ -14,7 +14,7 @@ from reader.rules.saving import is_template
 class NameForm(forms.Form):
     name = forms.SlugField(
         label=gettext_lazy("Your name here"),
-        help_text=gettext_lazy("small letters, digits and hyphens; it stands in addresses"),
+        help_text=gettext_lazy("lower-case letters, digits and hyphens; used in addresses"),
         max_length=LONGEST_SLUG,
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
@@ -29,7 +29,7 @@ class NameForm(forms.Form):
 class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
     email = forms.EmailField(
         label=gettext_lazy("Your e-mail address"),
-        help_text=gettext_lazy("if you like: without one nobody can help when you forget your password"),
+        help_text=gettext_lazy("optional; used only to reset your password"),
         max_length=254,
         required=False,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
@@ -55,8 +55,10 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
             "save_template": gettext_lazy("Its address for a post"),
         }
         help_texts = {  # noqa: RUF012 - Django's name and type
-            "save_name": gettext_lazy("a service that keeps pages for later, such as Instapaper or Wallabag"),
-            "save_template": gettext_lazy("with {url}, and {title} if it takes one; empty: none"),
+            "save_name": gettext_lazy("a read-later service, such as Instapaper or Wallabag"),
+            "save_template": gettext_lazy(
+                "must contain {url}, and can contain {title}; leave empty for none"
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -67,7 +69,7 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
         template = str(self.cleaned_data["save_template"]).strip()
         if template and not is_template(template):
             raise forms.ValidationError(
-                gettext("Give an address that begins with https:// and has {url} after its host.")
+                gettext("Enter an address that starts with https:// and has {url} after its host.")
             )
         return template
 
@@ -84,7 +86,7 @@ class EmailForm(forms.Form):
 
     email = forms.EmailField(
         label=gettext_lazy("Your e-mail address"),
-        help_text=gettext_lazy("a link comes there when you forget your password; empty: none"),
+        help_text=gettext_lazy("used to reset your password; leave empty for none"),
         max_length=254,
         required=False,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
@@ -104,10 +106,10 @@ class EmailForm(forms.Form):
     def clean_password(self) -> str:
         password = str(self.cleaned_data["password"])
         if not self.user.check_password(password):
-            raise forms.ValidationError(gettext("This is not your password."))
+            raise forms.ValidationError(gettext("The password is wrong."))
         return password
 
 
 class ErasureForm(EmailForm):
     email = None  # type: ignore[assignment]
-    sure = forms.BooleanField(label=gettext_lazy("Yes, erase it all, for ever"))
+    sure = forms.BooleanField(label=gettext_lazy("Yes, delete everything permanently"))

@@ -35,15 +35,15 @@ def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
         channel = channel_of(reader, uid) if uid else None
         status = HTTPStatus.BAD_REQUEST
         if not may_look(reader):
-            problem, status = gettext("That was often. Please wait a minute."), HTTPStatus.TOO_MANY_REQUESTS
+            problem, status = gettext("Too many attempts. Wait a minute."), HTTPStatus.TOO_MANY_REQUESTS
         elif file is None:
-            problem = gettext("Choose the file first.")
+            problem = gettext("Choose a file first.")
         else:
             try:
                 body = file.read(MAX_BYTES + 1)
                 kept = keep_list(reader=reader, body=body, channel=channel, now=utcnow())
             except Refused as error:
-                problem, details = gettext("This file could not be taken over."), str(error)
+                problem, details = gettext("This file couldn’t be imported."), str(error)
             else:
                 follow_listed(kept, left=TimeBudget(WAITED_FOR))
                 return HttpResponseRedirect(reverse("reader:opml"))

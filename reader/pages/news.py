@@ -68,7 +68,7 @@ def news(request: HttpRequest, reader: Reader) -> HttpResponse:
     try:
         new = count_newer(timeline, Key.read(since), most=MOST_NEW) if since else 0
     except BadCursor as error:
-        raise Http404("There is no such page.") from error
+        raise Http404("Page not found.") from error
     words = ngettext("%(number)s new post", "%(number)s new posts", new) % {"number": new} if new else ""
     return JsonResponse({**counts_of(reader), "new": new, "words": words})
 

@@ -76,15 +76,15 @@ WRITTEN_KIND_WORDS = {
     micropub.NOTE: gettext_lazy("A note"),
     micropub.ARTICLE: gettext_lazy("An article"),
     micropub.REPLY: gettext_lazy("A reply"),
-    micropub.RSVP: gettext_lazy("An answer to an invitation"),
+    micropub.RSVP: gettext_lazy("A response to an invitation"),
     micropub.LIKE: gettext_lazy("A like"),
     micropub.REPOST: gettext_lazy("A repost"),
     micropub.BOOKMARK: gettext_lazy("A bookmark"),
 }
 STATE_WORDS = {
     Composition.State.KEPT: gettext_lazy("draft"),
-    Composition.State.WAITING: gettext_lazy("on its way"),
-    Composition.State.SENDING: gettext_lazy("on its way"),
+    Composition.State.WAITING: gettext_lazy("sending"),
+    Composition.State.SENDING: gettext_lazy("sending"),
     Composition.State.UNSURE: gettext_lazy("perhaps posted"),
     Composition.State.POSTED: gettext_lazy("posted"),
     Composition.State.REFUSED: gettext_lazy("not posted"),

@@ -36,12 +36,12 @@ def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
         return HttpResponseRedirect(reverse("reader:site"))
     typed = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
     if not count_within((SITES, str(reader.pk))):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Wait a minute.")
         return _page(request, reader, typed=typed, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
         begun = begin(discover(typed), redirect_uri=site_url("reader:site_back"), now=utcnow())
     except NotConfirmed as error:
-        problem = gettext("This site could not be connected.")
+        problem = gettext("This site couldn’t be connected.")
         return _page(request, reader, typed=typed, problem=problem, details=str(error))
     request.session[BEGUN] = begun.kept
     return HttpResponseRedirect(begun.url)
@@ -55,10 +55,10 @@ def site_back(request: HttpRequest, reader: Reader) -> HttpResponse:
         granted = finish(kept, request.GET.dict(), now=utcnow())
         connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
     except TakenSite:
-        problem = gettext("Somebody else here has connected this site.")
+        problem = gettext("Someone else here has already connected this site.")
         return _page(request, reader, problem=problem)
     except NotConfirmed as error:
-        problem = gettext("This site could not be connected.")
+        problem = gettext("This site couldn’t be connected.")
         return _page(request, reader, problem=problem, details=str(error))
     return HttpResponseRedirect(reverse("reader:site"))
 
@@ -150,5 +150,5 @@ def published(reader: Reader) -> list[Follow]:
 def _reader(slug: str) -> Reader:
     reader = Reader.objects.select_related("user").filter(slug=slug).first()
     if reader is None or not may_read(reader):
-        raise Http404("Nobody of that name reads here.")
+        raise Http404("No one with that name reads here.")
     return reader

@@ -189,7 +189,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
         marking = mark_read_undoably(timeline, wanted, now=utcnow(), onto=onto)
         back = _with_marking(back, marking)
     else:
-        raise Http404("There is no such mark.")
+        raise Http404("Mark not found.")
     if request.headers.get("Accept") == "application/json":
         return JsonResponse({**counts_of(reader), "marking": _told(marking) if marking else None})
     return HttpResponseRedirect(back)
@@ -227,14 +227,14 @@ def _filtered(channel: Channel) -> int:
 def _place(given: Mapping[str, str], name: str) -> int:
     text = given.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise marks.NoSuchPost("There is no such post in this channel.", name)
+        raise marks.NoSuchPost("This post isn’t in this channel.", name)
     return _key(int(text))
 
 
 def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     days = given.get("days", "")
     if not (days.isascii() and days.isdigit() and len(days) <= 4 and 1 <= int(days) <= OLDEST):
-        raise Http404("Give a number of days.")
+        raise Http404("Enter a number of days.")
     return older_than(now - timedelta(days=int(days)))
 
 
@@ -249,7 +249,7 @@ WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
 
 def _key(pk: int) -> int:
     if pk > LARGEST_KEY:
-        raise Http404("There is no such post.")
+        raise Http404("Post not found.")
     return pk
 
 
@@ -258,7 +258,7 @@ def _asked(request: HttpRequest) -> Stretch:
     try:
         return Stretch(from_=Key.read(text) if text else None)
     except BadCursor as error:
-        raise Http404("There is no such page.") from error
+        raise Http404("Page not found.") from error
 
 
 def marking_of(request: HttpRequest, reader: Reader) -> dict[str, str] | None:

@@ -37,9 +37,9 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
     """The text is not stored. Raises Refused."""
     app = one_line(app)
     if not 1 <= len(app) <= LONGEST_APP:
-        raise Refused(f"Say which app uses it, in at most {LONGEST_APP} characters.", "app")
+        raise Refused(f"Name the app that uses it, in at most {LONGEST_APP} characters.", "app")
     if active(reader).count() >= MAX_APP_PASSWORDS:
-        raise Refused(f"There may be {MAX_APP_PASSWORDS} passwords. Revoke one first.", "app")
+        raise Refused(f"You can have at most {MAX_APP_PASSWORDS} passwords. Revoke one first.", "app")
     groups = ("".join(secrets.choice(LETTERS) for _ in range(LETTERS_A_GROUP)) for _ in range(GROUPS))
     password = "-".join(groups)
     row = AppPassword.objects.create(reader=reader, app=app, digest=_digest(password), made_at=now)

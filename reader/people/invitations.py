@@ -34,13 +34,13 @@ def invite(
     """Return the row and a link, which is not stored; mail it to `email`. Raises Refused."""
     name = one_line(name)
     if not 1 <= len(name) <= LONGEST_SLUG:
-        raise Refused(f"Say whom it is for, in at most {LONGEST_SLUG} characters.", "name")
+        raise Refused(f"Say who it’s for, in at most {LONGEST_SLUG} characters.", "name")
     if not 1 <= days <= MOST_DAYS:
         raise Refused(f"Give 1 to {MOST_DAYS} days.", "days")
     if settings.READER == STAFF:
-        raise Refused("With READER=staff nobody comes in by an invitation.", "name")
+        raise Refused("With READER=staff there are no invitations.", "name")
     if email and not site_mail().is_sent():
-        raise Refused("No mail goes out from here. Leave this empty, and pass on the link yourself.", "email")
+        raise Refused("This site can’t send email. Leave this empty, and send the link yourself.", "email")
     key = secrets.token_urlsafe(32)
     link = settings.SITE_URL + reverse("reader:invitation", args=[key])
     with transaction.atomic():
@@ -62,7 +62,7 @@ def open_invitation(*, key: str, now: datetime) -> Invitation:
     """Raises InvitationOver."""
     invitation = Invitation.objects.filter(digest=digest_of(key)).first()
     if invitation is None:
-        raise InvitationOver(gettext("There is no such invitation. Please copy the whole link."))
+        raise InvitationOver(gettext("Invitation not found. Copy the whole link."))
     if why := why_over(invitation, now=now):
         raise InvitationOver(str(why))
     return invitation
@@ -71,13 +71,13 @@ def open_invitation(*, key: str, now: datetime) -> Invitation:
 def why_over(invitation: Invitation, *, now: datetime) -> str:
     """Return a message for the holder, or ""."""
     if invitation.used_at is not None:
-        return gettext("This invitation was used already.")
+        return gettext("This invitation was already used.")
     if invitation.revoked_at is not None:
-        return gettext("This invitation was taken back.")
+        return gettext("This invitation was revoked.")
     if invitation.expires_at <= now:
         return gettext("This invitation has expired.")
     if settings.READER == STAFF:
-        return gettext("Nobody is let in at the moment.")
+        return gettext("The reader isn’t open to anyone at the moment.")
     return ""
 
 

@@ -39,16 +39,16 @@ def add_reader(
     """
     slug = name.strip().lower()
     if not _SLUG.fullmatch(slug):
-        raise Refused(gettext("Give a name of 1 to 40 small letters, digits and hyphens."), "name")
+        raise Refused(gettext("Enter a name of 1 to 40 lower-case letters, digits and hyphens."), "name")
     if Reader.objects.filter(slug=slug).exists():
-        raise NameTaken(f"There is a reader “{slug}” already.", "name")
+        raise NameTaken(f"The reader “{slug}” already exists.", "name")
     try:
         with transaction.atomic():
             user = _known_user(username) if username else _new_user(slug, password, email)
             reader = Reader.objects.create(user=user, slug=slug, made_at=now, max_feeds=max_feeds)
             first_channels(reader)
     except IntegrityError as error:
-        raise NameTaken(f"Somebody took the name “{slug}” this very moment.", "name") from error
+        raise NameTaken(f"Someone just took the name “{slug}”.", "name") from error
     return reader
 
 
@@ -131,14 +131,14 @@ def _known_user(username: str) -> Any:
     if user is None:
         raise Refused(f"There is no user “{username}”.", "username")
     if Reader.objects.filter(user=user).exists():
-        raise Refused(f"“{username}” is a reader already.", "username")
+        raise Refused(f"“{username}” already uses the reader.", "username")
     return user
 
 
 def _new_user(slug: str, password: str, email: str) -> Any:
     users = get_user_model().objects
     if users.filter(username__iexact=slug).exists():
-        message = f"There is a user “{slug}”. Name them with --user, or choose another name."
+        message = f"The user “{slug}” already exists. Name it with --user, or choose another name."
         raise NameTaken(message, "name")
     return users.create(
         username=slug, password=password or make_password(None), email=users.normalize_email(email)

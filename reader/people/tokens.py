@@ -28,7 +28,7 @@ def connect_site(*, reader: Reader, me: str, endpoints: Mapping[str, Any], now: 
         with transaction.atomic():
             Reader.objects.filter(pk=reader.pk).update(**changed)
     except IntegrityError as error:
-        raise TakenSite("Another reader has connected this site.", "me") from error
+        raise TakenSite("Someone else here has already connected this site.", "me") from error
     reader.refresh_from_db()
 
 
@@ -67,7 +67,7 @@ def make_token(
     """
     client, wanted = one_line(client), set(scopes)
     if not 1 <= len(client) <= LONGEST_CLIENT:
-        raise Refused(f"Say what uses it, in at most {LONGEST_CLIENT} characters.", "client")
+        raise Refused(f"Name the app that uses it, in at most {LONGEST_CLIENT} characters.", "client")
     if unknown := wanted - set(GRANTABLE):
         raise Refused(f"There is no scope {', '.join(sorted(unknown))}.", "scopes")
     key = new_key()

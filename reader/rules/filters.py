@@ -61,7 +61,7 @@ def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable
     if unknown := wanted - set(KINDS):
         raise InvalidFilter(f"There is no kind of post called {', '.join(sorted(unknown))[:100]}.", "kinds")
     if wanted == set(KINDS):
-        raise InvalidFilter("That hides all kinds of posts. Leave one of them.", "kinds")
+        raise InvalidFilter("This hides all kinds of posts. Leave at least one.", "kinds")
     shown = tuple(kind for kind in KINDS if kind in wanted)
     return Filters(shown, _checked_terms(hide, "hide"), _checked_terms(keep, "keep"))
 
@@ -123,11 +123,11 @@ def expression(term: str) -> str:
 def _checked_terms(terms: Iterable[str], field: str) -> tuple[str, ...]:
     unique = tuple(dict.fromkeys(filter(None, map(one_line, terms))))
     if len(unique) > MOST_TERMS:
-        raise InvalidFilter(f"Give at most {MOST_TERMS} lines. These are {len(unique):,}.", field)
+        raise InvalidFilter(f"Enter at most {MOST_TERMS} lines. You entered {len(unique):,}.", field)
     for term in unique:
         if len(term) > LONGEST_TERM:
             raise InvalidFilter(
-                f"A line may have {LONGEST_TERM} characters. This one is longer: {term[:50]}…", field
+                f"A line can have at most {LONGEST_TERM} characters. This one is longer: {term[:50]}…", field
             )
         try:
             check_pattern(MATCHES, expression(term))

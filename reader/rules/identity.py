@@ -36,11 +36,9 @@ def profile_url(text: str, *, trial: bool = False) -> str:
     parts = _split(text if "://" in text else f"https://{text}", "me", "the address of your site")
     if not trial:
         if parts.scheme != "https":
-            raise Refused(
-                "The address has to begin with https://, else anybody could pretend to be you.", "me"
-            )
+            raise Refused("The address must start with https://, so that nobody can impersonate you.", "me")
         if parts.port is not None or _is_ip(parts.hostname or ""):
-            raise Refused("Give your site by its name, without a port.", "me")
+            raise Refused("Enter your site’s name without a port.", "me")
     return _written(parts)
 
 
@@ -57,11 +55,9 @@ def client_id_of(text: str) -> str:
     parts = _split(text, "client_id", "the client’s client_id")
     host = parts.hostname or ""
     if _is_ip(host) and host not in LOOPBACK:
-        raise Refused(
-            "The client_id names a machine by its number. It has to name it by its name.", "client_id"
-        )
+        raise Refused("The client_id must use a host name, not an IP address.", "client_id")
     if not parts.path:
-        raise Refused("The client_id has no path. It has to end with a slash at least.", "client_id")
+        raise Refused("The client_id needs a path. Add at least a slash.", "client_id")
     return text
 
 
@@ -124,9 +120,9 @@ def _split(url: str, field: str, what: str) -> SplitResult:
         or not _is_plain(url)
         or len(url) > LONGEST_IDENTITY
     ):
-        raise Refused(f"That cannot be {what}. They look like https://example.org/.", field)
+        raise Refused(f"This can’t be {what}. Use an address like https://example.org/.", field)
     if parts.username is not None or "#" in url or {".", ".."} & set(parts.path.split("/")):
-        raise Refused(f"There may be no user name, no # and no dots as folders in {what}.", field)
+        raise Refused(f"{what} can’t contain a user name, a # or dots as folders.", field)
     return parts
 
 

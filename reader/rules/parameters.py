@@ -45,7 +45,7 @@ def read_parameters(*, query: str, body: bytes, content_type: str, most: int = M
         else:
             given |= _grouped(_pairs(_utf8(body), most))
     if sum(map(len, given.values())) > most:
-        raise BadParameters(f"A request may have {most:,} values.")
+        raise BadParameters(f"A request can have at most {most:,} values.")
     clean = {name: tuple(filter(None, map(without_controls, values))) for name, values in given.items()}
     return Parameters({name: values for name, values in clean.items() if values})
 
@@ -54,7 +54,7 @@ def _utf8(octets: bytes) -> str:
     try:
         return octets.decode()
     except UnicodeDecodeError as error:
-        raise BadParameters("The body is not UTF-8.") from error
+        raise BadParameters("The body isn’t UTF-8.") from error
 
 
 def _from_multipart(body: bytes, content_type: str, most: int) -> list[tuple[str, str]]:
@@ -65,10 +65,10 @@ def _from_multipart(body: bytes, content_type: str, most: int) -> list[tuple[str
     except RecursionError:
         form = Message()
     if not form.is_multipart():
-        raise BadParameters("The body is no form with the boundary that its header names.")
+        raise BadParameters("The body isn’t a form with the boundary that its header names.")
     parts = cast(list[Message], form.get_payload())
     if len(parts) > most:
-        raise BadParameters(f"A request may have {most:,} values.")
+        raise BadParameters(f"A request can have at most {most:,} values.")
     pairs = []
     for part in parts:
         name, octets = part.get_param("name", header="Content-Disposition"), part.get_payload(decode=True)
@@ -81,7 +81,7 @@ def _pairs(text: str, most: int) -> list[tuple[str, str]]:
     try:
         return parse_qsl(text, keep_blank_values=False, max_num_fields=most + 1)
     except ValueError as error:
-        raise BadParameters(f"A request may have {most:,} values.") from error
+        raise BadParameters(f"A request can have at most {most:,} values.") from error
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
@@ -97,9 +97,9 @@ def _from_json(text: str) -> dict[str, tuple[str, ...]]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadParameters("The body is not well-formed JSON.") from error
+        raise BadParameters("The body isn’t well-formed JSON.") from error
     if not isinstance(document, dict):
-        raise BadParameters("The body is not a JSON object.")
+        raise BadParameters("The body isn’t a JSON object.")
     found = {}
     for name, value in document.items():
         values = tuple(_texts(name, value))
@@ -117,4 +117,4 @@ def _texts(name: str, value: Any) -> Iterable[str]:
             if str(item):
                 yield str(item)
         elif item is not None:
-            raise BadParameters(f"{name} is neither a text nor a list of texts.")
+            raise BadParameters(f"{name} must be a text or a list of texts.")

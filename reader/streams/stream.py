@@ -67,7 +67,7 @@ class Stream:
         try:
             yield from self._messages()
         except Error as error:
-            log.warning("a stream ended, for the database is away: %s", error)
+            log.warning("a stream ended because the database is unreachable: %s", error)
         finally:
             self.close()
 
@@ -120,7 +120,7 @@ def _take(reader_id: int) -> None:
         is_full = _open.total() >= settings.READER_STREAMS
         if is_full or _open[reader_id] >= STREAMS_A_PERSON:
             count("streams", "refused")
-            what = "All streams are taken." if is_full else f"You have {STREAMS_A_PERSON} streams open."
-            raise TooManyStreams(f"{what} Ask for what is new now and then, and try a stream again later.")
+            what = "All streams are in use." if is_full else f"You have {STREAMS_A_PERSON} streams open."
+            raise TooManyStreams(f"{what} Poll for new posts, and try a stream again later.")
         _open[reader_id] += 1
     count("streams", "opened")

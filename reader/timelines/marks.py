@@ -38,7 +38,7 @@ def mark_read_from(timeline: Timeline, place: int) -> int:
     """Mark from this post down. Raises NoSuchPost."""
     row = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
     if row is None:
-        raise NoSuchPost("There is no such post in this channel.", "last_read_entry")
+        raise NoSuchPost("This post isn’t in this channel.", "last_read_entry")
     below = from_here_down(Key(row, place), "place_id")
     return delete_unread(Unread.objects.filter(below, **timeline.owner))
 

@@ -27,7 +27,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
     entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
     entry = entries.select_related("feed__icon").defer("text").first()
     if entry is None:
-        raise NoSuchEntry("There is no such post.", "entry")
+        raise NoSuchEntry("Post not found.", "entry")
     return entry
 
 

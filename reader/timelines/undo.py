@@ -64,7 +64,7 @@ def undo(*, reader: Reader, name: str) -> int:
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     marking = Marking.objects.filter(reader=reader, name=name).first()
     if marking is None:
-        raise NothingToUndo("That was undone already, or something else was marked since.", "name")
+        raise NothingToUndo("That was already undone, or something else was marked since.", "name")
     done = mark_unread(Timeline(reader), _unpacked(bytes(marking.places)))
     marking.delete()
     return done
@@ -73,7 +73,7 @@ def undo(*, reader: Reader, name: str) -> int:
 def _key(timeline: Timeline, place: int) -> Key:
     at = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
     if at is None:
-        raise NoSuchPost("There is no such post in this channel.", "place")
+        raise NoSuchPost("This post isn’t in this channel.", "place")
     return Key(at, place)
 
 

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
 RUNS = re.compile(r"^\s*(javascript|data|vbscript):", re.IGNORECASE)
 LOADED = {"script", "svg", "iframe", "object", "embed", "style", "base"}
 OURS = "/static/feedletter/"
+ICON = '<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">'
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>"
 WORDS = f"{SCRIPT}\"'><b onmouseover=alert(4)>"
 HTML = f"""<p>Words</p>{SCRIPT}<a href="javascript:alert(5)">a</a><a href=" java\tscript:alert(6)">b</a>
@@ -45,7 +46,8 @@ class Probe(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
-        is_ours = tag == "script" and values.get("src", "").startswith(OURS)
+        is_script = tag == "script" and values.get("src", "").startswith(OURS)
+        is_ours = is_script or self.get_starttag_text() == ICON
         runs = any(name.startswith("on") or RUNS.match(value) for name, value in values.items())
         if (tag in LOADED and not is_ours) or runs or "style" in values:
             self.found.append(self.get_starttag_text() or tag)

@@ -112,11 +112,16 @@
     waiting = setTimeout(goOn, SOON);
   }
 
+  const label = (button, words) => {
+    button.title = words;
+    button.querySelector("[data-label]").textContent = words;
+  };
+
   const show = (entry, isRead) => {
     entry.classList.toggle("is-read", isRead);
     const button = tool(entry, "mark");
     button.value = isRead ? "unread" : "read";
-    button.textContent = isRead ? button.dataset.unread : button.dataset.read;
+    label(button, isRead ? button.dataset.unread : button.dataset.read);
   };
 
   // What was marked last can be taken back for ten seconds, or as long as somebody is at the button.
@@ -164,7 +169,7 @@
     const act = button.value;
     const turn = (wanted) => {
       button.value = wanted;
-      button.textContent = wanted === "star" ? button.dataset.off : button.dataset.on;
+      label(button, wanted === "star" ? button.dataset.off : button.dataset.on);
     };
     turn(act === "star" ? "unstar" : "star");
     send(button.form, act).catch(() => turn(act));

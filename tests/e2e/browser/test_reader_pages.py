@@ -130,7 +130,7 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     page.get_by_role("button", name="Mark read", exact=True).first.click()
     expect(page.locator(".entry").first).to_have_class("entry is-read")
     page.get_by_role("button", name="Star", exact=True).first.click()
-    page.get_by_role("button", name="Take the star away").wait_for()
+    page.get_by_role("button", name="Remove star").wait_for()
     page.get_by_role("link", name="Older posts").click()
     look_at(page, "reader-older")
     for name, address in (
@@ -184,12 +184,12 @@ def test_a_page_says_what_came_since(page: Any, site: str, ada: Reader, settings
 def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
     sign_in(page, site)
     page.goto(f"{site}/reader/app-passwords/")
-    page.get_by_label("Which app needs a password?").fill("NetNewsWire on my phone")
-    page.get_by_role("button", name="Make a password").click()
-    page.get_by_role("heading", name="The password for NetNewsWire on my phone").wait_for()
+    page.get_by_label("Name of the app").fill("NetNewsWire on my phone")
+    page.get_by_role("button", name="Create app password").click()
+    page.get_by_role("heading", name="Password for NetNewsWire on my phone").wait_for()
     look_at(page, "reader-app-password")
     page.get_by_role("button", name="Revoke the password for NetNewsWire on my phone").click()
-    page.get_by_text("There is none yet.").wait_for()
+    page.get_by_text("No app passwords yet.").wait_for()
 
 
 def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader) -> None:
@@ -237,7 +237,7 @@ def test_what_is_scrolled_past_is_read_if_one_wants_that(page: Any, site: str, a
         pytest.skip("marks on scroll are a script's")
     sign_in(page, site)
     before = unread()
-    page.get_by_label("Mark read what I scroll past").check()
+    page.get_by_label("Mark posts as read when I scroll past them").check()
     with page.expect_response("**/reader/mark/"):
         page.locator(".entry").nth(4).scroll_into_view_if_needed()
         page.mouse.wheel(0, 3000)
@@ -248,7 +248,7 @@ def test_channels_are_shown_as_cards_pictures_and_columns(page: Any, site: str, 
     sign_in(page, site)
     for layout in ("cards", "gallery"):
         page.goto(f"{site}/reader/c/home/settings/")
-        page.get_by_label("How posts are shown").select_option(layout)
+        page.get_by_label("Layout").select_option(layout)
         page.get_by_role("button", name="Save").click()
         page.wait_for_url("**/reader/c/home/")
         expect(page.locator(".tile img").first).to_have_js_property("naturalWidth", 640)
@@ -262,11 +262,11 @@ def test_channels_are_shown_as_cards_pictures_and_columns(page: Any, site: str, 
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("posts marked as read.").wait_for(state="detached")
     assert unread() == before
-    page.get_by_text("Which channels").first.click()
+    page.get_by_text("Choose channels").first.click()
     for box in page.get_by_role("checkbox").all():
         box.uncheck()
-    page.get_by_role("button", name="Show these").click()
-    page.get_by_text("No channel is chosen.").wait_for()
+    page.get_by_role("button", name="Show channels").click()
+    page.get_by_text("Choose channels above").wait_for()
     look_at(page, "reader-deck-empty")
 
 
@@ -276,15 +276,15 @@ def test_a_list_comes_in_and_filters_are_looked_at_first(page: Any, site: str, a
     look_at(page, "reader-opml")
     file = {"name": "feeds.opml", "mimeType": "text/x-opml", "buffer": LIST.encode()}
     page.get_by_label("OPML file").set_input_files(file)
-    page.get_by_role("button", name="Follow these feeds").click()
-    page.get_by_text("Your list was taken over.").wait_for()
+    page.get_by_role("button", name="Import feeds").click()
+    page.get_by_text("Your list was imported.").wait_for()
     look_at(page, "reader-opml-told")
     page.goto(f"{site}/reader/c/home/filters/")
     look_at(page, "reader-filters")
     page.get_by_label("Liked posts").check()
-    page.get_by_label("Hide posts that have one of these").fill("storm\n/chart|map/i")
-    page.get_by_role("button", name="Look first").click()
-    page.get_by_text("Nothing is changed yet.").wait_for()
+    page.get_by_label("Hide posts that match any of these").fill("storm\n/chart|map/i")
+    page.get_by_role("button", name="Preview filters").click()
+    page.get_by_text("Nothing is saved yet.").wait_for()
     look_at(page, "reader-filters-look")
     page.get_by_role("button", name="Save").click()
     page.wait_for_url("**/reader/c/home/")
@@ -318,3 +318,13 @@ def test_a_marking_by_key_is_undone_by_a_button(page: Any, site: str, ada: Reade
         page.get_by_role("button", name="Undo").click()
     expect(page.locator(".entry").first).not_to_have_class(re.compile("is-read"))
     assert unread() == before
+
+
+def test_the_keys_lead_to_the_pages_that_are_folded(page: Any, site: str, ada: Reader) -> None:
+    sign_in(page, site)
+    for key, address in (("f", "feeds/"), ("c", "channels/"), ("d", "deck/")):
+        page.goto(f"{site}/reader/")
+        expect(page.locator(".channels details")).not_to_have_attribute("open", "")
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(f"{site}/reader/{address}")

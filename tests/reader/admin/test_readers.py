@@ -141,7 +141,7 @@ def test_it_is_mailed_where_mail_goes_out_and_the_ledger_does_not_have_it(
 def test_it_is_taken_back_after_a_question(admin_client: Client) -> None:
     invitation = Invitation.objects.create(name="eve", digest="x", expires_at=NOW)
     chosen = {"_selected_action": [invitation.pk], "action": "revoke"}
-    assert "1 invitation will let nobody in" in admin_client.post(INVITATIONS, chosen).content.decode()
+    assert "1 invitation can’t be used any more" in admin_client.post(INVITATIONS, chosen).content.decode()
     admin_client.post(INVITATIONS, {**chosen, "confirmed": "yes"})
     invitation.refresh_from_db()
     assert invitation.revoked_at is not None

@@ -75,7 +75,7 @@ def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home:
     assert [(one.line, one.reason) for one in refused] == [
         (10, opml.NOT_OPEN),
         (11, "It is a link to a web page, not a feed."),
-        (12, "Give an address that begins with http:// or https://."),
+        (12, "Give an address that starts with http:// or https://."),
     ]
     assert "hidden-word" not in "".join(FollowLine.objects.values_list("url", flat=True))
     assert not Feed.objects.filter(for_letters=True).exists()
@@ -179,14 +179,14 @@ def test_lines_beyond_the_most_are_refused_and_what_is_followed_is_not(ada: Read
     more = LIST.replace("</body>", '<outline xmlUrl="https://more.example.org/"/></body>')
     kept = taken(ada, more)
     assert report_of(kept) == ListReport(known=6, refused=4)
-    assert "which is the most" in kept.lines.get(url="https://more.example.org/").reason
+    assert "which is the maximum" in kept.lines.get(url="https://more.example.org/").reason
 
 
 def test_what_the_time_does_not_allow_waits_for_the_stage(ada: Reader) -> None:
     kept = keep_list(reader=ada, body=LIST.encode(), now=NOW)
     assert follow_listed(kept, clock=lambda: NOW, left=TimeBudget(timedelta(0))) == 0
     assert report_of(kept).waiting == 7
-    with pytest.raises(Refused, match="still being taken over"):
+    with pytest.raises(Refused, match="still being imported"):
         keep_list(reader=ada, body=LIST.encode(), now=NOW)
     assert work_off_lists(clock=lambda: NOW) == 7
     kept.refresh_from_db()

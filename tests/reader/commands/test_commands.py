@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_from_nothing_to_a_post(blog: Blog, settings: object) -> None:
-    assert printed("list_readers").startswith("Nobody reads here yet")
+    assert printed("list_readers").startswith("Nobody uses the reader yet")
     made = json_of("add_reader", "ada")
     assert made["microsub"] == "http://127.0.0.1:8000/microsub/ada"
     reader = Reader.objects.get()
@@ -44,7 +44,7 @@ def test_from_nothing_to_a_post(blog: Blog, settings: object) -> None:
         "leaving_at": None,
     }
     assert json_of("unfollow", "ada", str(blog.feed.pk)) == {"channels": 1}
-    assert "does not follow" in refused("unfollow", "ada", str(blog.feed.pk))
+    assert "doesn’t follow" in refused("unfollow", "ada", str(blog.feed.pk))
     assert json_of("list_follows", "ada") == []
 
 
@@ -71,7 +71,7 @@ def test_keys_are_made_listed_and_revoked(ada: Reader) -> None:
 
 
 def test_app_passwords_are_made_listed_and_revoked(ada: Reader) -> None:
-    assert printed("app_password", "ada", "--list").startswith("There is none yet")
+    assert printed("app_password", "ada", "--list").startswith("No app passwords yet")
     made = json_of("app_password", "ada", "--app", "phone")
     assert (made["address"], made["user"]) == ("http://127.0.0.1:8000/api/greader.php", "ada")
     opened = sign_in(name="ada", password=made["password"], ip="")
@@ -104,14 +104,14 @@ def test_a_channel_is_altered(ada: Reader, home: Channel) -> None:
     assert json_of("alter_channel", "ada", "home", "--no-filters")["filters"] is None
     assert len(json_of("list_entries", "ada")) == 1
     assert json_of("alter_channel", "ada", "home", "--keep-days", "0")["keep_days"] is None
-    assert "Say what to change" in refused("alter_channel", "ada", "Home")
+    assert "Name at least one change" in refused("alter_channel", "ada", "Home")
 
 
 def test_lists_come_in_and_go_out(ada: Reader, tmp_path: Path) -> None:
     file = tmp_path / "feeds.opml"
     file.write_text(LIST)
     assert printed("import_follows", "ada", str(file)).startswith(
-        "5 feeds followed, 1 followed already, 3 refused.\nLine 10: Secret: Its address has a user name"
+        "5 feeds followed, 1 followed already, 3 refused.\nLine 10: Secret: The address contains a user name"
     )
     again = json_of("import_follows", "ada", str(file), "--channel", "News, daily")
     assert (again["followed"], again["known"], len(again["refused"])) == (1, 5, 3)
@@ -140,7 +140,7 @@ def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Re
 
 
 def test_somebody_is_invited_and_the_invitation_taken_back(db: None) -> None:
-    assert printed("list_invitations").startswith("Nobody was invited so far")
+    assert printed("list_invitations").startswith("No invitations yet")
     made = json_of("add_reader", "ada", "--invite", "--days", "2", "--max-feeds", "5")
     assert made["link"].startswith("http://127.0.0.1:8000/reader/invitation/")
     assert not Reader.objects.exists()
@@ -148,7 +148,7 @@ def test_somebody_is_invited_and_the_invitation_taken_back(db: None) -> None:
     assert "link" not in row
     assert (row["id"], row["name"], row["revoked_at"]) == (made["id"], "ada", None)
     assert json_of("revoke_invitation", str(made["id"]))["revoked_at"]
-    assert "taken back already" in refused("revoke_invitation", str(made["id"]))
+    assert "already used or revoked" in refused("revoke_invitation", str(made["id"]))
 
 
 def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
@@ -161,19 +161,22 @@ def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["add_reader", "Ada!"], "small letters, digits and hyphens"),
-        (["add_reader", "ada"], "There is a reader “ada” already."),
+        (["add_reader", "Ada!"], "lower-case letters, digits and hyphens"),
+        (["add_reader", "ada"], "The reader “ada” already exists."),
         (["add_reader", "eve", "--user", "nobody"], "There is no user “nobody”."),
-        (["add_reader", "eve", "--user", "ada"], "“ada” is a reader already."),
+        (["add_reader", "eve", "--user", "ada"], "“ada” already uses the reader."),
         (["add_reader", "eve", "--invite", "--user", "ada"], "--user goes not with --invite."),
         (["add_reader", "eve", "--days", "3"], "--days goes only with --invite."),
         (["add_reader", "eve", "--invite", "--days", "91"], "Give 1 to 90 days."),
-        (["add_reader", "eve", "--invite", "--mail", "e@e.example"], "No mail goes out from here."),
+        (["add_reader", "eve", "--invite", "--mail", "e@e.example"], "This site can’t send email."),
         (["revoke_invitation", "7"], "There is no invitation 7."),
         (["list_follows", "eve"], "There is no reader eve."),
-        (["list_entries", "ada", "--channel", "Nowhere"], "There are: Notifications, Home."),
-        (["follow", "ada", "mailto:x@e.example"], "begins with http"),
-        (["follow", "ada", "https://e.example/", "--channel", "Notifications"], "Nothing is followed in"),
+        (["list_entries", "ada", "--channel", "Nowhere"], "Channels: Notifications, Home."),
+        (["follow", "ada", "mailto:x@e.example"], "starts with http"),
+        (
+            ["follow", "ada", "https://e.example/", "--channel", "Notifications"],
+            "can’t follow feeds in the notifications",
+        ),
     ],
 )
 def test_refusals(ada: Reader, words: list[str], said: str) -> None:

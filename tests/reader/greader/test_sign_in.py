@@ -172,7 +172,7 @@ class TestAddresses:
         answer = app.http.post(address, "i=" + "x" * 1_000_001, content_type=FORM, headers=app.headers)
         assert answer.status_code == 413
         status, told = app.post("edit-tag", i=range(1, 1_052), a="user/-/state/com.google/read")
-        assert (status, told) == (400, "A request may have 1,050 values.")
+        assert (status, told) == (400, "A request can have at most 1,050 values.")
 
     def test_what_fails_on_our_side_is_told_in_a_sentence(
         self, app: GoogleApp, monkeypatch: pytest.MonkeyPatch

@@ -38,10 +38,10 @@ class TestThePage:
     def test_it_says_who_asks_for_what_and_where_the_answer_goes(self, app: ClientApp) -> None:
         page = page_of(app, scope="read create follow delete")
         html = page.content.decode()
-        assert "<bdi>Reading lamp</bdi> wants to act for you" in html
+        assert "<bdi>Reading lamp</bdi> asks for access to your account" in html
         assert app.client_id in html
         assert "lamp.example" in html
-        assert "That is another site." in html
+        assert "This is a different website" in html
         assert re.findall(r'name="scope" value="(\w+)" checked', html) == ["read", "follow"]
         assert "It also asks for create, delete, which" in html
         assert 'src="/reader/media/' in html
@@ -87,7 +87,7 @@ class TestThePage:
         for _ in range(20):
             assert page_of(app).status_code == 200
         refused = page_of(app)
-        assert "Please wait" in refused.content.decode()
+        assert "Wait" in refused.content.decode()
         assert refused.status_code == 429
 
     @pytest.mark.parametrize("state", ["", "x" * 2_001])
@@ -167,7 +167,7 @@ class TestWhatAClientSays:
         url = served(server, client_id="https://lamp.example/", redirect_uris=["https://evil.example/"])
         found = read_client(url)
         assert (found.name, found.redirect_uris) == ("", ())
-        assert "another client_id" in found.problem
+        assert "different client_id" in found.problem
 
     def test_what_stands_at_another_place_does_not_speak_for_it(self, server: FeedServer) -> None:
         url = f"http://localhost:{server.port}/go"
@@ -214,13 +214,13 @@ class TestWhatAClientSays:
     def test_what_is_not_public_is_not_called(self, server: FeedServer, settings: Any) -> None:
         settings.ALLOW_PRIVATE_NETWORKS = []
         found = read_client(f"http://localhost:{server.port}/app")
-        assert found.problem == "localhost is not on the public web."
+        assert found.problem == "localhost isn’t on the public web."
         assert server.requests == []
 
     def test_a_redirect_to_what_is_not_public_is_not_followed(self, server: FeedServer) -> None:
         server.redirect("/app", "http://169.254.169.254/latest/meta-data/")
         found = read_client(f"http://localhost:{server.port}/app")
-        assert found.problem.endswith("is not on the public web.")
+        assert found.problem.endswith("isn’t on the public web.")
         assert found.redirect_uris == ()
 
     def test_nothing_of_the_readers_goes_along(self, app: ClientApp, server: FeedServer) -> None:

@@ -160,7 +160,7 @@ def test_of_two_at_once_one_gets_a_token_and_that_one_ends(ada: Reader) -> None:
 
     first, second = beside(ask, ask)
     assert first.startswith("flr_")
-    assert "was used before" in second
+    assert "already used" in second
     assert Token.objects.get().revoked_at is not None
 
 

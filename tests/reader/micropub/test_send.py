@@ -210,8 +210,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("scopes", "token", "words"),
         [
-            ("", "token-1", "The token lacks create. Connect your site once more."),
-            ("create", "other", "Bearer … is not known here. Connect your site once more."),
+            ("", "token-1", "The token lacks create. Reconnect your site."),
+            ("create", "other", "Bearer … is not known here. Reconnect your site."),
         ],
     )
     def test_they_are_told_in_the_servers_words_without_the_token(
@@ -230,7 +230,7 @@ class TestRefusals:
             (Reply(json.dumps({"error": "invalid\nrequest"}).encode(), 422), "invalid request"),
             (Reply(json.dumps({"error_description": "x" * 4000}).encode(), 400), "…"),
             (Reply(b"", 404), "HTTP 404"),
-            (Reply(b"", 307, {"Location": "https://elsewhere.example/"}), "sent elsewhere"),
+            (Reply(b"", 307, {"Location": "https://elsewhere.example/"}), "redirected the request"),
         ],
     )
     def test_a_refusal_is_final_and_bounded(
@@ -392,7 +392,7 @@ class TestRetries:
         sent()
         assert ours.site.server.requests == []
         assert row().state == State.WAITING
-        assert "not on the public web" in row().problem
+        assert "on the public web" in row().problem
 
 
 class TestTokens:

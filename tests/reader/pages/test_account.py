@@ -56,7 +56,7 @@ def test_the_mail_address_is_changed_by_whoever_knows_the_password(
     settings.EMAIL_URL = "smtp://127.0.0.1:1"
     given = {"email": "ada@example.org", "password": "wrong"}
     refused = web(ada).post("/reader/account/", given)
-    assert (refused.status_code, "not your password" in refused.content.decode()) == (400, True)
+    assert (refused.status_code, "The password is wrong" in refused.content.decode()) == (400, True)
     assert User.objects.get().email == ""
     told = web(ada).post("/reader/account/", {**given, "password": OLD}, follow=True)
     assert "ada@example.org" in told.content.decode()
@@ -140,7 +140,7 @@ def test_the_file_is_never_whole_in_memory(ada: Reader, home: Channel) -> None:
 
 def test_erasing_asks_once_more(ada: Reader, web: Browser) -> None:
     page = web(ada).get("/reader/account/erase/").content.decode()
-    assert "cannot be undone" in page
+    assert "can’t be undone" in page
     for given in ({}, {"sure": "on"}, {"password": OLD}, {"sure": "on", "password": "wrong"}):
         assert web(ada).post("/reader/account/erase/", given).status_code == 400
     assert not erase_leavers(now=utcnow())
@@ -159,7 +159,7 @@ def test_erased_is_what_is_theirs_and_nothing_of_others(
     put(ada.channels.get(is_notifications=True), entry)
     api, browser = MicrosubClient(ada), web(ada)
     said = browser.post("/reader/account/erase/", {"sure": "on", "password": OLD})
-    assert "Your account is closed" in said.content.decode()
+    assert "Your account is deleted" in said.content.decode()
     # Access ends at once, although rows are still being deleted.
     assert browser.get("/reader/").status_code == 302
     assert api.get("channels")[0] == 401
@@ -186,7 +186,7 @@ def test_an_admin_stays_a_user_and_signed_in(ada: Reader, web: Browser) -> None:
     ada.user.is_staff = True
     ada.user.save()
     browser = web(ada)
-    assert "Your user, because" in browser.get("/reader/account/erase/").content.decode()
+    assert "Your admin account" in browser.get("/reader/account/erase/").content.decode()
     assert (
         "sign in to the admin"
         in browser.post("/reader/account/erase/", {"sure": "on", "password": OLD}).content.decode()

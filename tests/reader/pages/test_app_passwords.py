@@ -20,7 +20,7 @@ def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
 
 
 def test_a_password_is_shown_once_and_opens(browser: Client) -> None:
-    assert "There is none yet" in browser.get(PAGE).content.decode()
+    assert "No app passwords yet" in browser.get(PAGE).content.decode()
     made = browser.post(PAGE, {"app": "My <phone>"})
     shown = re.search(r'class="secret">([^<]+)<', made.content.decode())
     assert shown is not None

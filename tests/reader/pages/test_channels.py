@@ -32,9 +32,7 @@ def test_channels_are_added_and_moved(browser: Client, ada: Reader) -> None:
     assert names(ada) == ["Notifications", "News", "Music", "Home"]
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("Home", "of that name already"), (" ", "at most 100 characters")]
-)
+@pytest.mark.parametrize(("name", "says"), [("Home", "with that name"), (" ", "at most 100 characters")])
 def test_a_name_that_cannot_be_is_told(browser: Client, ada: Reader, name: str, says: str) -> None:
     answer = browser.post("/reader/channels/", {"name": name})
     assert answer.status_code == 400

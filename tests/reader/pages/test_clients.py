@@ -34,7 +34,7 @@ class TestApps:
         app.microsub(given["access_token"]).ask("channels")
         page = web(ada).get("/reader/clients/").content.decode()
         assert names(web(ada)) == ["127.0.0.1:3000", "phone"]
-        assert "Read your channels and posts, and mark them as read · Follow and unfollow feeds" in page
+        assert "Read your channels and posts, and mark posts as read · Follow and unfollow feeds" in page
         assert "last used on" in page
         assert "not used yet" in page
         assert "http://127.0.0.1:8000/@ada/" in page
@@ -45,7 +45,7 @@ class TestApps:
         api = app.microsub(given["access_token"])
         browser = web(ada)
         answer = browser.post(f"/reader/clients/{Token.objects.get().pk}/revoke/")
-        assert "Revoked." in browser.get(answer.headers["Location"]).content.decode()
+        assert "Access revoked." in browser.get(answer.headers["Location"]).content.decode()
         assert api.get("channels")[0] == 401
         assert names(browser) == []
 
@@ -56,7 +56,7 @@ class TestApps:
         assert names(web(ada)) == ["phone"]
 
     def test_an_empty_list_says_what_to_do(self, web: Callable[[Reader], Client], ada: Reader) -> None:
-        assert "No app acts for you yet." in web(ada).get("/reader/clients/").content.decode()
+        assert "No apps have access yet." in web(ada).get("/reader/clients/").content.decode()
 
 
 def test_with_every_key_of_another_reader_nothing_is_seen_and_nothing_changed(

@@ -74,7 +74,7 @@ class TestConnecting:
     ) -> None:
         client = web(ada)
         page = client.get(COMPOSE)
-        assert "Reply, like and post from here" in text(page)
+        assert "Reply, like and post on your own website" in text(page)
         assert "form-action 'self' https:" in page.headers["Content-Security-Policy"]
         begun = client.post(f"{COMPOSE}connect/", {"me": own_site.me})
         query = own_site.says_yes(begun.headers["Location"])
@@ -102,7 +102,7 @@ class TestConnecting:
         own_site.said = {"scope": given}
         answer = said_yes(web(ada), own_site)
         assert answer.status_code == 400
-        assert "did not allow to post" in text(answer)
+        assert "grant permission to post" in text(answer)
         ada.refresh_from_db()
         assert (ada.me, bool(ada.micropub)) == ("", False)
 
@@ -116,7 +116,7 @@ class TestConnecting:
         self, connected: Reader, bob: Reader, web: Web, ours: MicropubSite
     ) -> None:
         answer = said_yes(web(bob), ours.site)
-        assert "Somebody else here has connected this site." in text(answer)
+        assert "Someone else here has already connected this site." in text(answer)
         bob.refresh_from_db()
         assert (bob.me, bool(bob.micropub)) == ("", False)
 
@@ -127,7 +127,7 @@ class TestConnecting:
         settings.ALLOW_PRIVATE_NETWORKS = []
         answer = web(ada).post(f"{COMPOSE}connect/", {"me": me})
         assert answer.status_code == 400
-        assert "This site could not be connected." in text(answer)
+        assert "This site couldn’t be connected." in text(answer)
 
     def test_disconnecting_forgets_the_token_and_keeps_what_was_written(
         self, connected: Reader, ada_web: Client
@@ -161,7 +161,7 @@ class TestForm:
         answer = ada_web.post(COMPOSE, a_form())
         page = answer.headers["Location"]
         waiting = ada_web.get(page)
-        assert "On its way" in text(waiting)
+        assert "Sending" in text(waiting)
         assert waiting.headers["Refresh"] == "3"
         assert ours.site.server.asked("/ada/micropub") == [], "nothing goes out while somebody waits"
         send_due()
@@ -193,7 +193,7 @@ class TestForm:
         places = {answer.headers["Location"] for answer in again}
         assert len(places) == 1
         page = text(ada_web.get(places.pop()))
-        assert "This form was sent before, with another text." in page
+        assert "This form was already sent with a different text." in page
         assert "Something else." in page
         assert ours.posts == [{"content": ["Hello."]}]
 
@@ -262,7 +262,7 @@ class TestForm:
         file = SimpleUploadedFile("a.png", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/png")
         answer = ada_web.post(COMPOSE, a_form(**{"photo-0": file, "photo-1": a_picture()}))
         assert answer.status_code == 400
-        assert "no picture that can be read" in text(answer)
+        assert "isn’t a readable picture" in text(answer)
         row = Composition.objects.get()
         assert (row.said["content"], row.photos.count(), row.state) == ("Hello.", 1, State.KEPT)
 
@@ -300,7 +300,7 @@ class TestForm:
         page = ada_web.post(COMPOSE, a_form()).headers["Location"]
         send_due()
         assert "javascript:" not in text(ada_web.get(page))
-        assert "did not say where" in text(ada_web.get(page))
+        assert "return" in text(ada_web.get(page))
 
 
 class TestWhatBecameOfIt:
@@ -320,10 +320,10 @@ class TestWhatBecameOfIt:
         ours.slow, ours.lists_posts = 1.0, False
         page = ada_web.post(COMPOSE, a_form()).headers["Location"]
         send_due()
-        assert "Your site is asked whether it has it." in text(ada_web.get(page))
+        assert "We’re checking your website." in text(ada_web.get(page))
         for hours in range(1, 6):
             sent(timedelta(hours=hours))
-        assert "say what you see" in text(ada_web.get(page))
+        assert "choose what you see" in text(ada_web.get(page))
         ada_web.post(page, {"act": "is-there"})
         assert Composition.objects.get().state == State.POSTED
         assert len(ours.posts) == 1

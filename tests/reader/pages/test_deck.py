@@ -33,7 +33,7 @@ def test_every_channel_is_a_column_until_one_chooses(browser: Client, ada: Reade
     assert columns(browser) == ["home"]
     browser.post(PAGE, {})
     assert columns(browser) == []
-    assert "No channel is chosen." in browser.get(PAGE).content.decode()
+    assert "Choose channels above" in browser.get(PAGE).content.decode()
 
 
 def test_a_column_has_the_newest_posts_and_leads_to_the_rest(

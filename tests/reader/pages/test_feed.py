@@ -90,7 +90,7 @@ def test_it_is_reached_from_its_posts_also_once_it_is_followed_no_longer(
     unfollow(channel=home, feed=feed, now=NOW)
     page = browser.get(page_of(feed)).content.decode()
     assert shown(browser, page_of(feed)) == [place.pk]
-    assert "You do not follow this feed any more." in page
+    assert "You no longer follow this feed." in page
     assert "Read now" not in page
     assert browser.post(page_of(feed), {"channel": "home", "act": "read"}).status_code == 404
 
@@ -111,7 +111,7 @@ def test_a_feed_in_two_channels_has_the_posts_of_each(
 def test_it_is_read_now_but_not_without_end(browser: Client, feed: Feed) -> None:
     Feed.objects.update(next_poll_at=utcnow() + timedelta(hours=5))
     answer = browser.post(page_of(feed), {"channel": "home", "act": "read"})
-    assert "is read in a moment" in browser.get(answer.headers["Location"]).content.decode()
+    assert "is being read" in browser.get(answer.headers["Location"]).content.decode()
     assert Feed.objects.get().next_poll_at <= utcnow()
     answers = [browser.post(page_of(feed), {"channel": "home", "act": "read"}).status_code for _ in range(20)]
     assert (answers[0], answers[-1]) == (302, 429)

@@ -36,7 +36,7 @@ def test_a_page_leads_to_its_feed_which_is_followed_left_and_followed_again(
     assert answer.headers["Location"] == "/reader/c/home/"
     feed = Feed.objects.get()
     assert (feed.read_by, feed.for_letters) == (1, False)
-    assert "It was not read yet." in browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
+    assert "Not read yet." in browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
     left = browser.post(f"/reader/feeds/{feed.pk}/unfollow/", {"channel": "home"}).headers["Location"]
     assert not Follow.objects.exists()
     assert "You no longer follow" in browser.get(left).content.decode()
@@ -69,13 +69,13 @@ def test_nobody_looks_at_addresses_without_end(browser: Client, ada: Reader) -> 
 @pytest.mark.parametrize(
     ("about", "says"),
     [
-        ({"first_polled_at": NOW, "newest_at": NOW}, "Its newest post is of"),
-        ({"first_polled_at": NOW}, "it has no posts with a date"),
+        ({"first_polled_at": NOW, "newest_at": NOW}, "Its newest post is from"),
+        ({"first_polled_at": NOW}, "None of its posts has a date"),
         (
             {"failures": 3, "failing_since": NOW, "last_error": "HTTP 500"},
-            "could not be read the last 3 times",
+            "The last 3 attempts",
         ),
-        ({"status": "stopped"}, "It is not read any more"),
+        ({"status": "stopped"}, "This feed is stopped"),
     ],
 )
 def test_why_there_are_no_posts(browser: Client, home: Channel, about: dict[str, Any], says: str) -> None:

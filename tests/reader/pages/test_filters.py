@@ -26,7 +26,7 @@ def browser(web: Callable[[Reader], Client], ada: Reader, home: Channel) -> Clie
 def test_a_look_says_which_posts_would_be_hidden_and_why(browser: Client, home: Channel) -> None:
     given = {"act": "look", "kinds": ["like"], "hide": "sea\n\n", "keep": ""}
     page = browser.post(PAGE, given).content.decode()
-    assert "Of the newest 3, these filters hide 2. Nothing is changed yet." in " ".join(page.split())
+    assert "Of the newest 3, these filters hide 2. Nothing is saved yet." in " ".join(page.split())
     assert "hidden: Liked posts" in page
     assert "hidden: it has “sea”" in page
     assert 'value="like" checked' in page
@@ -38,7 +38,7 @@ def test_what_is_saved_holds_at_once_and_is_taken_back(browser: Client, home: Ch
     assert names(home) == ["The town", "The sea"]
     assert "A heart" not in browser.get("/reader/c/home/").content.decode()
     assert "/town|sea/" in browser.get(PAGE).content.decode()
-    assert "hidden: it has nothing of what is to be shown" in browser.get(PAGE).content.decode()
+    assert "hidden: it matches nothing that should be shown" in browser.get(PAGE).content.decode()
     browser.post(PAGE, {"act": "save"})
     assert len(names(home)) == 3
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_used_is_said_and_stays_typed(browser: Client, home: Chan
 
 def test_an_empty_page_says_that_filters_made_it_so(browser: Client, home: Channel) -> None:
     filtered(home, keep=["nothing of this"])
-    assert "hide all 3 posts of it" in browser.get("/reader/c/home/").content.decode()
+    assert "hide all 3 of its posts" in browser.get("/reader/c/home/").content.decode()
     Channel.objects.update(filters_trouble="/slow/")
     assert "/slow/" in browser.get(PAGE).content.decode()
 

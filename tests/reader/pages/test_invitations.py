@@ -32,7 +32,7 @@ def test_a_stranger_chooses_name_and_password_and_is_in() -> None:
     assert (shown["Referrer-Policy"], "no-store" in shown["Cache-Control"]) == ("same-origin", True)
     assert client.post(path, GOOD)["Location"] == "/reader/"
     page = client.get("/reader/").content.decode()
-    assert "Nothing is followed here yet" in page
+    assert "You don’t follow any feeds yet" in page
     assert "Put it into channels" in page
     reader = Reader.objects.get()
     assert (reader.slug, reader.max_feeds, reader.user.email) == ("eve", 7, "eve@example.org")
@@ -46,7 +46,7 @@ def test_it_lets_in_one_person_only() -> None:
     _, path = invited()
     Client().post(path, GOOD)
     again = Client().post(path, {**GOOD, "name": "mallory"})
-    assert (again.status_code, "used already" in again.content.decode()) == (410, True)
+    assert (again.status_code, "already used" in again.content.decode()) == (410, True)
     assert Client().get(path).status_code == 410
     assert Reader.objects.count() == 1
 
@@ -61,7 +61,7 @@ def test_it_lets_in_one_person_only() -> None:
         ({"name": "evelyn-smith", "password1": "evelyn-smith", "password2": "evelyn-smith"}, "too similar"),
         ({"password2": "another-pass-17"}, "match"),
         ({"email": "nowhere"}, "valid email"),
-        ({"name": "-eve-"}, "small letters"),
+        ({"name": "-eve-"}, "lower-case letters"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field_and_the_link_stays_good(
@@ -89,11 +89,11 @@ def test_a_user_of_the_site_chooses_a_name_only() -> None:
 def test_whoever_reads_here_uses_up_nobodys_invitation(ada: Reader, web: Any) -> None:
     invitation, path = invited()
     for answer in (web(ada).get(path), web(ada).post(path, GOOD)):
-        assert "You read here already" in answer.content.decode()
+        assert "You already have an account" in answer.content.decode()
     invitation.refresh_from_db()
     assert invitation.used_at is None
     assert Reader.objects.count() == 1
-    assert "The invitation stays good" in answer.content.decode()
+    assert "The invitation is still valid" in answer.content.decode()
 
 
 def test_a_used_invitation_is_not_called_good(web: Any) -> None:
@@ -101,8 +101,8 @@ def test_a_used_invitation_is_not_called_good(web: Any) -> None:
     newcomer = Client()
     newcomer.post(path, GOOD)
     page = newcomer.get(path).content.decode()
-    assert "You read here already" in page
-    assert "stays good" not in page
+    assert "You already have an account" in page
+    assert "is still valid" not in page
 
 
 def test_nothing_that_is_kept_opens_it() -> None:
@@ -122,7 +122,7 @@ def test_it_ends_by_itself_and_when_it_is_taken_back() -> None:
     invitation, path = invited()
     assert revoke_invitations(invitations=[invitation.pk], now=NOW) == 1
     assert revoke_invitations(invitations=[invitation.pk], now=NOW) == 0
-    assert "taken back" in Client().post(path, GOOD).content.decode()
+    assert "revoked" in Client().post(path, GOOD).content.decode()
     assert not Reader.objects.exists()
 
 

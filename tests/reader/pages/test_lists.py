@@ -33,7 +33,7 @@ def test_a_file_is_taken_over_and_each_line_is_told(browser: Client, ada: Reader
     assert Follow.objects.count() == 5
     answer = browser.get(PAGE)
     page = answer.content.decode()
-    assert "Your list was taken over." in page
+    assert "Your list was imported." in page
     assert "It is a link to a web page, not a feed." in page
     assert "The Tide" in page
     assert "hidden-word" not in page
@@ -46,13 +46,13 @@ def test_a_list_that_goes_on_says_how_far_it_is_and_can_be_stopped(browser: Clie
     assert "2 of 9 lines are done." in answer.content.decode()
     assert answer.headers["Refresh"] == "3"
     browser.post(PAGE, {"act": "stop"})
-    assert "Your list was taken over." in browser.get(PAGE).content.decode()
+    assert "Your list was imported." in browser.get(PAGE).content.decode()
     assert not Follow.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
-    [({}, "Choose the file first."), ({"file": a_file("none")}, "there is no outline in it")],
+    [({}, "Choose a file first."), ({"file": a_file("none")}, "there is no outline in it")],
 )
 def test_what_cannot_be_taken_is_said(
     browser: Client, ada: Reader, given: dict[str, object], says: str

@@ -76,15 +76,15 @@ class TestConnecting:
     ) -> None:
         connected(web(ada), own_site)
         answer = connected(web(bob), own_site)
-        assert problem(answer) == "Somebody else here has connected this site."
+        assert problem(answer) == "Someone else here has already connected this site."
         assert Reader.objects.get(pk=bob.pk).me == ""
 
     @pytest.mark.parametrize(
         ("typed", "told"),
         [
-            ("", "look like https://example.org/"),
-            ("nonsense words", "look like https://example.org/"),
-            ("http://127.0.0.1:8000/@ada/", "the site that you read at"),
+            ("", "Use an address like https://example.org/"),
+            ("nonsense words", "Use an address like https://example.org/"),
+            ("http://127.0.0.1:8000/@ada/", "the address of this site"),
         ],
     )
     def test_what_is_no_site_is_told(
@@ -201,7 +201,7 @@ class TestSigningIn:
         settings.ALLOW_PRIVATE_NETWORKS = []
         answer = Client().post(SIGN_IN, {"me": "http://localhost/"})
         page = answer.content.decode()
-        assert "localhost is not on the public web" in page
+        assert "localhost isn’t on the public web" in page
         assert "127.0.0.1" not in page.replace("http://127.0.0.1:8000", "")
 
     def test_the_page_offers_it_and_its_form_may_lead_away(self, db: None) -> None:

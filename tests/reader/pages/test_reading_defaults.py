@@ -73,7 +73,7 @@ def test_an_address_that_is_none_is_refused_with_a_sentence(
 ) -> None:
     answer = web(ada).post("/reader/account/", {"act": "reading", "save_template": template})
     assert answer.status_code == 400
-    assert "begins with https://" in answer.content.decode()
+    assert "starts with https://" in answer.content.decode()
 
 
 @pytest.mark.parametrize("template", [*EXAMPLES, "http://localhost:8080/?u={url}"])

@@ -195,7 +195,7 @@ def test_search_finds_the_posts_with_all_words(browser: Client, home: Channel) -
     page = text(browser, "/reader/search/?q=tide+comes")
     assert page.count("<article") == 1
     assert f'id="post-{found.pk}"' in page
-    assert "No post has all of these words." in text(browser, "/reader/search/?q=nowhere")
+    assert "No post contains all of these words." in text(browser, "/reader/search/?q=nowhere")
 
 
 def test_to_look_at_a_page_changes_nothing(browser: Client, home: Channel) -> None:
@@ -207,7 +207,7 @@ def test_to_look_at_a_page_changes_nothing(browser: Client, home: Channel) -> No
 
 @pytest.mark.parametrize(
     ("channel", "says"),
-    [("home", "Nothing is followed here yet."), ("notifications", "Nothing has happened yet.")],
+    [("home", "You don’t follow any feeds here yet."), ("notifications", "No notifications yet.")],
 )
 def test_an_empty_channel_says_what_to_do(browser: Client, ada: Reader, channel: str, says: str) -> None:
     assert says in text(browser, f"/reader/c/{channel}/")

@@ -40,7 +40,7 @@ def a_key() -> str:
 
 def test_of_two_with_one_invitation_one_comes_in() -> None:
     key = a_key()
-    assert come_together((key, "eve"), (key, "mallory")) == ["This invitation was used already."]
+    assert come_together((key, "eve"), (key, "mallory")) == ["This invitation was already used."]
     assert Reader.objects.get() == Invitation.objects.get().reader
 
 

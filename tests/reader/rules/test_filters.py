@@ -103,7 +103,7 @@ def test_a_pattern_that_takes_too_long_hides_nothing_and_is_named() -> None:
         ({"kinds": KINDS}, "kinds", "hides all kinds"),
         ({"hide": ["/(/"]}, "hide", "/(/: It is no regular expression"),
         ({"keep": ["/(x+x+)+y/"]}, "keep", "can take too long"),
-        ({"hide": ["x" * 201]}, "hide", "may have 200 characters"),
+        ({"hide": ["x" * 201]}, "hide", "at most 200 characters"),
         ({"hide": [f"word {number}" for number in range(MOST_TERMS + 1)]}, "hide", "at most 50 lines"),
     ],
 )
