@@ -15,9 +15,18 @@ def spoken(language: str) -> str:
         return DEFAULT_LANGUAGE
 
 
-def dated_in(language: str) -> str:
-    """Return the letter's, if Django knows it, even without our translation."""
+# Zones in which English dates begin with the month.
+_MONTH_FIRST = ("America/", "US/", "Pacific/Honolulu", "Pacific/Guam", "UTC", "Etc/")
+
+
+def dated_in(language: str, zone: str = "UTC") -> str:
+    """Return the letter's, if Django knows it, even without our translation.
+
+    Plain English is British outside of America.
+    """
     tag = language_tag(language).lower()
+    if tag in ("", "en") and not zone.startswith(_MONTH_FIRST):
+        return "en-gb"
     if not speaks(language):
         for code in (*LANG_INFO.get(tag, {}).get("fallback", ()), tag, _primary(tag)):
             if translation.check_for_language(code):

@@ -1,5 +1,6 @@
 """Dates for readers, with no-break spaces."""
 
+import re
 from datetime import date, datetime, timedelta
 
 from django import template
@@ -42,9 +43,17 @@ def day_words(day: date) -> str:
 
 
 def days_words(first: date, last: date) -> str:
-    """Format as "5 March – 7 March 2026", breakable after the dash only."""
+    """Format as "5–7 March 2026" or "28 March – 3 April 2026", breakable after the dash only."""
     if first == last:
         return day_words(first)
+    if (first.year, first.month) == (last.year, last.month):
+        # The same day of the month stands once in both.
+        for ending in (f"{last.day}.", str(last.day)):
+            start = ending.replace(str(last.day), str(first.day))
+            whole = day_words(last)
+            found = re.search(rf"(?<!\d){re.escape(ending)}(?!\w)", whole)
+            if found:
+                return f"{whole[: found.start()]}{start}–{whole[found.start() :]}"
     days = [day_words(first), day_words(last)]
     if first.year == last.year:
         begins_with_year = str(get_format("DATE_FORMAT")).startswith(("Y", "y"))

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminRadioSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
 )
@@ -47,34 +48,33 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.colours import PAPER
 
 TAB = "look"
-COLLECTED = "The next issue as it stands: with what is being collected."
-NOTHING_COLLECTED = (
-    "Nothing is being collected at the moment. These are the newest posts, to show how it looks."
-)
-MADE_UP = "Its feeds have no posts yet: these are made up."
+COLLECTED = "The next issue, as it would be sent now."
+NOTHING_COLLECTED = "The next issue is still empty, so this shows the newest posts."
+MADE_UP = "Its feeds have no posts yet, so this shows sample posts."
 OTHERS = ("template", "language", "params")
-LINKS = "Addresses become links, and so does [words](https://…)."
+LINKS = "Addresses become links. So does [text](https://…)."
 # Sent in place of a chosen but unsaved picture, which the browser inserts itself.
 CHOSEN = "_chosen"
 LOOK_HELP = {
-    "accent": "All colours of letters, pages and forms are made of it. Where it could not be read, by day or"
-    " by night, a shade of it is used that can. Empty: the site's.",
-    "background": "Behind the posts. A light one gives way to a dark one by night.",
-    "logo_alt": "It then stands in place of the newsletter's name, and its words with images off. Left empty,"
-    " the logo is a mark above the name.",
-    "logo_width": "In pixels, as it is shown; 552 fill the letter.",
-    "header_picture_alt": "What is to be seen on it, for readers who see no pictures.",
+    "style": "Fonts and masthead. Each works in dark mode, on phones and with images off.",
+    "accent": "Sets the colour of links and buttons. If it’s hard to read, we use the closest readable shade."
+    " Empty: the site’s colour.",
+    "background": "Page background. Dark mode uses a dark colour instead.",
+    "logo_alt": "Alt text. If set, the logo replaces the newsletter’s name.",
+    "logo_width": f"In pixels. {LETTER_WIDTH} is the full width.",
+    "header_picture_alt": "Alt text, for people who see no pictures.",
     "header": f"A line or two above the posts. {LINKS}",
     "footer": f"A line or two below the posts. {LINKS}",
-    "subject": "Such as {newsletter}: {title}. Also {first} (the first post's title), {count} and {date};"
-    " {upstream} is the subject of the old Feedletter. Empty: {title}.",
+    "subject": "Such as {newsletter}: {title}. Also {first} (the first post’s title), {count} and {date}."
+    " {upstream} is the old Feedletter’s subject. Empty: {title}.",
 }
 FIELDSETS = (
+    ("Style", {"fields": ("style",)}),
     ("Colours", {"fields": ("accent", "background")}),
     ("Logo", {"fields": ("logo_picture", "logo_url", "logo_width", "logo_alt")}),
     ("Header picture", {"fields": ("header_picture", "header_picture_url", "header_picture_alt")}),
-    ("Words", {"fields": ("subject", "header", "footer", "postal_address")}),
-    ("Letter", {"fields": OTHERS}),
+    ("Text", {"fields": ("subject", "header", "footer", "postal_address")}),
+    ("Template and language", {"fields": OTHERS}),
 )
 
 
@@ -83,28 +83,28 @@ def theme_form_fields() -> dict[str, forms.Field]:
     texts = {name: UnfoldAdminTextInputWidget() for name in ("logo_alt", "header_picture_alt", "subject")}
     widgets = texts | {name: UnfoldAdminTextareaWidget(attrs={"rows": rows}) for name, rows in lines.items()}
     widgets |= {"background": ColourInput(PAPER), "logo_width": UnfoldAdminIntegerFieldWidget()}
+    widgets["style"] = UnfoldAdminRadioSelectWidget(radio_style=1)
     made: dict[str, forms.Field] = fields_for_model(
         Theme, fields=(*LOOK_HELP, "postal_address"), widgets=widgets, help_texts=LOOK_HELP
     )
     pictures = {
         "logo_picture": PictureField(
-            label="Logo", help_text="A PNG, JPEG, WebP or GIF, twice as wide as below so that it is sharp."
+            label="Logo", help_text="PNG, JPEG, WebP or GIF, twice as wide as set below to be sharp."
         ),
         "header_picture": PictureField(
             label="Picture",
             least_width=LETTER_WIDTH,
-            help_text=f"As wide as the letter: {2 * LETTER_WIDTH:,} pixels are sharp, {LETTER_WIDTH} the"
-            " least.",
+            help_text=f"At least {LETTER_WIDTH} pixels wide; {2 * LETTER_WIDTH:,} are sharp.",
         ),
     }
     addresses = {
         name: forms.URLField(
-            label="Or its address",
+            label="Or image URL",
             required=False,
             max_length=500,
             assume_scheme="https",
             widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-            help_text="Of one that is on the web. An uploaded one wins over it.",
+            help_text="Ignored if you upload a file.",
         )
         for name in PICTURES.values()
     }
@@ -207,7 +207,7 @@ def shown_look(draft: LookDraft) -> tuple[Preview, str]:
     for name, octets in draft.data.items():
         shown = replace(shown, html=shown.html.replace(draft.pictures[name], octets))
     if draft.notes:
-        said = f"{' '.join(draft.notes)} Shown as it was saved."
+        said = f"{' '.join(draft.notes)} The preview shows the saved value."
     elif shown.is_made_up:
         said = MADE_UP
     else:
@@ -248,7 +248,7 @@ def has_look(newsletter: Subscribable) -> bool:
 
 def usual_look(request: HttpRequest, keys: list[int]) -> str:
     back_to_usual(subscribables=keys)
-    return "The usual look is back, from the next letter on."
+    return "The look was reset."
 
 
 USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True)

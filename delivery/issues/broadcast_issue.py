@@ -71,6 +71,7 @@ def make_letter(
         plain,
         arrangement="each",
         template="post",
+        content="full",
         subject=entry.title,
         entries=(entry,),
         other_newsletters=tuple(audience.others.values()),

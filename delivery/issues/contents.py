@@ -27,6 +27,7 @@ from feeds.parsing.entry import Entry
 from subscriptions.branding.site import site_facts
 from subscriptions.collections.edits import BY_HAND
 from subscriptions.collections.post_rules import left_out_words, note_left_out
+from subscriptions.links import page_url
 from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
 from subscriptions.rules.edits import NO_WORDS, Wording, in_places
@@ -251,6 +252,9 @@ def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, no
         site=site_facts(),
         own=own_issue_sources(subscribable),
         most_posts=subscribable.max_posts,
+        content=subscribable.content,
+        takes_replies=bool(subscribable.reply_to),
+        sign_up_url=page_url(subscribable) if subscribable.sign_up == Subscribable.SignUp.OPEN else "",
         entries=tuple(entries),
         now=now,
     )

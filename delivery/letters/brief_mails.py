@@ -48,7 +48,7 @@ def brief_words(row: Delivery, *, now: datetime) -> str | None:
 def _code(row: Delivery, context: Mapping[str, Any], now: datetime) -> str:
     if is_late(float(context["expires"]), now):
         return ""
-    return gettext("%(code)s is your code for %(newsletter)s. It is good for 10 minutes.") % {
+    return gettext("%(code)s is your code for %(newsletter)s. It works for 10 minutes.") % {
         "code": code_of(str(context["nonce"])),
         "newsletter": TITLE,
     }
@@ -71,7 +71,7 @@ def _welcome(row: Delivery, context: Mapping[str, Any], now: datetime) -> str:
 
 
 def _farewell(row: Delivery, context: Mapping[str, Any], now: datetime) -> str:
-    return gettext("%(newsletter)s comes no more to this number.") % {"newsletter": TITLE}
+    return gettext("You won’t get %(newsletter)s at this number any more.") % {"newsletter": TITLE}
 
 
 _WORDS: Mapping[str, Callable[[Delivery, Mapping[str, Any], datetime], str]] = {

@@ -23,7 +23,7 @@ from subscriptions.models import Subscribable
 def issue_letter(issue: Issue) -> Letter:
     """Return an issue's form letter with its posts as sent. Raises LetterError if it was pruned."""
     if issue.pruned_at is not None:
-        raise LetterError("The letter of this issue was forgotten after a while: it cannot be sent any more.")
+        raise LetterError("The content of this old issue was deleted, so it can’t be sent any more.")
     entries = (Entry.from_json(row.entry) for row in issue.issue_items.order_by("position"))
     return newsletter_letter(
         issue.subscribable,

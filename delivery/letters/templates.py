@@ -24,18 +24,18 @@ from subscriptions.models import Subscribable
 
 # Title and purpose, in the order in which readers meet them.
 MAIL_TEMPLATES = {
-    "mails/confirmation": ("Please confirm", "After a sign-up: with the button that confirms it."),
-    "mails/already": ("Subscribed already", "When an address signs up that gets the letter already."),
-    "mails/welcome": ("Welcome", "After a reader has confirmed."),
-    "mails/farewell": ("Farewell", "After a reader has left."),
-    "mails/test": ("Test message", "What “send me a test” of this one brings."),
+    "mails/confirmation": ("Please confirm", "Sent after sign-up, with the button that confirms it."),
+    "mails/already": ("Subscribed already", "For an address that is already subscribed."),
+    "mails/welcome": ("Welcome", "Sent after somebody confirms."),
+    "mails/farewell": ("Farewell", "Sent after somebody unsubscribes."),
+    "mails/test": ("Test message", "Sent by “Send me a test”."),
 }
 ISSUE_TEMPLATES = {
-    "issues/post": ("Letter: one post", "A letter that brings a single post."),
-    "issues/digest": ("Letter: several posts", "A letter that brings a collection: a day, a week, every n."),
+    "issues/post": ("Issue: one post", "An issue of a single post."),
+    "issues/digest": ("Issue: several posts", "An issue of several posts: daily, weekly and so on."),
     "issues/announcement": (
-        "Letter: only a link",
-        "For a post of which the feed gives nothing but its link.",
+        "Issue: only a link",
+        "For a post whose feed has only its link.",
     ),
 }
 PAGE_TEMPLATES = {"pages/issue": ("Page of an issue", "In the archive, the same for everyone.")}

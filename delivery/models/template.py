@@ -45,14 +45,24 @@ class LetterTemplate(models.Model):
 class Theme(models.Model):
     """Colours and fixed texts of a newsletter's letters. Empty: the default."""
 
+    class Style(models.TextChoices):
+        SERIF = "serif", "editorial serif"
+        SANS = "sans", "clean sans"
+        BOLD = "bold", "bold with a header photo"
+
     subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="theme")
+    style = models.CharField(max_length=5, choices=Style, default=Style.SERIF, db_default=Style.SERIF)
     accent = models.CharField(
-        max_length=7, blank=True, default="", validators=[COLOUR], help_text="Links, buttons, the thin rule."
+        max_length=7,
+        blank=True,
+        default="",
+        validators=[COLOUR],
+        help_text="Links, buttons and the line below the name.",
     )
     background = models.CharField(max_length=7, blank=True, default="", validators=[COLOUR])
     logo_url = models.URLField("logo", max_length=500, blank=True, default="")
     logo_alt = models.CharField(
-        "what the logo says", max_length=200, blank=True, default="", help_text="Shown with images off."
+        "logo alt text", max_length=200, blank=True, default="", help_text="Shown with images off."
     )
     logo_width = models.PositiveIntegerField(default=120, help_text="In pixels.")
     # Uploaded pictures take precedence over URLs.
@@ -71,12 +81,12 @@ class Theme(models.Model):
         "header picture", max_length=500, blank=True, default="", db_default=""
     )
     header_picture_alt = models.CharField(
-        "what the header picture shows", max_length=200, blank=True, default="", db_default=""
+        "header picture alt text", max_length=200, blank=True, default="", db_default=""
     )
     header = models.TextField(blank=True, default="", help_text="A line or two above the posts.")
     footer = models.TextField(blank=True, default="", help_text="A line or two below the posts.")
     postal_address = models.TextField(
-        blank=True, default="", help_text="Some countries want one at a letter's foot."
+        blank=True, default="", help_text="Some countries require one in each email."
     )
     subject = models.CharField(
         "subject pattern",

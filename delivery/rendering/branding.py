@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from types import MappingProxyType
 
@@ -89,6 +89,31 @@ class HeaderPicture:
 
 
 @dataclass(frozen=True, slots=True)
+class Style:
+    """Fonts are CSS lists, sizes CSS pixels. `band`: the masthead has the accent as its ground."""
+
+    text: str
+    head: str
+    # Outlook knows no lists.
+    outlook: str
+    size: int = 18
+    name_size: int = 32
+    name_weight: int = 700
+    band: bool = False
+
+
+SERIF = 'Charter, "Iowan Old Style", Georgia, Cambria, "Times New Roman", serif'
+SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
+STYLES: Mapping[str, Style] = {
+    "serif": Style(SERIF, SERIF, 'Georgia, "Times New Roman", serif'),
+    "sans": Style(SANS, SANS, '"Segoe UI", Arial, sans-serif', size=17, name_size=28),
+    "bold": Style(
+        SANS, SANS, '"Segoe UI", Arial, sans-serif', size=17, name_size=38, name_weight=800, band=True
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Branding:
     """Branding of a newsletter, with its name for readers. `header` and `footer` are safe html."""
 
@@ -105,6 +130,7 @@ class Branding:
     footer_text: str
     postal_address: str
     params: Mapping[str, str]
+    style: Style = STYLES["serif"]
 
     @property
     def accent(self) -> str:
@@ -143,7 +169,14 @@ def look(
         footer_text=as_text(theme.footer),
         postal_address=theme.postal_address.strip() or params.get("postal_address", "").strip(),
         params=MappingProxyType(dict(params)),
+        style=safe_fonts(STYLES.get(theme.style, STYLES["serif"])),
     )
+
+
+def safe_fonts(style: Style) -> Style:
+    """Mark the fonts as safe: CSS needs their quotes."""
+    fonts = {name: mark_safe(getattr(style, name)) for name in ("text", "head", "outlook")}  # noqa: S308
+    return replace(style, **fonts)
 
 
 def logo_of(theme: ThemeFacts) -> Logo | None:

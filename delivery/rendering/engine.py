@@ -171,7 +171,7 @@ def known(folder: str, name: str) -> None:
     """Raise UnknownTemplate if the folder has no such template."""
     names = _names(folder)
     if name not in names:
-        raise UnknownTemplate(f"There is no letter template “{name}”. There are: {', '.join(names)}.")
+        raise UnknownTemplate(f"There is no email template “{name}”. There are: {', '.join(names)}.")
 
 
 def render_parts(
@@ -220,7 +220,7 @@ def _render(name: str, context: Mapping[str, Any], placeholders: Placeholders, *
             )
         )
     except (TemplateSyntaxError, TemplateDoesNotExist, VariableDoesNotExist) as error:
-        raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
+        raise LetterError(f"The email template {name} cannot be used: {error}.") from error
 
 
 def tidy(text: str) -> str:
@@ -239,7 +239,7 @@ def _template(name: str) -> Template:
     try:
         return engine_here(autoescape=name.endswith(".html")).get_template(name)
     except (TemplateSyntaxError, TemplateDoesNotExist) as error:
-        raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
+        raise LetterError(f"The email template {name} cannot be used: {error}.") from error
 
 
 def engine_here(*, autoescape: bool) -> LetterEngine:
@@ -262,7 +262,7 @@ def fields_of(template: Template) -> Iterator[FieldNode]:
         for node in (*nodes.get_nodes_by_type(ExtendsNode), *nodes.get_nodes_by_type(IncludeNode)):
             name = node.parent_name if isinstance(node, ExtendsNode) else getattr(node, "template", None)
             if not isinstance(name, FilterExpression) or not isinstance(name.var, str) or name.filters:
-                said = "A letter template can only extend and include templates named in quotes."
+                said = "An email template can only extend and include templates named in quotes."
                 error = LetterError(said)
                 error.token = node.token  # type: ignore[attr-defined]
                 raise error

@@ -30,6 +30,7 @@ LONGEST_TEMPLATE_TEXT = 100_000
 class ThemeFacts:
     """Colours are #rrggbb, `logo_width` is in CSS pixels, `subject` is a pattern. Empty: the default."""
 
+    style: str = "serif"
     accent: str = ""
     background: str = ""
     logo_url: str = ""
@@ -100,6 +101,11 @@ class IssueFacts:
     # From an editor or the newsletter's own code; number of posts shown in full.
     subject: str = ""
     most_posts: int | None = None
+    # A value of Subscribable.Content.
+    content: str = "full"
+    # Its readers' answers reach somebody; where others can subscribe, or "".
+    takes_replies: bool = False
+    sign_up_url: str = ""
     # Their readers also get it; the footer says so.
     other_newsletters: tuple[str, ...] = ()
     # Editor's notes: clean html.

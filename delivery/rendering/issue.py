@@ -17,7 +17,14 @@ from delivery.rendering import engine, subjects
 from delivery.rendering.branding import look
 from delivery.rendering.errors import Rendered, RenderedParts
 from delivery.rendering.facts import IssueFacts, web_address
-from delivery.rendering.posts import LetterPost, for_letter, letter_html, letter_post
+from delivery.rendering.posts import (
+    FULL_POST,
+    LetterPost,
+    brief_post,
+    for_letter,
+    letter_html,
+    letter_post,
+)
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry
 
@@ -87,10 +94,11 @@ def render_issue(facts: IssueFacts) -> Rendered:
     engine.known(engine.ISSUE_FOLDER, template)
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
         elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
-        wholes = [letter_html(entry) for entry in facts.entries[: _in_full(facts, ROOMS[0])]]
+        shown = facts.entries[: _in_full(facts, ROOMS[0])]
+        wholes = [letter_html(entry) if facts.content == FULL_POST else "" for entry in shown]
         rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
-        raise LetterError(f"The letter is larger than {MAX_OUTPUT:,} characters.")
+        raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
     return rendered
 
 
@@ -184,6 +192,9 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "archive_url": web_address(facts.archive_url),
         "site_url": web_address(facts.site_url),
         "notes": notes,
+        "content": facts.content,
+        "takes_replies": facts.takes_replies,
+        "sign_up_url": web_address(facts.sign_up_url),
     }
     drawn = engine.render_parts(path, context, placeholders, facts.own.get(path))
     if path in facts.own:
@@ -213,7 +224,7 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
     wholes = wholes[: len(entries)]
     share = fair_share([len(whole) for whole in wholes], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
-    return tuple(
+    posts = (
         letter_post(
             entry,
             whole=whole,
@@ -222,6 +233,10 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
             zone=facts.zone,
             archive_url=web_address(facts.archive_url),
             newsletter_language=facts.language,
+            zone_name=facts.time_zone,
         )
         for entry, whole in zip(entries, wholes, strict=True)
     )
+    if facts.content == FULL_POST:
+        return tuple(posts)
+    return tuple(brief_post(post, entry, facts.content) for post, entry in zip(posts, entries, strict=True))

@@ -69,7 +69,7 @@ class FieldNode(Node):
 
     def render(self, context: Context) -> str:
         if not isinstance(context, LetterContext):
-            raise TemplateSyntaxError("Fields are for letters only.")
+            raise TemplateSyntaxError("Fields work in emails only.")
         token = context.placeholders.token(self.name)
         if not self.variable:
             return token

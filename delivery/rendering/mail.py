@@ -80,7 +80,7 @@ def render_mail(
     """
     engine.known(engine.MAIL_FOLDER, template)
     if template not in MAILS_BY_TEMPLATE:
-        raise UnknownTemplate(f"There is no mail “{template}”. There are: {', '.join(MAILS_BY_TEMPLATE)}.")
+        raise UnknownTemplate(f"There is no email “{template}”. There are: {', '.join(MAILS_BY_TEMPLATE)}.")
     mail, params = MAILS_BY_TEMPLATE[template], params or {}
     values = {"newsletter": site.name} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
@@ -118,4 +118,4 @@ def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
             return tuple(
                 _plain(name, each) if isinstance(each, list) else one_line(str(each)) for each in value
             )
-    raise LetterError(f"A mail's context holds text and numbers only, not {type(value).__name__}.")
+    raise LetterError(f"An email’s context has text and numbers only, not {type(value).__name__}.")

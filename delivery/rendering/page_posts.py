@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import unescape
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -24,6 +23,7 @@ from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts, web_address
+from delivery.rendering.posts import picture_of
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
@@ -42,7 +42,6 @@ TITLE_LEVEL = 2
 PART_LENGTH = 3_000
 LONGEST_PAGE_DESCRIPTION = 200
 TITLES_DESCRIBED = 20
-_PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 
 
 def for_page(html: str, *, level: int) -> str:
@@ -128,16 +127,6 @@ def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
 
 def description_of(stood: Entry) -> str:
     return shortened(stood.warning or plain(stood.html[:5_000]), LONGEST_PAGE_DESCRIPTION)
-
-
-def picture_of(stood: Entry) -> str:
-    """Return the first picture's address for a link preview, or ""."""
-    if stood.sensitive:
-        return ""
-    named = [medium.url for medium in stood.media if medium.is_image]
-    found = _PICTURE.search(stood.html) if "<img" in stood.html else None
-    inside = [unescape(found[1])] if found else []
-    return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
 
 
 def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> PagePost:

@@ -6,13 +6,15 @@ it in full size. In-page links don't work in letters and become text.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
-from html import escape
+from html import escape, unescape
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 from django.template.defaultfilters import filesizeformat
 from django.utils import translation
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from channels.languages import dated_in
@@ -23,10 +25,12 @@ from common.html.clean import plain
 from common.html.plain_text import to_text
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
+from common.truncation import cut_to
 from delivery.rendering.facts import LETTER_WIDTH, web_address
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
+from subscriptions.rules.site import NAMELESS, usual_name
 
 SMALL = 120
 # Class of a picture of unknown size alone on its line. Icons among words stay as they are.
@@ -52,6 +56,10 @@ _INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
     ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
 )
 LONGEST_POST_TITLE = 300
+# Two lines on a phone.
+EXCERPT = 160
+FULL_POST, TITLES = "full", "titles"
+_PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 MOST_LETTER_MEDIA = 10
 
 
@@ -200,10 +208,44 @@ class LetterPost:
     is_cut: bool = False
     more: str = ""
     shows_date: bool = True
+    # The host of `link`, "" for an IP address; and how much is shown.
+    site: str = ""
+    shown: str = FULL_POST
 
     @property
     def underline(self) -> str:
         return "=" * min(len(self.title), 72)
+
+
+def brief_post(post: LetterPost, entry: Entry, content: str) -> LetterPost:
+    """Reduce the post to its picture and first lines, or to its title."""
+    if content == TITLES:
+        changes: dict[str, Any] = {"html": SafeString(), "text": "", "top_image": None}
+    else:
+        url = next((each.url for each in (post.top_image, *post.images) if each), "") or picture_of(entry)
+        lines = cut_to(entry.warning or plain(entry.html[:5000]), EXCERPT)
+        changes = {
+            "html": format_html('<p dir="auto">{}</p>', lines) if lines else SafeString(),
+            "text": lines,
+            "top_image": Image(url) if web_address(url) else None,
+        }
+    return replace(post, **changes, images=(), attachments=(), is_cut=True, shown=content)
+
+
+def site_of(link: str) -> str:
+    """Return the host for readers, without www; "" for an IP address."""
+    host = (urlsplit(link).hostname or "").removeprefix("www.")
+    return "" if usual_name(host) == NAMELESS else host
+
+
+def picture_of(stood: Entry) -> str:
+    """Return the first picture's address for a link preview, or ""."""
+    if stood.sensitive:
+        return ""
+    named = [medium.url for medium in stood.media if medium.is_image]
+    found = _PICTURE.search(stood.html) if "<img" in stood.html else None
+    inside = [unescape(found[1])] if found else []
+    return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
 
 
 def letter_html(entry: Entry) -> str:
@@ -219,6 +261,7 @@ def letter_post(
     zone: tzinfo,
     archive_url: str,
     newsletter_language: str,
+    zone_name: str = "UTC",
     most_media: int = MOST_LETTER_MEDIA,
 ) -> LetterPost:
     """Build the post; `whole` is its `letter_html`, cut at `share` characters."""
@@ -236,7 +279,7 @@ def letter_post(
     words = plain(content[:5000])
     language = language_tag(entry.language)
     runs = text_direction(words or title, language or newsletter_language)
-    with translation.override(dated_in(newsletter_language)):
+    with translation.override(dated_in(newsletter_language, zone_name)):
         day = day_words(entry.published.astimezone(zone)) if entry.published else ""
     return LetterPost(
         title=title,
@@ -254,6 +297,7 @@ def letter_post(
         title_direction=title_direction(title, runs),
         is_cut=content != whole or max(len(others), len(files)) > most_media,
         more=web_address(entry.link) or archive_url,
+        site=site_of(web_address(entry.link)),
     )
 
 

@@ -85,7 +85,7 @@ def check_pattern(pattern: str) -> None:
     if unknown:
         raise BadPattern(f"There is no {{{unknown[0]}}}. There are: {there_are}.")
     if re.search(r"[{}]", _PLACE.sub("", pattern)):
-        raise BadPattern(f"A brace stands alone. In braces there may be: {there_are}.")
+        raise BadPattern(f"A brace has no partner. These names can be in braces: {there_are}.")
 
 
 def dateline(facts: IssueFacts) -> str:
@@ -96,7 +96,7 @@ def dateline(facts: IssueFacts) -> str:
         first = last = facts.now.astimezone(facts.zone).date()
     else:
         first, last = _days(facts)
-    with translation.override(dated_in(facts.language)):
+    with translation.override(dated_in(facts.language, facts.time_zone)):
         return days_words(first, last)
 
 

@@ -18,10 +18,10 @@ from delivery.rendering.page_posts import (
     Shown,
     note_on_page,
     part_of,
-    picture_of,
     shown_posts,
     summary_of,
 )
+from delivery.rendering.posts import picture_of
 from feeds.parsing.entry import Entry
 from subscriptions.branding.brands import Brand, Latest
 from subscriptions.links import page_url

@@ -211,7 +211,7 @@ class SubscribableAdmin(ServiceAdmin):
         if tab not in ("", "settings"):
             return ()
         options = tuple(shown_for("option_fields", {}))
-        posts = ("post_order", "max_posts", *APPROVAL, "hooks")
+        posts = ("content", "post_order", "max_posts", *APPROVAL, "hooks")
         sender = ("channel", "from_email", "reply_to", *options)
         if obj is None and request.method is not None:
             return self._new_fieldsets(request, posts, sender)

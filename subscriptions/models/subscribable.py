@@ -87,6 +87,11 @@ class Subscribable(models.Model):
         OLDEST = "oldest", "oldest first"
         TITLE = "title", "by title"
 
+    class Content(models.TextChoices):
+        FULL = "full", "full posts"
+        EXCERPT = "excerpt", "a picture and the first lines"
+        TITLES = "titles", "titles only"
+
     class Welcome(models.TextChoices):
         NONE = "none", "nothing"
         WORDS = "words", "a short email"
@@ -164,6 +169,9 @@ class Subscribable(models.Model):
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 
+    content = models.CharField(
+        "posts as", max_length=7, choices=Content, default=Content.FULL, db_default=Content.FULL
+    )
     post_order = models.CharField("order of posts", max_length=6, choices=PostOrder, default=PostOrder.NEWEST)
     max_posts = models.PositiveIntegerField(
         "most posts in an issue",

@@ -45,6 +45,7 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "grace_minutes": "60",
         "visibility": "public",
         "approval": "none",
+        "content": "full",
         "post_order": "newest",
         "welcome": "none",
         "sign_up": "open",

@@ -29,7 +29,7 @@ from delivery.rendering.errors import UnknownTemplate
 from delivery.views.preview import as_json
 from subscriptions.models import Subscribable
 
-SAVED = "Version {} is in use from now on. Letters that have gone out stay as they are."
+SAVED = "Version {} is now in use. Sent issues don’t change."
 
 
 @admin.register(LetterTemplate)
@@ -42,7 +42,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         ("is_current", asks("Which are in use?", BooleanFieldListFilter)),
     )
     empty = EmptyList(
-        "No template of your own",
+        "No custom templates",
         "Mails and pages have good templates from the start. A newsletter’s page, under “Look”, leads to"
         " where you change one; each version is kept here.",
         "Go to the newsletters",

@@ -32,7 +32,7 @@ MAIL_VALUES: tuple[Row, ...] = (
     ('{% include "parts/mail_foot.html" %}', "the usual foot: why, manage, unsubscribe"),
 )
 CONFIRMATION_VALUES: tuple[Row, ...] = (
-    ("{{ confirm_url }}", "the link that confirms; a mail without it is of no use"),
+    ("{{ confirm_url }}", "the link that confirms; the email needs it"),
     ("{{ hours }}", "for how many hours that link works"),
 )
 PAGE_VALUES: tuple[Row, ...] = (
@@ -65,7 +65,7 @@ FIELD_MEANINGS: Mapping[str, str] = {
     "removeLink": "the way out",
     "manageLink": "the reader’s own page",
     "archiveLink": "past issues",
-    "webLink": "this letter on the web",
+    "webLink": "this issue on the web",
 }
 
 

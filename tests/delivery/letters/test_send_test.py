@@ -12,6 +12,7 @@ from delivery.issues.broadcast_issue import LetterText, letter_text, send_letter
 from delivery.letters.preview import preview_written
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written
+from delivery.links import archive_url
 from delivery.models import Delivery, Issue
 from subscriptions.models import Destination
 from tests.delivery.ledger import Clock, a_lane, queued, states
@@ -108,7 +109,7 @@ def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None
     send_letter(letter_id=letter.pk, version=1, now=NOW)
     issue = Issue.objects.get()
     # Apart from Ada's keys, it is the same.
-    values = dict.fromkeys(issue.placeholders, "")
+    values = dict.fromkeys(issue.placeholders, "") | {"weblink": archive_url(letter.subscribable)}
     body = shown.html.partition('class="foot"')[0]
     assert body == fill_html(issue.html, issue.placeholders, values).partition('class="foot"')[0]
     assert (shown.subject, shown.problem) == (issue.subject, None)

@@ -60,7 +60,7 @@ def test_every_template_takes_odd_posts(template: str, odd: str) -> None:
     assert "javascript:" not in html
     assert "\x00" not in html + letter.text
     assert html.rstrip().endswith("</html>")
-    assert html.index("Post 2") < html.index("You get this letter") < html.index("</body>")
+    assert html.index("Post 2") < html.index("You get this email") < html.index("</body>")
 
 
 def test_a_field_in_a_post_stays_text() -> None:
@@ -74,7 +74,7 @@ def test_a_field_in_a_post_stays_text() -> None:
 
 def test_the_fields_of_the_foot_are_filled_and_no_token_is_left() -> None:
     letter = render_issue(facts())
-    assert set(letter.placeholders) == {"toemail", "managelink", "removelink", "archivelink"}
+    assert set(letter.placeholders) == {"toemail", "managelink", "removelink", "archivelink", "weblink"}
     for filled in (html_of(letter), text_of(letter)):
         assert "ada@example.net" in filled
         assert f"{SITE}/manage/abc/" in filled
@@ -127,7 +127,7 @@ def test_an_unknown_template_and_no_posts_are_refused() -> None:
 def test_a_long_post_is_cut_with_a_way_to_the_rest() -> None:
     long = "<p>Rain on the <b>river</b>.</p>" * 20_000
     html = html_of(render_issue(one(entry(content=long))))
-    assert "Continue reading on the web" in html
+    assert "Continue reading" in html
     assert html.count("Rain on the") > 100
     assert "Continue reading" not in html_of(render_issue(facts()))
 
@@ -167,7 +167,7 @@ def test_dates_are_in_the_newsletters_language_and_zone() -> None:
 
 
 DAYS = {
-    "en": "March 5, 2026",
+    "en": "5 March 2026",
     "en-US": "March 5, 2026",
     "en-GB": "5 March 2026",
     "en-AU": "5 March 2026",
@@ -238,7 +238,7 @@ def test_a_postal_address_stands_at_the_foot_when_there_is_one() -> None:
 
 def test_a_private_newsletter_has_no_link_to_an_archive() -> None:
     letter = render_issue(facts(archive_url=""))
-    assert "Past letters" not in letter.html + letter.text
+    assert "Past issues" not in letter.html + letter.text
     assert "archivelink" not in letter.placeholders
 
 

@@ -7,10 +7,10 @@ from delivery.rendering.page_posts import (
     description_of,
     for_page,
     part_of,
-    picture_of,
     shown_posts,
     summary_of,
 )
+from delivery.rendering.posts import picture_of
 from feeds.parsing.entry import Media
 from tests.factories import an_entry
 

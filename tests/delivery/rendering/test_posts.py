@@ -5,8 +5,8 @@ import pytest
 from channels.announcement import images_of
 from delivery.rendering.facts import LETTER_WIDTH, web_address
 from delivery.rendering.issue import render_issue
-from delivery.rendering.page_posts import description_of, picture_of, post_of
-from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post
+from delivery.rendering.page_posts import description_of, post_of
+from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post, picture_of
 from feeds.parsing.entry import Entry, Media, Person
 from feeds.parsing.pictures import beside
 from reader.rules.jf2 import post_jf2

@@ -11,7 +11,7 @@ from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
 from tests.examples import some_now
 
-CUT = "Continue reading on the web"
+CUT = "Continue reading"
 BASE = "https://blog.example/1"
 PARAGRAPH = '<p>Rain on the <a href="/river">river</a>, and <em>more</em> of it.</p>'
 MEDIA = tuple(

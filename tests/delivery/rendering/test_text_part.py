@@ -13,6 +13,7 @@ def test_a_post_reads_like_a_letter() -> None:
     )
     assert text_of(render_issue(one(post))) == (
         "The Valley Weekly\n"
+        "Read online: https://letters.example/s/valley/archive/\n"
         "\n"
         "Rain & other weather\n"
         "====================\n"
@@ -26,17 +27,17 @@ def test_a_post_reads_like_a_letter() -> None:
         "[1] https://x.example/\n"
         "\n"
         "----\n"
-        "You get this letter because ada@example.net is subscribed to The Valley Weekly.\n"
+        "You get this email because ada@example.net is subscribed to The Valley Weekly.\n"
         "\n"
-        "Manage your subscription: https://letters.example/manage/abc/\n"
         "Unsubscribe: https://letters.example/unsubscribe/abc/\n"
-        "Past letters: https://letters.example/s/valley/archive/\n"
+        "Manage your subscription: https://letters.example/manage/abc/\n"
+        "Past issues: https://letters.example/s/valley/archive/\n"
     )
 
 
 def test_a_digest_lists_its_posts_first() -> None:
     text = text_of(render_issue(facts()))
-    assert "In this letter:\n\n1. Post 1\n2. Post 2\n3. Post 3\n\n* * *\n\nPost 1\n======\n" in text
+    assert "In this issue:\n\n1. Post 1\n2. Post 2\n3. Post 3\n\n* * *\n\nPost 1\n======\n" in text
     assert text.count("* * *") == 3
 
 

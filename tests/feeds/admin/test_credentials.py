@@ -107,6 +107,7 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "channel": "email",
         "arrangement": "each",
         "approval": "none",
+        "content": "full",
         "post_order": "newest",
         "welcome": "none",
         "time_zone": "UTC",

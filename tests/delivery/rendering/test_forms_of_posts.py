@@ -1,0 +1,83 @@
+"""A newsletter shows its posts in full, as excerpts with a picture, or as titles."""
+
+from html.parser import HTMLParser
+
+import html5lib  # type: ignore[import-untyped]
+import pytest
+
+from delivery.rendering.facts import ThemeFacts
+from delivery.rendering.issue import render_issue
+from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
+
+LONG = "<p>" + "It rains on the harbour again today. " * 40 + "</p>"
+PICTURE = '<p><img src="https://blog.example/pier.jpg" alt="Pier"></p>'
+
+
+def test_an_excerpt_has_the_picture_the_title_and_two_lines() -> None:
+    letter = render_issue(facts(entry(1, content=PICTURE + LONG), entry(2), content="excerpt"))
+    html, text = html_of(letter), text_of(letter)
+    assert html.count("It rains on the harbour again today.") < 10
+    assert html.index("https://blog.example/pier.jpg") < html.index("Post 1</a>")
+    assert html.count("Continue reading") == 2
+    assert "Post 2" in text
+    assert len(text) < 1500
+
+
+def test_titles_only_has_no_text_and_no_contents() -> None:
+    letter = render_issue(facts(entry(1, content=PICTURE + LONG), entry(2), content="titles"))
+    html = html_of(letter)
+    assert "It rains" not in html.partition("<body")[2].partition('class="letter"')[2]
+    assert "pier.jpg" not in html
+    assert "Post 1</a>" in html
+    assert 'class="contents"' not in html
+
+
+def test_a_full_post_says_where_it_was_published() -> None:
+    html = html_of(render_issue(one(entry(link="https://www.blog.example/1"))))
+    assert "Read on blog.example" in html
+    assert "Read on the web" in html_of(render_issue(one(entry(link="http://127.0.0.1:8000/1"))))
+
+
+def test_the_foot_invites_to_answer_and_to_subscribe_where_that_leads_somewhere() -> None:
+    plain = html_of(render_issue(one(entry())))
+    assert "reply to this email" not in plain
+    assert "forward this to you" not in plain
+    page = "https://letters.example/s/valley/"
+    full = html_of(render_issue(one(entry(), takes_replies=True, sign_up_url=page)))
+    assert "Just reply to this email." in full
+    assert f'<a href="{page}"' in full
+    foot = full.partition('class="foot"')[2]
+    assert foot.index("Unsubscribe") < foot.index("Manage your subscription") < foot.index("Past issues")
+
+
+class Sizes(HTMLParser):
+    """Collects the font sizes of the masthead and of titles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        name, style = values.get("class") or "", values.get("style") or ""
+        if name in ("name", "title") and "font-size: " in style:
+            size = int(style.partition("font-size: ")[2].partition("px")[0])
+            self.sizes[name] = max(size, self.sizes.get(name, 0))
+
+
+@pytest.mark.parametrize("style", ["serif", "sans", "bold"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_publications_name_is_larger_than_any_title(style: str, count: int) -> None:
+    letter = render_issue(facts(*(entry(n) for n in range(1, count + 1)), theme=ThemeFacts(style=style)))
+    parser = Sizes()
+    parser.feed(letter.html)
+    assert parser.sizes["name"] > parser.sizes["title"]
+
+
+@pytest.mark.parametrize("style", ["serif", "sans", "bold"])
+@pytest.mark.parametrize("content", ["full", "excerpt", "titles"])
+def test_its_html_is_valid(style: str, content: str) -> None:
+    theme = ThemeFacts(style=style, header="Hello", footer="Bye", postal_address="Pier 1")
+    letter = render_issue(facts(entry(1, content=PICTURE + LONG), entry(2), content=content, theme=theme))
+    parser = html5lib.HTMLParser(strict=True)
+    parser.parse(letter.html)
