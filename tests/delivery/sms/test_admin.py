@@ -102,7 +102,8 @@ def test_one_is_added_in_the_admin_and_its_options_are_checked(admin_client: Cli
     given = {
         "name": "bees", "title": "Bees", "feeds": [feed.pk], "channel": "sms", "arrangement": "each",
         "day_of_month": "1", "time_zone": "Europe/Berlin", "grace_minutes": "60", "visibility": "public",
-        "approval": "none", "content": "full", "post_order": "newest", "welcome": "none", "sign_up": "open", "language": "de",
+        "approval": "none", "content": "full", "post_order": "newest",
+        "welcome": "none", "sign_up": "open", "language": "de",
         "sms_account": ACCOUNT, "sms_region": "Germany",
     }  # fmt: skip
     add = reverse("admin:subscriptions_subscribable_add")
