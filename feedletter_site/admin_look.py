@@ -62,7 +62,7 @@ MENU = (
         "newspaper",
         _page("Issues", "delivery_issue_changelist"),
         _page("Next issues", "subscriptions_assignable_changelist"),
-        _page("Letters", "delivery_broadcast_changelist"),
+        _page("Emails", "delivery_broadcast_changelist"),
         _page("Deliveries", "delivery_delivery_changelist"),
     ),
     _entry(

@@ -39,7 +39,7 @@ ISSUES_PER_PAGE = 50
 
 
 class StateFilter(SimpleListFilter):
-    title = "Which have gone out?"
+    title = "State"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -57,26 +57,25 @@ class IssueAdmin(ReadOnlyAdmin):
     search_fields = ("title", "subject")
     list_select_related = ("subscribable",)
     empty = EmptyList(
-        "No issues so far",
-        "A newsletter’s posts become an issue when its time has come. Until then they are in a collection,"
-        " which says when that is.",
-        "See what is being collected",
+        "No issues yet",
+        "A newsletter’s posts become an issue when it’s due. Until then they’re in the next issue.",
+        "See next issues",
         "admin:subscriptions_assignable_changelist",
         "subscriptions.view_assignable",
     )
     list_per_page = ISSUES_PER_PAGE
     ordering = ("-created_at", "-pk")
     own_panels = (
-        Panel("Not sent so far", issue_panels.draft, order=5),
-        Panel("How far it is", issue_figures.how_far, order=10),
-        Panel("About it", issue_panels.describe_issue, order=15),
-        Panel("After it was posted", issue_panels.changed_later, order=17),
-        Panel("Letters that arrived", issue_figures.live_arrivals, order=20),
+        Panel("Not sent yet", issue_panels.draft, order=5),
+        Panel("Result", issue_figures.how_far, order=10),
+        Panel("Details", issue_panels.describe_issue, order=15),
+        Panel("Changes after posting", issue_panels.changed_later, order=17),
+        Panel("Delivered over time", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
-        Panel("Recipients with trouble", issue_figures.trouble, order=30),
+        Panel("Problems", issue_figures.trouble, order=30),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
         Panel("Posts", draft_posts, order=40, asks=True),
-        Panel("The letter", issue_panels.letter, order=90, is_beside=True),
+        Panel("Email", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )
     own_actions = ACTIONS
@@ -154,9 +153,9 @@ class IssueAdmin(ReadOnlyAdmin):
     def newsletter(self, issue: Issue) -> str:
         return str(issue.subscribable)
 
-    @display(description="published", ordering="published_at")
+    @display(description="sent", ordering="published_at")
     def published(self, issue: Issue) -> str:
-        return when(issue.published_at, "not yet", zone=issue.subscribable.zone)
+        return when(issue.published_at, "not yet")
 
     @display(description="state", label=ISSUE_COLOURS)
     def shown_state(self, issue: Any) -> tuple[str, str]:
@@ -167,7 +166,7 @@ class IssueAdmin(ReadOnlyAdmin):
     def posts(self, issue: Any) -> str:
         return f"{issue.post_count:,}"
 
-    @display(description="got it")
+    @display(description="delivered")
     def reached(self, issue: Any) -> SafeString | str:
         if issue.published_at is None or issue.awaits_reader:
             return "–"

@@ -50,7 +50,7 @@ def sending_paused(subscribable: Subscribable) -> SafeString | str:
     said = f"Since {since}: {subscribable.sending_paused_reason}"
     waits = list_link(
         Delivery,
-        "See the letters that are held",
+        "See the held emails",
         issue__subscribable__id__exact=subscribable.pk,
         state__exact=Delivery.State.HELD,
     )
@@ -62,14 +62,14 @@ class PauseForm(forms.Form):
         required=False,
         max_length=500,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="For whoever finds it paused. Such as: wrong sender, waiting for the new DNS record.",
+        help_text="Shown to your team. For example: wrong sender, waiting for the new DNS record.",
     )
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.intro = (
-            "Its letters wait until you resume it. Those that a server is being given finish. "
-            "It goes on collecting posts. Confirmations still go out."
+            "Its emails wait until you resume it. Emails already being handed over will still be sent. "
+            "New posts are still collected, and confirmations are still sent."
         )
 
 
@@ -85,8 +85,8 @@ def pause_sending(request: HttpRequest, keys: list[int], reason: str) -> str:
 
 def resume_sending(request: HttpRequest, keys: list[int]) -> str:
     queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=CLICK_BUDGET) for pk in keys)
-    rest = " The rest follows by itself." if queued > 10_000 else ""
-    return f"It goes on: {pluralize(queued, 'letter')} queued so far.{rest}"
+    rest = " The rest follows soon." if queued > 10_000 else ""
+    return f"Resumed. {pluralize(queued, 'email')} queued so far.{rest}"
 
 
 PAUSE_ACTIONS = (
@@ -105,7 +105,7 @@ PAUSE_ACTIONS = (
 
 
 ISSUES_TESTED_AT_ONCE = 10
-REST_FOLLOWS = " A large issue takes a little while: the rest follows by itself."
+REST_FOLLOWS = " This is a large issue, so the rest follows soon."
 
 
 def of(keys: list[int]) -> list[Issue]:
@@ -138,7 +138,7 @@ class ApproveForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         lines = (
-            f"“{issue}” goes to {pluralize(count_recipients(issue), 'subscriber')} at once."
+            f"“{issue}” will be sent to {pluralize(count_recipients(issue), 'subscriber')} at once."
             for issue in of(keys)
         )
         self.intro = " ".join(lines)
@@ -148,8 +148,8 @@ class ApproveForm(forms.Form):
 def approve(pk: int) -> str:
     queued = approve_issue(issue_id=pk, now=utcnow())
     if Issue.objects.filter(pk=pk, published_at=None).exists():
-        return "Approved. It waits for its first reader, and goes out when somebody has confirmed."
-    return f"It is on its way to {pluralize(queued, 'subscriber')}."
+        return "Approved. It will be sent when the first subscriber confirms."
+    return f"Sending to {pluralize(queued, 'subscriber')}."
 
 
 class MomentWidget(forms.DateTimeInput):
@@ -181,14 +181,12 @@ class ReleaseForm(forms.Form):
         super().__init__(**kwargs)
         issues = of(keys)
         numbers = sum(count_recipients(issue) for issue in issues)
-        self.intro = (
-            f"It goes by itself then, to {pluralize(numbers, 'subscriber')} as of now, unless you stop it."
-        )
+        self.intro = f"It will be sent then, to {pluralize(numbers, 'subscriber')} as of now."
         zones = {issue.subscribable.zone for issue in issues}
         # Newsletters in several zones use the site's.
         zone = zones.pop() if len(zones) == 1 else ZoneInfo(timezone.get_current_timezone_name())
         at = cast(MomentField, self.fields["at"])
-        at.zone, at.help_text = zone, f"As clocks show it by {zone_words(zone)} ({zone})."
+        at.zone, at.help_text = zone, f"In {zone_words(zone)} ({zone})."
         at.initial = next((issue.release_at for issue in issues), None)
 
     def clean_at(self) -> datetime:
@@ -202,26 +200,23 @@ class ReleaseForm(forms.Form):
 def release_drafts(pk: int, at: datetime) -> str:
     release_at(issue_id=pk, at=at, now=utcnow())
     zone = Subscribable.objects.get(issues=pk).zone
-    return f"It goes out on {when(at, zone=zone)}, unless you stop it."
+    return f"Scheduled for {when(at, zone=zone)}. Until then you can stop it."
 
 
 @for_each_issue
 def stop_releases(pk: int) -> str:
     stop_release(issue_id=pk)
-    return "It waits for your click now."
+    return "Not scheduled any more. It waits for your approval."
 
 
 def asked_to_discard(keys: list[int]) -> list[str]:
-    return [
-        f"“{issue}” will go to nobody. Its posts stay issued: they come in no later letter."
-        for issue in of(keys)
-    ]
+    return [f"“{issue}” won’t be sent, and its posts won’t be in later issues." for issue in of(keys)]
 
 
 @for_each_issue
 def discard(pk: int) -> str:
     discard_issue(issue_id=pk, now=utcnow())
-    return "Discarded: it goes to nobody."
+    return "Discarded. It won’t be sent."
 
 
 @for_each_issue
@@ -236,7 +231,7 @@ def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
         raise CannotAct(NO_ADDRESS)
     for issue in of(keys[:ISSUES_TESTED_AT_ONCE]):
         send_test_of_issue(issue=issue, to=address, now=utcnow())
-    return f"A test is on its way to {address}."
+    return f"We’ve sent a test to {address}."
 
 
 @for_each_issue
@@ -248,17 +243,15 @@ def pause_issues(pk: int) -> str:
 @for_each_issue
 def resume_issues(pk: int) -> str:
     queued = resume_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
-    return (
-        f"It goes on: {pluralize(queued, 'letter')} queued so far.{REST_FOLLOWS if queued > 10_000 else ''}"
-    )
+    return f"Resumed. {pluralize(queued, 'email')} queued so far.{REST_FOLLOWS if queued > 10_000 else ''}"
 
 
 def asked_to_cancel(keys: list[int]) -> list[str]:
     counts = progress.counts_of(keys)
     rest = {pk: waiting(each_) + each_["held"] for pk, each_ in counts.items()}
     return [
-        f"{pluralize(rest[issue.pk], 'letter')} of “{issue}” will not go out. "
-        "What a server is being told at this moment finishes. This cannot be taken back."
+        f"The remaining {pluralize(rest[issue.pk], 'email')} of “{issue}” won’t be sent. "
+        "Emails already being handed over will still be sent. You can’t undo this."
         for issue in of(keys)
     ]
 
@@ -268,7 +261,7 @@ def cancel(pk: int) -> str:
     stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
     rest = REST_FOLLOWS if stopped > 10_000 else ""
     left = what_still_goes(Issue.objects.filter(pk=pk))
-    return f"{pluralize(stopped, 'letter')} cancelled so far.{rest} {left}"
+    return f"{pluralize(stopped, 'email')} cancelled so far.{rest} {left}"
 
 
 class RetryForm(forms.Form):
@@ -278,9 +271,9 @@ class RetryForm(forms.Form):
         super().__init__(**kwargs)
         found = [failed_of(pk) for pk in keys]
         can, cannot = sum(each.retryable for each in found), sum(each.skipped for each in found)
-        self.intro = f"{pluralize(can, 'failed letter')} can be tried again."
+        self.intro = f"{pluralize(can, 'failed email')} can be tried again."
         if cannot:
-            self.intro += f" {cannot:,} cannot: suppressed, disabled, or no longer subscribed."
+            self.intro += f" {cannot:,} can’t, because they must not be emailed or are no longer subscribed."
         domains = failed_domains(keys[0]) if len(keys) == 1 else []
         named = [(domain, f"only {domain}: {count:,} failed") for domain, count in domains if domain]
         self.fields["domain"].choices = [("", "all of them"), *named]  # type: ignore[attr-defined]
@@ -290,9 +283,9 @@ class RetryForm(forms.Form):
 def retry_issues(pk: int, domain: str) -> str:
     queued = retry_failed(issue_id=pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET * 5)
     left = failed_of(pk, domain)
-    more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
+    more = f" {left.retryable:,} are left. Retry once more." if left.retryable else ""
     skipped = f" {left.skipped:,} skipped." if left.skipped else ""
-    return f"{pluralize(queued, 'letter')} queued again.{skipped}{more}"
+    return f"{pluralize(queued, 'email')} queued again.{skipped}{more}"
 
 
 class LateForm(forms.Form):
@@ -301,8 +294,8 @@ class LateForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         lines = (
-            f"“{issue}” goes to {pluralize(late_subscribers(issue).count(), 'subscriber')} "
-            "who confirmed after it was published."
+            f"“{issue}” will be sent to {pluralize(late_subscribers(issue).count(), 'subscriber')} "
+            "who confirmed after it was sent."
             for issue in of(keys)
         )
         self.intro = " ".join(lines)
@@ -310,7 +303,7 @@ class LateForm(forms.Form):
 
 @for_each_issue
 def send_to_late(pk: int) -> str:
-    return f"It is on its way to {pluralize(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
+    return f"Sending to {pluralize(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
 
 
 def is_to_come(issue: Issue) -> bool:
@@ -343,7 +336,7 @@ ACTIONS = (
     Action("release", "Send at …", release_drafts, form=ReleaseForm, fits=is_draft),
     Action(
         "hold",
-        "Wait for my click",
+        "Wait for my approval",
         stop_releases,
         fits=lambda row: is_draft(row) and row.release_at is not None,
     ),
@@ -351,7 +344,7 @@ ACTIONS = (
     Action("discard", "Discard", discard, asked_to_discard, fits=is_to_come),
     Action(
         "restore",
-        "Take the discarding back",
+        "Restore",
         restore,
         fits=lambda row: row.published_at is None and row.cancelled_at is not None and row.pruned_at is None,
     ),

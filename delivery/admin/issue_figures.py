@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, tzinfo
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -17,10 +17,11 @@ from common.admin.flows import Flow, flow_plot
 from common.admin.html import ago, html_table, link_to, list_link, list_url, when
 from common.clock import utcnow
 from common.text import pluralize
+from delivery.admin.bridges.panels import is_bridge
 from delivery.bounces.list_growth import WEEKS, growth_of
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import arrived, ended, time_left, told, total, waiting, waiting_words
+from delivery.rules.progress import arrived, ended, result_sentence, time_left, total, waiting, waiting_words
 from subscriptions.models import Subscribable
 from subscriptions.rules.growth import GrowthStretch, by_day, by_week, totals
 from subscriptions.subscribers.counts import confirmed_counts
@@ -112,9 +113,9 @@ def how_far(issue: Issue) -> SafeString | str:
         return ""
     counts = progress.counts(issue)
     if issue.awaits_reader:
-        return "It stands in the archive. Nobody had subscribed yet, so it went to nobody."
+        return "In the archive only, because there were no subscribers yet."
     if not total(counts):
-        return "Nobody was subscribed when it was published."
+        return "There were no subscribers when it was sent."
     state = progress.issue_state(issue, counts)
     context = {
         "address": reverse("admin:delivery_issue_progress", args=[issue.pk]),
@@ -122,9 +123,12 @@ def how_far(issue: Issue) -> SafeString | str:
         "state": state,
         "value": done(state, counts),
         "max": total(counts),
-        "told": told(state, counts) if state in ("paused", "cancelled") else "",
-        "done": f"{done(state, counts):,}",
-        "total": f"{total(counts):,}",
+        "result": result_sentence(
+            state,
+            counts,
+            bounced=sum(progress.bounced(issue).values()),
+            noun="place" if is_bridge(issue.subscribable) else "subscriber",
+        ),
         "percent": 100 * done(state, counts) // total(counts),
         "words": progress_words(issue, state, counts),
         "parts": state_parts(issue, counts),
@@ -143,23 +147,19 @@ def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
     if state == "sending":
         return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
-    if state == "paused":
-        return f"Paused: {pluralize(left, 'letter')} {'waits' if left == 1 else 'wait'} until it is resumed."
-    if state == "cancelled":
-        rest = f" {pluralize(left, 'letter')} more will be within moments." if left else ""
-        return f"Cancelled: {pluralize(counts['cancelled'], 'letter')} did not go out.{rest}"
-    held = f" {pluralize(counts['held'], 'letter')} held." if counts["held"] else ""
-    return f"{pluralize(arrived(counts), 'letter')} arrived.{held}"
+    if state == "cancelled" and left:
+        return f"{left:,} are still being cancelled."
+    return ""
 
 
 def pace_words(issue: Issue, counts: Counter[str]) -> str:
     """Return, for example, "9,500 in the last minute, about 40 minutes left"."""
     rate = progress.per_minute(issue, now=utcnow())
     if not rate and not counts["queued"] and not counts["sending"]:
-        number = pluralize(counts["deferred"], "letter")
-        return f"{number} could not be delivered yet and will be tried again."
+        number = pluralize(counts["deferred"], "email")
+        return f"{number} couldn’t be delivered yet. We’ll try again."
     if not rate:
-        return "No letter has gone out within the last minute."
+        return "No email was sent within the last minute."
     left = time_left(counts, rate)
     return f"{rate:,} in the last minute" + (f", about {ago(left)} left." if left else ".")
 
@@ -194,11 +194,11 @@ def live(issue: Issue) -> SafeString:
 
 def live_arrivals(issue: Issue) -> SafeString | str:
     """Return the chart, which gets a place as soon as sending begins."""
-    return _live(issue, "arrivals", arrivals(issue), "The first letters are on their way.")
+    return _live(issue, "arrivals", arrivals(issue), "The first emails are being sent.")
 
 
 def live_domains(issue: Issue) -> SafeString | str:
-    return _live(issue, "domains", by_domain(issue), "Nobody has been written to yet.")
+    return _live(issue, "domains", by_domain(issue), "No emails sent yet.")
 
 
 def _live(issue: Issue, name: str, shown: SafeString | str, empty: str) -> SafeString | str:
@@ -217,14 +217,14 @@ def arrivals(issue: Issue) -> SafeString | str:
     if not bars:
         return ""
     zone = issue.subscribable.zone
-    number, most = pluralize(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
+    number, most = pluralize(sum(bar.count for bar in bars), "email"), max(bar.count for bar in bars)
     said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
     if not is_worth_drawing(bar.count for bar in bars):
         return quiet(said)
     plot = sparkline(
-        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'letter')}") for bar in bars],
+        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'email')}") for bar in bars],
         name="fl-arrived",
-        title=f"Letters {per(bars[0].minutes)}",
+        title=f"Emails {per(bars[0].minutes)}",
         description=said,
     )
     start, end = timezone.localtime(bars[0].start, zone), timezone.localtime(bars[-1].start, zone)
@@ -261,7 +261,11 @@ def by_domain(issue: Issue) -> SafeString | str:
         said = waiting_words(row.waiting, row.held) if row.waiting or row.held else ""
         rows.append((theirs, *(f"{count:,}" if count else "" for count in counts), said))
     head = ("domain", "sent", "failed", "bounced", "deferred", "waiting")
-    return format_html('<div class="fl-domains">{}</div>', html_table(head, rows))
+    table = format_html('<div class="fl-domains">{}</div>', html_table(head, rows))
+    if any(row.failed or row.bounced or row.deferred or row.held for row in figures):
+        return table
+    said = f"{pluralize(len(figures), 'domain')}, no failures"
+    return format_html('<details class="fl-fold"><summary>{}</summary>{}</details>', said, table)
 
 
 def trouble(issue: Issue) -> SafeString | str:
@@ -279,11 +283,16 @@ def trouble(issue: Issue) -> SafeString | str:
     attempts: dict[int, list[Attempt]] = defaultdict(list)
     for attempt in Attempt.objects.filter(delivery__in=[row.pk for row in rows]).order_by("-at", "-pk"):
         attempts[attempt.delivery_id].append(attempt)
+    zone = issue.subscribable.zone
     shown = [
-        (link_to(row, row.destination), row.get_state_display().lower(), server_words(row, attempts[row.pk]))
+        (
+            link_to(row, row.destination),
+            row.get_state_display().lower(),
+            server_words(row, attempts[row.pk], zone),
+        )
         for row in rows
     ]
-    figures = html_table(("to", "state", "in the server’s words"), shown)
+    figures = html_table(("to", "state", "the server’s answer"), shown)
     if not are_more:
         return figures
     links = [
@@ -297,7 +306,7 @@ def trouble(issue: Issue) -> SafeString | str:
     return format_html("{}<p>{}, {}, {}</p>", figures, *links)
 
 
-def server_words(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
+def server_words(row: Delivery, attempts: list[Attempt], zone: tzinfo) -> SafeString | str:
     """Return the latest attempts, similar ones merged, or else the delivery's last error."""
     if not attempts:
         return row.last_error
@@ -306,7 +315,7 @@ def server_words(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
         alike[attempt.text or attempt.outcome].append(attempt)
     lines = []
     for text, group in list(alike.items())[:3]:
-        latest = when(group[0].at)
+        latest = when(group[0].at, zone=zone)
         lines.append((text, latest if len(group) == 1 else f"{len(group):,} times, the last on {latest}"))
     return format_html_join(
         "", '<span class="fl-attempt">{} <span class="fl-quiet">({})</span></span>', lines

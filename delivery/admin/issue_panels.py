@@ -43,17 +43,17 @@ def letter_frame(letter: Letter) -> SafeString:
 ISSUE_POSTS_SHOWN = 50
 ISSUE_STATE_WORDS = {
     "draft": "waits for approval",
-    "waiting": "waits for its first reader",
+    "waiting": "waits for a subscriber",
     "sending": "being sent",
     "sent": "sent",
     "paused": "paused",
     "cancelled": "cancelled or discarded",
 }
-TEXT_FORGOTTEN = "Its text is no longer kept. The archive is made from its posts."
+TEXT_FORGOTTEN = "The text of this email was deleted. The archive still shows its posts."
 
 NOT_COUNTED = (
-    "Not counted: letters hold no picture and no link that would watch their readers, and mail programs that"
-    " open and click by themselves make such figures wrong (docs/sending.md)."
+    "Not tracked, by design. Email programs open and click on their own, so such figures would be wrong"
+    " (docs/sending.md)."
 )
 
 
@@ -68,9 +68,9 @@ def state_words(issue: Issue, state: str) -> str:
 def result_words(issue: Issue, counts: Counter[str]) -> str:
     """Return the results of a published issue, such as "115 sent, 4,890 cancelled"."""
     if issue.awaits_reader:
-        return "in the archive, nobody had subscribed"
+        return "in the archive, no subscribers yet"
     if not total(counts):
-        return "cancelled" if issue.cancelled_at else "nobody was subscribed"
+        return "cancelled" if issue.cancelled_at else "no subscribers yet"
     state = issue_state(issue, counts)
     said = told(state, counts)
     return f"paused: {said}" if state == "paused" else said
@@ -82,23 +82,23 @@ def draft(issue: Issue) -> SafeString | str:
         return ""
     if issue.cancelled_at is not None:
         at = when(issue.cancelled_at, zone=issue.subscribable.zone)
-        said = f"You discarded it on {at}: it goes to nobody. Its posts stay issued."
-        return format_html("{}{}", paragraph(said), paragraph("If that was a mistake, take it back above."))
+        said = f"Discarded on {at}, so it won’t be sent. Its posts won’t be in later issues."
+        return format_html("{}{}", paragraph(said), paragraph("You can restore it above."))
     if issue.awaits_reader:
         latest = when(issue.created_at + WAITS_AT_MOST, zone=issue.subscribable.zone)
         return facts(
             [
-                ("When", "As soon as the first reader has confirmed."),
-                ("Otherwise", f"On {latest}, or when a newer issue is made, it goes into the archive."),
-                ("Readers find you here", web_link(page_url(issue.subscribable)) or "Only you add them."),
+                ("When", "As soon as the first subscriber confirms."),
+                ("Otherwise", f"It’s archived on {latest}, or when there’s a newer issue."),
+                ("Sign-up page", web_link(page_url(issue.subscribable)) or "None. Only you add subscribers."),
             ]
         )
     return facts(
         [
             ("When", goes_out(issue)),
-            ("To", f"{pluralize(count_recipients(issue), 'subscriber')}, as of now"),
+            ("To", f"{pluralize(count_recipients(issue), 'subscriber')} now"),
             *(
-                [("But", "The newsletter is paused: its letters wait until that ends.")]
+                [("Paused", "The newsletter is paused. This waits until you resume it.")]
                 if is_paused(issue)
                 else []
             ),
@@ -113,10 +113,10 @@ def count_recipients(issue: Issue) -> int:
 def describe_issue(issue: Issue) -> SafeString:
     rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
     if written := Broadcast.objects.filter(issue=issue).first():
-        rows.append(("Written by", written.author or "somebody, by a command"))
+        rows.append(("Written by", written.author or "unknown (by a command)"))
         rows.append(("For", audience_words(written)))
         if issue.is_for_some:
-            rows.append(("In the archive", "No: it is for some readers, and stays theirs."))
+            rows.append(("In the archive", "No. Issues sent to part of the list aren’t archived."))
     zone = issue.subscribable.zone
     if issue.published_at is not None:
         rows.append(("Published", when(issue.published_at, zone=zone)))
@@ -125,10 +125,10 @@ def describe_issue(issue: Issue) -> SafeString:
             ("Paused", f"{when(issue.paused_at, zone=zone)}. {pause_cause(issue.paused_reason)}".strip())
         )
     if issue.cancelled_at is not None and issue.published_at is not None:
-        rows.append(("Cancelled", f"{when(issue.cancelled_at, zone=zone)}: the rest of it goes to nobody."))
+        rows.append(("Cancelled", f"{when(issue.cancelled_at, zone=zone)}. The rest won’t be sent."))
     if issue.period_start and issue.period_end:
         period = (when(each, zone=zone) for each in (issue.period_start, issue.period_end))
-        rows.append(("Holds posts that settled", " to ".join(period)))
+        rows.append(("Posts settled", " to ".join(period)))
     if issue_url(issue) and issue.published_at:
         rows.append(("In the archive", web_link(issue_url(issue))))
     if issue.published_at is not None and issue.subscribable.channel == "email":
@@ -143,9 +143,9 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
     sent, left = sent_late(issue), late_subscribers(issue).count()
     if not sent and not left:
         return ""
-    words = [f"{pluralize(left, 'subscriber')} confirmed after it was published and did not get it."]
+    words = [f"{pluralize(left, 'subscriber')} confirmed after it was sent and didn’t get it."]
     if sent:
-        words.append(f"It was sent to {pluralize(sent, 'late subscriber')}: they are counted above, too.")
+        words.append(f"It was also sent to {pluralize(sent, 'late subscriber')}, who are counted above.")
     return format_html_join("", "{}", ((paragraph(line),) for line in words))
 
 
@@ -166,7 +166,7 @@ def changed_later(issue: Issue) -> SafeString | str:
     table = html_table(
         ("posted to", "what was done"),
         ((link_to(row, row.destination.label), _done(row, changes.get(row.pk))) for row in deliveries),
-        "It was posted nowhere.",
+        "It wasn’t posted anywhere.",
     )
     return format_html("{}{}", facts(list(said)), table)
 
@@ -187,7 +187,7 @@ def posts(issue: Issue) -> SafeString | str:
             (link_to(row.item), row.item.feed) if row.item else ("deleted", "")
             for row in rows[:ISSUE_POSTS_SHOWN]
         ),
-        "It has no posts.",
+        "No posts.",
     )
 
 

@@ -68,7 +68,7 @@ def restore_issue(*, issue_id: int) -> None:
     if issue.published_at is not None or issue.cancelled_at is None:
         raise CannotAct(f"“{issue}” was not discarded.")
     if issue.pruned_at is not None:
-        raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent any more.")
+        raise CannotAct(f"“{issue}” can’t be sent any more. Its content was deleted after KEEP_DAYS.")
     Issue.objects.filter(pk=issue.pk, published_at=None).update(
         cancelled_at=None, release_at=None, awaits_reader=False
     )
@@ -102,16 +102,14 @@ def locked_draft(issue_id: int) -> Issue:
     """Return a locked draft. Raises CannotAct."""
     issue = _unpublished(issue_id)
     if issue.awaits_reader:
-        raise CannotAct(
-            f"“{issue}” is approved and waits for its first reader: it goes out when somebody has confirmed."
-        )
+        raise CannotAct(f"“{issue}” is approved and will be sent when the first subscriber confirms.")
     return issue
 
 
 def _unpublished(issue_id: int) -> Issue:
     issue = locked_issue(issue_id)
     if issue.published_at is not None:
-        raise CannotAct(f"“{issue}” has gone out already.")
+        raise CannotAct(f"“{issue}” was already sent.")
     if issue.cancelled_at is not None:
-        raise CannotAct(f"“{issue}” was discarded. Take that back first.")
+        raise CannotAct(f"“{issue}” was discarded. Restore it first.")
     return issue

@@ -52,8 +52,7 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
     gone += [f"the newsletter “{name}”" for pk, name in audience.others.items() if pk not in others]
     if gone:
         raise WaitsForPerson(
-            f"Whom it is for names {' and '.join(gone)}, deleted since: "
-            "it goes to nobody until you choose anew."
+            f"The recipients include {' and '.join(gone)}, which no longer exists. Choose recipients again."
         )
     segment = Segment(
         any_of=frozenset(keys[pk] for pk in audience.any_of),
@@ -130,9 +129,9 @@ def chosen_audience(
     rows = {row.name: row for row in Subscribable.objects.filter(name__in=others, channel="email")}
     for name in others:
         if name not in rows:
-            raise CannotAct(f"There is no newsletter “{name}” that goes out by e-mail.", "others")
+            raise CannotAct(f"There is no email newsletter “{name}”.", "others")
         if rows[name].pk == newsletter.pk:
-            raise CannotAct(f"Readers of “{newsletter}” get it anyway: it is a letter of that.", "others")
+            raise CannotAct(f"Subscribers of “{newsletter}” already get this email.", "others")
     return Audience(
         any_of=_tags(any_of, "any_of"),
         none_of=_tags(none_of, "none_of"),

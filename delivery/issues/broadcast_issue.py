@@ -100,7 +100,7 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
     """
     letter = Broadcast.objects.select_related("subscribable").filter(pk=letter_id).first()
     if letter is None:
-        raise CannotAct("There is no such letter any more.")
+        raise CannotAct("This email no longer exists.")
     refuse_changed(letter, version)
     refuse_empty(letter)
     made = _make(letter, now)

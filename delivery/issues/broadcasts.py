@@ -55,7 +55,7 @@ def begin_letter(
 ) -> Broadcast:
     """Create a draft. Raises CannotAct for a bridge or too long a text."""
     if subscribable.channel != "email":
-        raise CannotAct(f"“{subscribable}” is a bridge: letters go out by e-mail only.", "subscribable")
+        raise CannotAct(f"“{subscribable}” is a bridge. Choose an email newsletter.", "subscribable")
     texts = _texts(subject, markdown)
     return Broadcast.objects.create(
         subscribable=subscribable,
@@ -131,9 +131,9 @@ def locked_letter(letter_id: int) -> Broadcast:
     rows = Broadcast.objects.select_for_update(no_key=True, of=("self",)).select_related("subscribable")
     letter = rows.filter(pk=letter_id).first()
     if letter is None:
-        raise CannotAct("There is no such letter any more.")
+        raise CannotAct("This email no longer exists.")
     if letter.issue_id is not None:
-        raise CannotAct(f"“{letter}” has gone out already. Its issue is {letter.issue_id}.")
+        raise CannotAct(f"“{letter}” was already sent. Its issue is {letter.issue_id}.")
     return letter
 
 
@@ -172,6 +172,6 @@ def _texts(subject: str, markdown: str) -> dict[str, str]:
         ("markdown", "text", MOST_MARKDOWN),
     ):
         if len(texts[name]) > most:
-            said = f"The {called} has {len(texts[name]):,} characters; a letter may have {most:,}."
+            said = f"The {called} has {len(texts[name]):,} characters. The limit is {most:,}."
             raise CannotAct(said, name)
     return texts

@@ -36,7 +36,7 @@ from subscriptions.rules.edits import (
 )
 
 TRIES = 3
-NOT_THERE = "That post is not in this issue any more: nothing was changed. Look at it again."
+NOT_THERE = "That post is no longer in this issue, so nothing was changed. Reload the page."
 
 
 @dataclass(frozen=True, slots=True)

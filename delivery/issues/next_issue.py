@@ -32,9 +32,9 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
     except LetterError:
         raise
     except ValueError as error:
-        raise CannotEdit("It has just been made into an issue.") from error
+        raise CannotEdit("It has just become an issue.") from error
     if not contents.posts:
-        return NextIssue(contents, problem="There is no post in it that goes out.")
+        return NextIssue(contents, problem="This issue has no posts to send.")
     try:
         return NextIssue(contents, rendered_issue(contents, now=now))
     except LetterError as error:

@@ -33,7 +33,7 @@ def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: 
         raise hooks.failed("contents", "gave back a post twice, or one that it was not given")
     if is_single and len(given) != 1:
         raise hooks.failed(
-            "contents", f"gave back {len(given)} posts where each goes by itself: give back one"
+            "contents", f"gave back {len(given)} posts where each is sent on its own: give back one"
         )
     try:
         return [posts[post.key].with_entry(entry_of(post, was=posts[post.key].entry)) for post in given]

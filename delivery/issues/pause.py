@@ -90,12 +90,12 @@ def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLIC
     """Hold unsent deliveries. Return False if already paused. Raises CannotAct."""
     with transaction.atomic():
         issue = locked_issue(issue_id)
-        _refuse_unpublished(issue, "There is nothing to pause.")
+        _refuse_unpublished(issue, "There’s nothing to pause.")
         if issue.paused_at is not None:
             return False
         unfinished = issue.deliveries.filter(state__in=NOT_FINISHED)
         if issue.cancelled_at is not None or not unfinished.exists():
-            raise CannotAct("All of it has gone out or ended: there is nothing to pause.")
+            raise CannotAct("All of it was sent or has ended, so there’s nothing to pause.")
         Issue.objects.filter(pk=issue_id, paused_at=None).update(paused_at=now)
     move(issue_ids=[issue_id], move=HOLD, now=now, budget=TimeBudget(budget))
     return True
@@ -107,7 +107,7 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
     Queues none while the newsletter is paused.
     """
     with transaction.atomic():
-        _refuse_unpublished(locked_issue(issue_id), "There is nothing to resume.")
+        _refuse_unpublished(locked_issue(issue_id), "There’s nothing to resume.")
         Issue.objects.filter(pk=issue_id, paused_at__isnull=False).update(paused_at=None, paused_reason="")
     return move(issue_ids=[issue_id], move=QUEUE, now=now, budget=TimeBudget(budget))
 
@@ -150,8 +150,8 @@ def what_still_goes(issues: "QuerySet[Issue]") -> str:
     """Return a sentence about letters that may still go out. Waits a moment."""
     count = still_going(issues=issues)
     if not count:
-        return "Nothing more goes out."
-    return f"Up to {pluralize(count, 'letter')} had been handed over already: these may still go out."
+        return "Nothing more will be sent."
+    return f"Up to {pluralize(count, 'email')} had already been handed over and may still be sent."
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -185,4 +185,4 @@ def locked_issue(issue_id: int) -> Issue:
 
 def _refuse_unpublished(issue: Issue, hint: str) -> None:
     if issue.published_at is None:
-        raise CannotAct(f"“{issue}” has not gone out. {hint}")
+        raise CannotAct(f"“{issue}” wasn’t sent. {hint}")

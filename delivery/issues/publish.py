@@ -171,9 +171,9 @@ def send_late(*, issue_id: int, now: datetime) -> int:
     # A concurrent call waits here, then sees the first one's rows.
     issue = locked_issue(issue_id)
     if issue.published_at is None:
-        raise CannotAct(f"“{issue}” has not gone out: there are no late subscribers yet.")
+        raise CannotAct(f"“{issue}” wasn’t sent yet, so there are no late subscribers.")
     if issue.cancelled_at is not None:
-        raise CannotAct(f"“{issue}” was cancelled: it goes to nobody any more.")
+        raise CannotAct(f"“{issue}” was cancelled and can’t be sent.")
     if issue.pruned_at is not None:
-        raise CannotAct(f"The letter of “{issue}” was forgotten after KEEP_DAYS: it cannot be sent again.")
+        raise CannotAct(f"“{issue}” can’t be sent again. Its content was deleted after KEEP_DAYS.")
     return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE_KEY)

@@ -35,19 +35,17 @@ class Retry:
 def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     """Queue a delivery again, due now. Raises NotRetryable."""
     if is_forgotten(delivery):
-        raise NotRetryable(
-            "What this mail was made from was forgotten after KEEP_DAYS: it cannot be sent again."
-        )
+        raise NotRetryable("This email can’t be sent again. Its content was deleted after KEEP_DAYS.")
     if delivery.issue_id is not None:
         _refuse_over(locked_issue(delivery.issue_id))
         # The pause would hold it again at once.
         paused = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
         if paused.filter(pk=delivery.pk).exists():
-            raise NotRetryable(f"{PAUSED} Resume that, and it goes on.")
+            raise NotRetryable(f"{PAUSED} Resume it first.")
     rows = Delivery.objects.filter(pk=delivery.pk, state__in=RETRYABLE)
     if not rows.update(**_anew(now)):
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
-        raise NotRetryable(f"Delivery {delivery.pk} is {state}: there is nothing to try again.")
+        raise NotRetryable(f"Delivery {delivery.pk} is {state}: there’s nothing to try again.")
     # Without a mail server a retry stores it again.
     MailboxMessage.objects.filter(delivery=delivery).delete()
 
@@ -104,9 +102,9 @@ def _may_be_sent(rows: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
 
 def _refuse_over(issue: Issue) -> None:
     if issue.cancelled_at is not None:
-        raise NotRetryable("Its issue was cancelled: the rest of it goes to nobody.")
+        raise NotRetryable("Its issue was cancelled, so the rest won’t be sent.")
     if issue.pruned_at is not None:
-        raise NotRetryable("The letter was forgotten after KEEP_DAYS: it cannot be sent again.")
+        raise NotRetryable("This email can’t be sent again. Its content was deleted after KEEP_DAYS.")
 
 
 def make_collections_due(*, now: datetime) -> int:

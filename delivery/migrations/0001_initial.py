@@ -144,7 +144,7 @@ class Migration(migrations.Migration):
                 ('issue', models.OneToOneField(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='broadcast', to='delivery.issue')),
             ],
             options={
-                'verbose_name': 'letter', 'verbose_name_plural': 'letters',
+                'verbose_name': 'email', 'verbose_name_plural': 'emails',
                 'ordering': ('-changed_at', '-pk'),
                 'indexes': [models.Index(condition=models.Q(('issue', None), ('next_try_at__isnull', False)), fields=['next_try_at'], name='broadcast_scheduled')],
                 'constraints': [],

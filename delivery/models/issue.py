@@ -162,8 +162,8 @@ class Broadcast(models.Model):
     )
 
     class Meta:
-        verbose_name = "letter"
-        verbose_name_plural = "letters"
+        verbose_name = "email"
+        verbose_name_plural = "emails"
         ordering = ("-changed_at", "-pk")
         indexes = (
             models.Index(

@@ -2,6 +2,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from common.text import pluralize
+
 ARRIVED = ("sent", "stored")
 ON_THEIR_WAY = ("queued", "deferred", "sending")
 ENDED = (*ARRIVED, "failed", "cancelled")
@@ -65,6 +67,30 @@ def told(state: str, counts: Counts) -> str:
         (left, {"cancelled": "about to be cancelled", "paused": "waiting"}.get(state, "to go")),
     ]
     return ", ".join(f"{count:,} {word}" for count, word in parts if count or word == "sent")
+
+
+def result_sentence(state: str, counts: Counts, *, bounced: int = 0, noun: str = "subscriber") -> str:
+    """Return “Sent to 4,801 of 4,806 subscribers. 5 failed.”"""
+    every, sent = total(counts), arrived(counts)
+    left = waiting(counts) + counts.get("held", 0)
+    nouns = pluralize(every, noun)
+    match state:
+        case "sending":
+            return f"Sent to {sent:,} of {nouns} so far."
+        case "paused":
+            return f"Paused after {sent:,} of {nouns}. {left:,} wait until you resume it."
+        case "cancelled":
+            return f"Cancelled after {sent:,} of {nouns}. The remaining {every - sent:,} won’t be sent."
+    to = f"{nouns}" if every == 1 else f"all {nouns}"
+    said = f"Sent to {to if sent == every else f'{sent:,} of {nouns}'}."
+    parts = (
+        (counts.get("failed", 0), "failed"),
+        (bounced, "bounced"),
+        (counts.get("cancelled", 0), "cancelled"),
+        (left, "held"),
+    )
+    more = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"{said} {more}." if more else said
 
 
 def time_left(counts: Counts, per_minute: int) -> timedelta | None:

@@ -31,8 +31,8 @@ from subscriptions.rules.edits import (
 BY_HAND = "an editor left it out"
 WITHDRAWN = "its feed had withdrawn it"
 IS_MADE = (
-    "This issue is being made at this very moment: nothing was changed. In a few seconds it has gone out, or"
-    " is a draft, which can be changed."
+    "This issue is just being made, so nothing was changed. In a few seconds it is sent, or a draft that you"
+    " can change."
 )
 
 
@@ -49,7 +49,7 @@ def _editable(assignable_id: int) -> Assignable:
     rows = Assignable.objects.select_related("subscribable").filter(pk=assignable_id)
     assignable = rows.first()
     if assignable is None:
-        raise CannotEdit("It has been made into an issue already: nothing was changed. See the issues.")
+        raise CannotEdit("This has already become an issue, so nothing was changed. See the list of issues.")
     is_sent = assignable.sent_now_at is not None and not assignable.failures
     if assignable.seal_token is not None or is_sent:
         raise CannotEdit(IS_MADE)
@@ -103,7 +103,7 @@ def _assignment(assignable: Assignable, item_id: int) -> Assignment:
     rows = assignable.assignments.select_related("item").defer("item__entry")
     row = rows.filter(item=item_id).first()
     if row is None:
-        raise CannotEdit("That post is not in this issue any more: nothing was changed.")
+        raise CannotEdit("That post is no longer in this issue, so nothing was changed.")
     return row
 
 
@@ -174,7 +174,7 @@ def wait_for_me(*, assignable_id: int, waits: bool) -> None:
     with _locked(assignable_id) as assignable:
         if assignable.waits != waits:
             _set_waits(assignable, waits)
-            said = "having it wait for you" if waits else "letting it go by itself"
+            said = "having it wait for you" if waits else "sending it on schedule"
             _note(assignable, edits.WAITS, said, {"waits": not waits})
 
 
@@ -191,7 +191,7 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
     with _locked(assignable_id) as assignable:
         kept = assignable.assignments.kept().count()
         if not kept:
-            raise CannotEdit("There is no post in it: there is nothing to send.")
+            raise CannotEdit("There are no posts to send.")
         assignable.sent_now_at, assignable.waits, assignable.next_try_at = now, False, now
         second = now.replace(microsecond=0)
         start, end = assignable.period_start, assignable.period_end
@@ -254,7 +254,7 @@ def _settling(subscribable_id: int, item_id: int) -> Item:
     rows = Item.objects.unassigned().filter(feed__subscribables__in=taker, pk=item_id).defer("entry")
     item = rows.first()
     if item is None:
-        raise CannotEdit("That post has settled meanwhile: nothing was changed. Look at the issue it is in.")
+        raise CannotEdit("That post has settled by now, so nothing was changed. Look at the issue it’s in.")
     return item
 
 

@@ -91,7 +91,7 @@ def test_sending_now_says_first_to_how_many_and_leads_to_the_issue(admin_client:
     shown = act(admin_client, collection, "send_now", confirmed="1")
     assert "This issue is being sent." in shown
     assert Delivery.objects.count() == 2
-    assert "How far it is" in shown
+    assert "Result" in shown
     assert "Not saved. This issue was sent" in act(admin_client, collection, "undo")
 
 
@@ -165,7 +165,7 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     assert "Undone: the change of words." in act(admin_client, issue, "undo")
     assert "discard the issue" in act(admin_client, issue, "out", post=items[1].pk)
     Issue.objects.update(published_at=MIDNIGHT)
-    assert "has gone out already" in act(admin_client, issue, "up", post=items[1].pk)
+    assert "was already sent" in act(admin_client, issue, "up", post=items[1].pk)
     assert f"Left out by an editor: {items[0].title}." in page(admin_client, issue)
 
 

@@ -74,7 +74,7 @@ def test_a_draft_is_approved_at_a_time_then_now(editor: Client) -> None:
     assert states() == {"queued": 2}
     answer = post(editor, issue, "approve")
     assert answer.status_code == 409
-    assert "has gone out already" in answer.json()["detail"]
+    assert "was already sent" in answer.json()["detail"]
 
 
 def test_an_issue_is_paused_resumed_and_cancelled_and_a_draft_discarded(editor: Client) -> None:

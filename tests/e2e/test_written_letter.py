@@ -51,7 +51,7 @@ def opened(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Calla
 def begun(page: Any, subject: str = "Summer at sea") -> Any:
     """Fill in the form for a new letter, and return its editor."""
     page.get_by_label("Subject").fill(subject)
-    page.get_by_role("button", name="Begin to write").click()
+    page.get_by_role("button", name="Start writing").click()
     page.locator(TEXT).wait_for()
     return page
 
@@ -103,23 +103,23 @@ def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(
     assert_accessible(page)
 
     page.get_by_role("button", name="Send me a test").click()
-    page.get_by_text("A test is on its way to admin@example.com.").wait_for()
+    page.get_by_text("We’ve sent a test to admin@example.com.").wait_for()
     assert Delivery.objects.get().kind == "test"
 
     page.get_by_role("button", name="Send …").click()
     page.get_by_text("3 readers as of now").wait_for()
     look(page, "letter-3-send")
     assert_accessible(page)
-    page.get_by_label("Send it at (Berlin time)").fill(f"{utcnow() + HOUR * 48:%Y-%m-%dT07:00}")
+    page.get_by_label("Send at (Berlin time)").fill(f"{utcnow() + HOUR * 48:%Y-%m-%dT07:00}")
     page.get_by_role("button", name="Schedule it").click()
-    page.get_by_text("unless you stop it").wait_for()
+    page.get_by_text("Until then you can stop it").wait_for()
     look(page, "letter-4-scheduled")
     assert_accessible(page)
-    page.get_by_role("button", name="Take it off the schedule and edit").click()
+    page.get_by_role("button", name="Cancel schedule and edit").click()
     page.fill(TEXT, "We are **back**.\n")
     page.get_by_role("button", name="Send …").click()
     page.get_by_role("button", name="Send it now").click()
-    page.get_by_text("It is on its way to 3 subscribers.").wait_for()
+    page.get_by_text("Sending to 3 subscribers.").wait_for()
     look(page, "letter-5-issue")
     issue = Issue.objects.get()
     assert "back" in issue.text
@@ -154,7 +154,7 @@ def test_it_is_done_by_keyboard_alone(opened: Callable[..., Any]) -> None:
     keys.press("Enter")
     page.get_by_role("button", name="Send it now").focus()
     keys.press("Enter")
-    page.get_by_text("It is on its way to 3 subscribers.").wait_for()
+    page.get_by_text("Sending to 3 subscribers.").wait_for()
     assert Issue.objects.get().text.count("Hello all") == 1
 
 
@@ -165,7 +165,7 @@ def test_it_works_without_scripts_by_buttons(opened: Callable[..., Any]) -> None
     page.frame_locator("#fl-day").locator("strong", has_text="away").wait_for()
     page.get_by_role("button", name="Send …").click()
     page.get_by_role("button", name="Send it now").click()
-    page.get_by_text("It is on its way to 3 subscribers.").wait_for(state="attached")
+    page.get_by_text("Sending to 3 subscribers.").wait_for(state="attached")
     assert Issue.objects.get().deliveries.count() == 3
 
 
@@ -181,8 +181,8 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
     page.get_by_text("Upload a picture").click()
     picture = {"name": "x.png", "mimeType": "image/png", "buffer": octets_of(drawn(600, 300))}
     page.get_by_label("Picture", exact=True).set_input_files(picture)
-    page.get_by_label("What it shows").fill("The harbour")
-    page.get_by_role("button", name="Put it into the text").click()
+    page.get_by_label("Description").fill("The harbour")
+    page.get_by_role("button", name="Insert picture").click()
     page.get_by_text("It stands in the text.").wait_for()
     page.frame_locator("#fl-day").get_by_alt_text("The harbour").wait_for()
     page.frame_locator("#fl-day").get_by_text("Hello Ada, look:", exact=True).wait_for()
@@ -191,19 +191,19 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
 
     page.get_by_role("button", name="Send …").click()
     page.get_by_text("3 readers as of now").wait_for()
-    page.get_by_text("Choose to whom it goes").click()
+    page.get_by_text("Choose recipients").click()
     page.get_by_label("Friends of the harbour").first.check()
     look(page, "letter-8-choose")
     assert_accessible(page)
-    page.get_by_role("button", name="Choose them and count").click()
+    page.get_by_role("button", name="Update recipients").click()
     page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
     look(page, "letter-9-counted")
     # Enter in the time field sends nothing.
-    page.get_by_label("Send it at (Berlin time)").press("Enter")
+    page.get_by_label("Send at (Berlin time)").press("Enter")
     page.get_by_text("2 of 3 subscribers as of now").first.wait_for()
     assert not Issue.objects.exists()
     page.get_by_role("button", name="Send it now").click()
-    page.get_by_text("It is on its way to 2 subscribers").wait_for()
+    page.get_by_text("Sending to 2 subscribers").wait_for()
     look(page, "letter-10-issue")
     assert Delivery.objects.count() == 2
     assert "The harbour" in Issue.objects.get().html

@@ -37,13 +37,13 @@ class BeginForm(forms.Form):
         Subscribable.objects.none(),
         label="Newsletter",
         widget=UnfoldAdminSelectWidget(),
-        help_text="Its subscribers get the letter.",
+        help_text="The email is sent to its subscribers.",
     )
     subject = forms.CharField(
         required=False,
         max_length=LONGEST_SUBJECT,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="It can be changed until the letter goes out.",
+        help_text="You can change it until the email is sent.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,21 +68,21 @@ class PictureForm(forms.Form):
 
 class AudienceForm(forms.Form):
     any_of = forms.MultipleChoiceField(
-        label="Only who has one of these tags",
+        label="Only subscribers with one of these tags",
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-        help_text="None chosen: everybody.",
+        help_text="Choose none to include everybody.",
     )
     none_of = forms.MultipleChoiceField(
-        label="Not who has one of these tags",
+        label="Not subscribers with one of these tags",
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     others = forms.MultipleChoiceField(
-        label="Readers of these newsletters, too",
+        label="Also subscribers of these newsletters",
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-        help_text="Who reads several gets it once. It looks like a letter of its own newsletter.",
+        help_text="People on several lists get one copy.",
     )
 
     def __init__(self, letter: Broadcast, **kwargs: Any) -> None:
@@ -128,10 +128,10 @@ class ScheduleForm(forms.Form):
         self.zone = newsletter.zone
         shown = wall(utcnow(), self.zone)
         zone = zone_words(self.zone)
-        self.fields["at"].label = f"Send it at ({zone})"
+        self.fields["at"].label = f"Send at ({zone})"
         self.fields[
             "at"
-        ].help_text = f"The newsletter’s own clock, which shows {clock_words(shown.time())} now."
+        ].help_text = f"In the newsletter’s time zone, where it’s {clock_words(shown.time())} now."
 
     def clean_at(self) -> datetime:
         """Return the instant; in a clock's gap, the first one after it."""
@@ -140,11 +140,11 @@ class ScheduleForm(forms.Form):
         except ValueError:
             reading = None
         if reading is None or reading.tzinfo is not None:
-            raise forms.ValidationError("Give a day and an hour, such as 2026-03-01T07:00.")
+            raise forms.ValidationError("Enter a day and a time, such as 2026-03-01T07:00.")
         try:
             return first_instant(reading, self.zone)
         except OverflowError as error:
-            raise forms.ValidationError("Give a year that calendars have.") from error
+            raise forms.ValidationError("Enter a valid year.") from error
 
 
 def words_of(form: PictureForm) -> str:

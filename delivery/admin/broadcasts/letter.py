@@ -51,7 +51,7 @@ COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
 
 
 class LetterStateFilter(SimpleListFilter):
-    title = "Which are still being written?"
+    title = "State"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -64,9 +64,7 @@ class LetterStateFilter(SimpleListFilter):
 
 def asked_to_drop(keys: list[int]) -> list[str]:
     rows = Broadcast.objects.filter(pk__in=keys)
-    return [
-        f"“{letter}” is deleted with all that is written in it. This cannot be taken back." for letter in rows
-    ]
+    return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in rows]
 
 
 @for_each_issue
@@ -83,13 +81,13 @@ class BroadcastAdmin(SendPage):
     list_display_links = ("shown_subject",)
     list_filter = (
         LetterStateFilter,
-        ("subscribable", asks("To the readers of which newsletter?", RelatedFieldListFilter)),
+        ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),
     )
     empty = EmptyList(
-        "You have not written a letter so far",
-        "A letter of your own goes to a newsletter’s subscribers beside the posts: a word of thanks, a break"
-        " in summer, a question.",
-        "Write a letter",
+        "No emails yet",
+        "Write to a newsletter’s subscribers yourself, for example to say thanks, announce a break or ask a"
+        " question.",
+        "Write an email",
         "admin:delivery_broadcast_add",
         "delivery.add_broadcast",
     )
@@ -127,7 +125,7 @@ class BroadcastAdmin(SendPage):
             letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
             self.log_addition(request, letter, "Begun.")
             return self.back(letter)
-        title = "Write a letter"
+        title = "Write an email"
         context = {
             **self.admin_site.each_context(request),
             "title": title,
@@ -183,7 +181,7 @@ class BroadcastAdmin(SendPage):
         else:
             newsletter, text = letter.subscribable, letter_text(letter)
             send_test_written(subscribable=newsletter, text=text, to=address, now=utcnow())
-            messages.success(request, f"A test is on its way to {address}.")
+            messages.success(request, f"We’ve sent a test to {address}.")
         return self.back(letter)
 
     def to_send(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
@@ -196,7 +194,7 @@ class BroadcastAdmin(SendPage):
         except Refused as error:
             messages.error(request, not_done(error))
         else:
-            messages.success(request, "It is a draft again and does not go by itself.")
+            messages.success(request, "It’s a draft again and won’t be sent until you send it.")
         return self.back(letter)
 
     def picture(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
@@ -210,7 +208,7 @@ class BroadcastAdmin(SendPage):
         letter.refresh_from_db()
         markdown = f"{letter.markdown.rstrip()}\n\n{form.markdown}\n".lstrip()
         save_letter(letter_id=letter.pk, markdown=markdown, version=letter.version, now=utcnow())
-        messages.success(request, "The picture stands at the end of the text.")
+        messages.success(request, "Picture added at the end of the text.")
         return self.back(letter)
 
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
@@ -292,18 +290,18 @@ class BroadcastAdmin(SendPage):
 
     @display(description="changed", ordering="changed_at")
     def changed(self, letter: Broadcast) -> str:
-        return when(letter.changed_at, zone=letter.subscribable.zone)
+        return when(letter.changed_at)
 
     @display(description="subject", ordering="subject")
     def shown_subject(self, letter: Broadcast) -> str:
         return str(letter)
 
-    @display(description="stands", label=COLOURS)
+    @display(description="state", label=COLOURS)
     def shown_state(self, letter: Broadcast) -> tuple[str, str]:
         state = panels.standing_of(letter)
         return state, panels.LETTER_STATE_WORDS[state]
 
-    @display(description="goes out")
+    @display(description="sent")
     def goes_out(self, letter: Any) -> str:
         moment = letter.published_at or letter.send_at
-        return panels.in_zone(moment, letter.subscribable) if moment else "when you send it"
+        return when(moment, "not scheduled")

@@ -20,8 +20,8 @@ from subscriptions.rules.words import moment_words
 LETTER_STATE_WORDS = {
     "draft": "draft",
     "scheduled": "scheduled",
-    "trouble": "could not be made",
-    "sent": "gone out",
+    "trouble": "not sent, needs you",
+    "sent": "sent",
 }
 
 
@@ -50,11 +50,11 @@ def goes_to(letter: Broadcast) -> str:
     except Refused as error:
         return str(error)
     if not every:
-        return "nobody so far: it has no confirmed subscriber. It can be sent once there is one."
+        return "nobody yet. You can send it once there’s a confirmed subscriber."
     number = (
-        pluralize(count, "reader") if count == every else f"{count:,} of {pluralize(every, 'subscriber')}"
+        pluralize(count, "subscriber") if count == every else f"{count:,} of {pluralize(every, 'subscriber')}"
     )
-    return f"{number} as of now: {whom}"
+    return f"{number} now: {whom}"
 
 
 def before_sending(letter: Broadcast, from_email: str) -> list[tuple[str, Any]]:
@@ -67,13 +67,13 @@ def before_sending(letter: Broadcast, from_email: str) -> list[tuple[str, Any]]:
         ("Through", account_words(newsletter)),
     ]
     if newsletter.reply_to:
-        rows.append(("Answers go to", newsletter.reply_to))
+        rows.append(("Replies to", newsletter.reply_to))
     if is_for_some(letter.audience):
-        rows.append(("In the archive", "No: it is for some readers, and stays theirs."))
+        rows.append(("In the archive", "No. Issues sent to part of the list aren’t archived."))
     elif newsletter.visibility == Subscribable.Visibility.PRIVATE:
-        rows.append(("In the archive", "No: the newsletter is private."))
+        rows.append(("In the archive", "No. The newsletter is private."))
     if newsletter.sending_paused_at is not None:
-        rows.append(("But", "The newsletter is paused: its letters wait until that ends."))
+        rows.append(("Paused", "The newsletter is paused. This waits until you resume it."))
     return rows
 
 
@@ -86,7 +86,7 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
         return ""
     rows = unsent_letters().filter(subscribable=subscribable).defer("markdown")[:LETTERS_SHOWN]
     table = html_table(
-        ("letter", "stands", "goes out", "changed"),
+        ("email", "state", "sent", "changed"),
         (
             (
                 link_to(row),
@@ -96,7 +96,7 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
             )
             for row in rows
         ),
-        "None is being written. Write one when you have something to say besides the posts.",
+        "No drafts.",
     )
-    begin = button(add_url(Broadcast, subscribable=subscribable.pk), "Write a letter")
+    begin = button(add_url(Broadcast, subscribable=subscribable.pk), "Write an email")
     return format_html("{}{}", table, paragraph(begin))

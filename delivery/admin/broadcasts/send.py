@@ -99,8 +99,8 @@ class SendPage(LetterPage):
             return True
         saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
         letter.audience, letter.version = saved.audience, saved.version
-        said = "Nothing is sent so far. " if request.POST.get("do") in ("now", "schedule") else ""
-        messages.warning(request, f"{said}It goes to {panels.goes_to(letter)}.")
+        said = "Not sent yet. " if request.POST.get("do") in ("now", "schedule") else ""
+        messages.warning(request, f"{said}Recipients: {panels.goes_to(letter)}.")
         return False
 
     def send_now(self, request: HttpRequest, letter: Broadcast, version: int) -> HttpResponse:
@@ -108,13 +108,13 @@ class SendPage(LetterPage):
         letter.refresh_from_db()
         self.log_change(request, letter, "Sent.")
         said = f": {audience_words(letter)}" if letter.audience else ""
-        messages.success(request, f"It is on its way to {pluralize(queued, 'subscriber')}{said}.")
+        messages.success(request, f"Sending to {pluralize(queued, 'subscriber')}{said}.")
         return HttpResponseRedirect(object_url(letter.issue or letter))
 
     def schedule(self, request: HttpRequest, letter: Broadcast, at: Any, version: int) -> HttpResponse:
         schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
         self.log_change(request, letter, "Scheduled.")
         messages.success(
-            request, f"It goes out on {panels.in_zone(at, letter.subscribable)}, unless you stop it."
+            request, f"Scheduled for {panels.in_zone(at, letter.subscribable)}. Until then you can stop it."
         )
         return self.back(letter)

@@ -18,7 +18,10 @@
         // The plot and the table of domains follow.
         for (const part of holder.content.querySelectorAll("[data-live]")) {
           const place = document.querySelector(`[data-live="${part.dataset.live}"]`);
-          if (place && part.hasChildNodes()) place.replaceWith(part);
+          if (!place || !part.hasChildNodes()) continue;
+          const fold = part.querySelector("details");
+          if (fold && place.querySelector("details[open]")) fold.open = true;
+          place.replaceWith(part);
         }
         later();
       }

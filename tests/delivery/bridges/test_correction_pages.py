@@ -59,7 +59,7 @@ def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_cli
     assert "deleted" in page
     post = delivery_of("a")
     page = text_of(admin_client, f"/admin/delivery/delivery/{post.pk}/change/")
-    assert "After it was posted" in page
+    assert "Changes after posting" in page
     assert "edit of a post" in page
     edit = Delivery.objects.get(kind="edit", state="sent")
     assert str(post) in text_of(admin_client, f"/admin/delivery/delivery/{edit.pk}/change/")
@@ -67,7 +67,7 @@ def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_cli
     assert "Withdrawn from its feed" in page
     assert "deleted" in page
     page = text_of(admin_client, f"/admin/delivery/issue/{delivery_of('d').issue_id}/change/")
-    assert "After it was posted" not in page
+    assert "Changes after posting" not in page
     item = Item.objects.get(guid="a")
     page = text_of(admin_client, f"/admin/feeds/item/{item.pk}/change/")
     assert f"Since then, in {bridge}: edited once." in page

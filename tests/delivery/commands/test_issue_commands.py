@@ -57,7 +57,7 @@ def test_a_draft_is_approved_now_or_for_a_time() -> None:
     assert "has passed" in refused("approve_issue", str(issue.pk), "--at", "2020-03-01T07:00+00:00")
     row = json_of("approve_issue", str(issue.pk))
     assert (row["state"], row["recipients"], row["waiting"]) == ("sending", 2, 2)
-    assert "has gone out already" in refused("approve_issue", str(issue.pk))
+    assert "was already sent" in refused("approve_issue", str(issue.pk))
 
 
 def test_a_draft_is_discarded_and_taken_back() -> None:

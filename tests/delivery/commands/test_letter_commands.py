@@ -29,8 +29,8 @@ def test_a_letter_is_written_changed_shown_and_sent(tmp_path: Path) -> None:
     assert "A test is on its way" in printed("send_letter", pk, "--test", "ada@example.org")
     row = json_of("send_letter", pk)
     assert (row["state"], Delivery.objects.filter(issue=row["issue"]).count()) == ("sent", 2)
-    assert "has gone out already" in refused("send_letter", pk)
-    assert "has gone out already" in refused("drop_letter", pk)
+    assert "was already sent" in refused("send_letter", pk)
+    assert "was already sent" in refused("drop_letter", pk)
 
 
 def test_a_letter_is_for_a_segment_that_can_be_counted(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_what_has_gone_out_is_no_draft_any_more() -> None:
         lambda: stop_release(issue_id=issue.pk),
         lambda: discard_issue(issue_id=issue.pk, now=NOW),
     ):
-        with pytest.raises(CannotAct, match="has gone out already"):
+        with pytest.raises(CannotAct, match="was already sent"):
             act()
     assert Delivery.objects.count() == 2
 

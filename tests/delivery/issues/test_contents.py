@@ -154,7 +154,7 @@ def test_own_code_sees_what_rules_have_left_and_what_it_writes_is_made_safe() ->
 @pytest.mark.parametrize(
     ("name", "arrangement", "said"),
     [
-        ("nothing", "each", "gave back 0 posts where each goes by itself: give back one"),
+        ("nothing", "each", "gave back 0 posts where each is sent on its own: give back one"),
         ("twice", "each", "a post twice"),
         ("twice", "daily", "a post twice"),
         ("contents_fail", "daily", "failed: RuntimeError: out of order"),

@@ -106,7 +106,7 @@ def test_posts_move_and_words_change_and_all_is_undone() -> None:
 def test_what_has_gone_out_is_not_changed() -> None:
     issue, (first, *_) = a_draft()
     approve_issue(issue_id=issue.pk, now=NOW)
-    with pytest.raises(CannotAct, match="has gone out already"):
+    with pytest.raises(CannotAct, match="was already sent"):
         leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
     assert len(titles()) == 3
 
@@ -142,7 +142,7 @@ def test_an_edit_beside_the_approval_is_refused_and_what_goes_is_whole() -> None
 
     sent, said = beside(lambda: approve_issue(issue_id=issue.pk, now=NOW), edit)
     assert sent == 2
-    assert "has gone out already" in said
+    assert "was already sent" in said
     assert first.title in Issue.objects.get().html
     assert len(titles()) == 3
 

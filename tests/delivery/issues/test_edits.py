@@ -154,7 +154,7 @@ def test_every_n_is_sent_now_with_fewer_posts_and_the_next_begins() -> None:
 def test_nothing_to_send_now_is_refused() -> None:
     collection, (item,) = a_collection(1)
     leave_out(assignable_id=collection.pk, item_id=item.pk, now=NOW)
-    with pytest.raises(CannotEdit, match="no post in it"):
+    with pytest.raises(CannotEdit, match="no posts to send"):
         send_now(assignable_id=collection.pk, now=NOW)
 
 
@@ -197,7 +197,7 @@ def test_while_it_is_made_every_edit_is_refused() -> None:
             act()
     Assignable.objects.update(seal_token=None, seal_until=None)
     complete()
-    with pytest.raises(CannotEdit, match="has been made into an issue already"):
+    with pytest.raises(CannotEdit, match="has already become an issue"):
         leave_out(assignable_id=collection.pk, item_id=item.pk, now=NOW)
 
 
@@ -216,7 +216,7 @@ def test_a_post_is_left_out_before_it_has_settled_and_never_goes() -> None:
     item.refresh_from_db()
     assert item.state == "cleared"
     assert "an editor left it out" in item.reason
-    with pytest.raises(CannotEdit, match="has settled meanwhile"):
+    with pytest.raises(CannotEdit, match="has settled by now"):
         put_back_ahead(subscribable_id=subscribable.pk, item_id=item.pk)
 
 

@@ -103,7 +103,7 @@ def test_what_is_approved_waits_and_is_no_draft_any_more() -> None:
     (issue,) = made(newsletter)
     assert approve_issue(issue_id=issue.pk, now=NOW) == 0
     assert not drafts().exists()
-    with pytest.raises(CannotAct, match="waits for its first reader"):
+    with pytest.raises(CannotAct, match="will be sent when the first subscriber"):
         approve_issue(issue_id=issue.pk, now=NOW)
     discard_issue(issue_id=issue.pk, now=NOW)
     reader_of(newsletter)
@@ -126,13 +126,13 @@ def test_its_pages_say_so(admin_client: Client) -> None:
     newsletter = a_new_one(title="News")
     older, newest = made(newsletter, posts=2)
     page = admin_client.get(f"/admin/subscriptions/subscribable/{newsletter.pk}/change/").content.decode()
-    assert "Waits for its first reader" in page
+    assert "Waits for its first subscriber" in page
     assert f"/admin/delivery/issue/{newest.pk}/" in page
     page = admin_client.get(f"/admin/delivery/issue/{newest.pk}/change/").content.decode()
-    assert "As soon as the first reader has confirmed" in page
+    assert "As soon as the first subscriber confirms" in page
     assert "Approve and send" not in page
     page = admin_client.get(f"/admin/delivery/issue/{older.pk}/change/").content.decode()
-    assert "went to nobody" in page
+    assert "In the archive only" in page
     rows = admin_client.get("/admin/delivery/issue/?state=waiting").content.decode()
     assert f"issue/{newest.pk}/" in rows
     assert f"issue/{older.pk}/" not in rows
@@ -197,4 +197,4 @@ def test_its_page_does_not_wait_for_a_reader_who_is_there(admin_client: Client) 
     newsletter = a_new_one(title="News")
     reader_of(newsletter)
     page = admin_client.get(f"/admin/subscriptions/subscribable/{newsletter.pk}/change/").content.decode()
-    assert "Waits for its first reader" not in page
+    assert "Waits for its first subscriber" not in page

@@ -62,7 +62,7 @@ def test_the_timed_release_beside_approving_publishes_once() -> None:
     issue = a_draft(release_at=NOW)
     released, approved = beside(release, lambda: refused(lambda: approve_issue(issue_id=issue.pk, now=NOW)))
     assert released == 1
-    assert "has gone out already" in approved
+    assert "was already sent" in approved
     assert Delivery.objects.count() == 3
 
 

@@ -108,7 +108,7 @@ def test_what_is_being_sent_finishes() -> None:
 
 @pytest.mark.parametrize("act", [pause_issue, resume_issue, cancel_issue])
 def test_a_draft_is_neither_paused_nor_resumed_nor_cancelled(act: Callable[..., Any]) -> None:
-    with pytest.raises(CannotAct, match="has not gone out"):
+    with pytest.raises(CannotAct, match="wasn’t sent"):
         act(issue_id=IssueFactory(published_at=None).pk, now=NOW)
 
 

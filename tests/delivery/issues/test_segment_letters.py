@@ -129,7 +129,7 @@ def test_of_a_tag_or_newsletter_that_was_deleted_it_waits_for_a_person_and_says_
     assert not Issue.objects.exists()
     letter.refresh_from_db()
     said = "The Daily" if part == "others" else "vip"
-    assert f"“{said}”, deleted since" in letter.last_error
+    assert f"“{said}”, which no longer exists" in letter.last_error
     assert (letter.failures, letter.next_try_at) == (1, None)
     assert f"{said} (deleted)" in audience_words(letter)
     with pytest.raises(WaitsForPerson):
@@ -155,8 +155,8 @@ def test_what_a_person_saw_is_what_goes(letter: Any) -> None:
     [
         ({"any_of": ["vpi"]}, "“vpi”"),
         ({"any_of": ["vip"], "none_of": ["vip"]}, "Nobody can have a tag"),
-        ({"others": ["bridge"]}, "no newsletter “bridge”"),
-        ({"others": ["weekly"]}, "get it anyway"),
+        ({"others": ["bridge"]}, "no email newsletter “bridge”"),
+        ({"others": ["weekly"]}, "already get this email"),
         ({"none_of": [f"t{number}" for number in range(21)]}, "at most 20 tags"),
     ],
 )

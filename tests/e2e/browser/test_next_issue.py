@@ -84,6 +84,7 @@ def test_the_last_of_24_posts_is_at_the_top_after_one_press(editor: Any, site: s
     assert editor.locator("h1").inner_text().startswith("Next issue of Harbour News · ")
     press(editor, f"Move “{before[-1]}” to top")
     assert titles(editor) == [before[-1], *before[:-1]]
+    look_at_admin(editor, "next-issue-24")
     assert [row.entry.title for row in collected(collection).posts] == titles(editor)
 
 
