@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.urls import reverse
 
 from common.admin.html import object_url
 from delivery.bridges.connect import connect_bridge, typed_destination
@@ -38,10 +39,10 @@ def timeline_urls() -> dict[str, str]:
 
 
 def alerts() -> list[Alert]:
-    """Say on the overview where the bridges post."""
-    urls = timeline_urls()
+    """Say on the overview where emails are, and where the bridges post."""
     words = "This is a demo. Emails stay in its mailbox, and bridges post to the demo’s Mastodon and Discord."
-    return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]
+    services = ("See Mastodon and Discord", f"{services_url()}/")
+    return [Alert(words, "Open the mailbox", reverse("delivery:mailbox"), services)]
 
 
 def demo_bridges() -> tuple[DemoBridge, ...]:

@@ -77,7 +77,7 @@ def people(end: datetime) -> list[Person]:
     chance.shuffle(names)
     found = []
     for number, name in enumerate(names[:PEOPLE]):
-        came = end - SPAN * (1 - (number / PEOPLE) ** 0.6) - timedelta(hours=chance.uniform(1, 20))
+        came = end - SPAN * (1 - (number / PEOPLE) ** 0.45) - timedelta(hours=chance.uniform(1, 20))
         chosen = chance.choices(list(SHARES), list(SHARES.values()), k=2 if number % 9 == 4 else 1)
         email = f"{name.lower().replace(' ', '.')}@{chance.choice(DOMAINS)}"
         left = came + (end - came) * chance.uniform(0.3, 0.95) if number % EVERY_LEAVER == 5 else None

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
+from common.pictures.codec import MOST_SIDE
 from demo.scenes import SCENES, Colour, Scene
 
 WIDTH, HEIGHT = 720, 400
@@ -26,8 +27,9 @@ def jpeg(scene: str, seed: str) -> bytes:
 
 
 def header(scene: str, seed: str) -> bytes:
-    """Return a wide part of a scene, around the horizon."""
-    return as_jpeg(photograph(scene, seed).crop((0, HORIZON - 150, WIDTH, HORIZON + 80)))
+    """Return a wide part of a scene, around the horizon, at twice the width of an email."""
+    part = photograph(scene, seed).crop((0, HORIZON - 150, WIDTH, HORIZON + 80))
+    return as_jpeg(part.resize((MOST_SIDE, MOST_SIDE * part.height // WIDTH), Image.Resampling.LANCZOS))
 
 
 def photograph(name: str, seed: str) -> Image.Image:

@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from feeds.models import Feed
@@ -107,6 +107,7 @@ def define(newsletter: Newsletter, feed: Feed, *, now: datetime) -> Subscribable
         time_zone="Europe/Paris",
         **newsletter.fields,
     )
-    for reader in newsletter.readers:
-        subscribe(subscribable=subscribable, data={"email": reader}, now=now)
+    for place, reader in enumerate(newsletter.readers):
+        came = now - timedelta(days=9 * place + 2)
+        subscribe(subscribable=subscribable, data={"email": reader}, now=came)
     return subscribable

@@ -251,7 +251,7 @@ def test_before_the_bot_is_there_the_page_says_what_to_do(tmp_path: Path) -> Non
     assert "Add Feedletter" in text(fresh)
     assert 'id="line"' not in text(fresh)
     assert "Authorize" in text(fresh, f"/oauth2/authorize?client_id={OURS.id}")
-    assert "no such application" in text(fresh, "/oauth2/authorize?client_id=1")
+    assert "Application not found" in text(fresh, "/oauth2/authorize?client_id=1")
 
 
 def of_the_bot(pages: DiscordPages, method: str, place: str, body: Any = None) -> ApiAnswer:

@@ -149,7 +149,7 @@ def test_anothers_credentials_are_refused(
 def test_pages_lead_to_each_other_and_to_the_bridge(services: ServicesServer) -> None:
     assert 'href="http://127.0.0.1:9/admin/7/"' in page(services, "/discord/")
     assert 'href="/discord/"' in page(services, "/mastodon/")
-    assert "There is no such page" in page(services, "/pictures/../timeline.jsonl")
+    assert "Page not found" in page(services, "/pictures/../timeline.jsonl")
     assert not isinstance(post("mastodon", letter("x"))[0], Permanent)
 
 
@@ -163,7 +163,9 @@ def test_only_the_demos_overview_leads_there(
     monkeypatch.setenv("FEEDLETTER_DEMO", "/somewhere")
     config.ready()
     ((line,),) = (alerts() for alerts in registries.alert_sources)
-    assert line.url == f"http://127.0.0.1:{services.server_port}/mastodon/"
+    assert line.url == "/mailbox/"
+    assert line.also
+    assert line.also[1] == f"http://127.0.0.1:{services.server_port}/"
 
 
 @pytest.mark.django_db(transaction=True)
