@@ -52,9 +52,9 @@ def install() -> None:
     add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add(
         "feeds.Item",
-        Column("fate", "what became of it", what_became_of_each),
-        Panel("What became of it", what_became_of, order=10),
-        Panel("Where it went", item_issues, order=30),
+        Column("fate", "what happened", what_became_of_each),
+        Panel("What happened", what_became_of, order=10),
+        Panel("Issues", item_issues, order=30),
     )
     add(
         "subscriptions.Subscribable",
@@ -70,7 +70,7 @@ def install() -> None:
         Panel("Bridges", bridges_beside, order=30, tab="share"),
         Panel("Preview", new_preview, is_beside=True, is_new=True),
         Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
-        Panel("Does its mail arrive", offer_mail_check, order=70, tab="settings"),
+        Panel("Does its email arrive", offer_mail_check, order=70, tab="settings"),
         Panel("Letters", letters, order=95, tab=TAB),
         LOOK_FORM,
         Column("last_issue", "last issue", last_issues),
@@ -94,17 +94,17 @@ def install() -> None:
         Column("reach", "do they get it?", whether_each_is_reached),
         Panel("Do they get it?", whether_reached, order=5),
         Panel("Mailbox", where_email_is, order=6),
-        Panel("Everything sent to them", sent_to_subscriber, order=20),
-        Panel("What came back", bounces_of_subscriber, order=25),
+        Panel("Sent emails", sent_to_subscriber, order=20),
+        Panel("Bounces", bounces_of_subscriber, order=25),
     )
     add(
         "subscriptions.Destination",
         Column("reach", "do they get it?", whether_people_are_reached),
         Panel("Do they get it?", whether_person_reached, order=5),
-        Panel("Everything sent there", sent_to, order=30),
-        Panel("What came back", bounces_of, order=35),
+        Panel("Sent emails", sent_to, order=30),
+        Panel("Bounces", bounces_of, order=35),
     )
-    add("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
+    add("delivery.Delivery", Panel("Bounces", bounces_of_delivery, order=15))
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
 
 
@@ -121,7 +121,7 @@ def item_issues(item: Item) -> SafeString:
     shown = list(rows.order_by("pk"))
     delivered = how_delivered([row.issue_id for row in shown])
     return html_table(
-        ("issue", "newsletter", "published", "letters"),
+        ("issue", "newsletter", "published", "emails"),
         (
             (
                 link_to(row.issue),
@@ -131,7 +131,7 @@ def item_issues(item: Item) -> SafeString:
             )
             for row in shown
         ),
-        "It is in no issue so far.",
+        "It is in no issue yet.",
     )
 
 
@@ -147,7 +147,7 @@ def how_delivered(issue_ids: list[int]) -> dict[int, str]:
 def _not_out(issue: Issue) -> str:
     if issue.cancelled_at:
         return "discarded"
-    return "waits for its first reader" if issue.awaits_reader else "waits for approval"
+    return "waits for its first subscriber" if issue.awaits_reader else "waits for approval"
 
 
 def recent_issues(subscribable: Subscribable) -> SafeString:
@@ -159,7 +159,7 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
         said = result_words(row, counts[row.pk]) if row.published_at else ""
         shown.append((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
     return html_table(
-        ("issue", "published", "letters"),
+        ("issue", "published", "emails"),
         shown,
         "No issue has been sent yet. “Next issue” says when the first one is.",
     )
@@ -169,7 +169,7 @@ def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | s
     """Return each newsletter's last issue and result, "115 sent, 2 failed". Two queries in total."""
     rows = {row.subscribable_id: row for row in progress.newest_of_each(row.pk for row in newsletters)}
     counts = progress.counts_of(row.pk for row in rows.values())
-    shown: dict[int, SafeString | str] = {each.pk: "none so far" for each in newsletters}
+    shown: dict[int, SafeString | str] = {each.pk: "none yet" for each in newsletters}
     for each in newsletters:
         if (row := rows.get(each.pk)) is not None:
             row.subscribable = each  # saves a query each
@@ -211,7 +211,9 @@ def whether_person_reached(destination: Destination) -> SafeString | str:
     every = destination.subscriptions.select_related("subscribable", "destination")
     rows = list(every.order_by("pk")[:SUBSCRIPTIONS_SHOWN])
     if not rows:
-        return paragraph("Gets nothing: no newsletter. Add them to one with + on the list of subscribers.")
+        return paragraph(
+            "Gets nothing: subscribed to nothing. Use “Add a subscriber” to add them to a newsletter."
+        )
     reaches = reaches_of(rows, now=now)
     if len(rows) == 1:
         return paragraph(reaches[rows[0].pk].sentence)
@@ -247,9 +249,9 @@ def sent_to(destination: Destination) -> SafeString:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
     newest = html_table(
-        ("what", "newsletter", "state", "sent", "in the server’s words"),
+        ("what", "newsletter", "state", "sent", "server’s answer"),
         shown,
-        "Nothing was sent so far.",
+        "Nothing was sent yet.",
     )
     if not shown:
         return newest
@@ -284,7 +286,7 @@ def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
         (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]
     ]
-    return html_table(("what", "when", "in the server’s words", "what was done"), shown) if shown else ""
+    return html_table(("what", "when", "server’s answer", "result"), shown) if shown else ""
 
 
 def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
@@ -298,4 +300,4 @@ def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
         except NothingToShow as error:
             raise CannotAct(f"{subscribable}: {error}") from error
         send_test_issue(subscribable=subscribable, to=address, now=now)
-    return f"A test of the letter as it stands is on its way to {address}."
+    return f"We sent a test to {address}."

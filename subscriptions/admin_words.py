@@ -9,10 +9,10 @@ from subscriptions.rules.words import clock_words, describe, moment_words, zone_
 
 def waits_for(assignable: Assignable) -> str:
     if assignable.last_error:
-        return f"It failed and is tried again: {assignable.last_error}"
+        return f"It failed and is retried: {assignable.last_error}"
     zone = assignable.subscribable.zone
     sentence = why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
-    return f"{sentence} Then it waits for you." if assignable.waits else sentence
+    return f"{sentence} Then it waits for your approval." if assignable.waits else sentence
 
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:

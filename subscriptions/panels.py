@@ -15,15 +15,15 @@ from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.drop import drop_feed, exclude_items
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 
-OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."
+OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
 
 
 def install() -> None:
     may_be_sent = (Item.State.UNASSIGNED, Item.State.ASSIGNED)
     add(
         "feeds.Item",
-        Panel("Collections", collections_of_post, order=20),
-        Action("exclude", "Do not send", exclude_posts, fits=lambda item: item.state in may_be_sent),
+        Panel("Next issues", collections_of_post, order=20),
+        Action("exclude", "Don’t send", exclude_posts, fits=lambda item: item.state in may_be_sent),
     )
     add(
         "feeds.Feed",
@@ -37,12 +37,12 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
         return format_html("<p>{}</p>", "It is being deleted.")
     # Bridges have their own panel.
     rows = list(feed.subscribables.exclude(channel__in=[kind.key for kind in channels.bridge_kinds()]))
-    text = "Make another newsletter of this feed" if rows else "Make a newsletter of this feed"
+    text = "Create another newsletter from this feed" if rows else "Create a newsletter from this feed"
     further = button(add_url(Subscribable, feeds=feed.pk), text)
     shown = html_table(
-        ("newsletter", "readers get it"),
+        ("newsletter", "schedule"),
         ((link_to(row), rhythm_for_admins(row)) for row in rows),
-        "No newsletter reads it so far, so nothing of it is sent.",
+        "No newsletter uses this feed, so its posts aren’t sent.",
     )
     warning = exposure(feed)
     alert = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
@@ -51,9 +51,7 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
 
 def collections_of_post(item: Item) -> SafeString:
     if stuck := FailedAssignment.objects.filter(item=item).first():
-        message = (
-            f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
-        )
+        message = f"It couldn’t be added to an issue. Next try: {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', message)
     rows = item.assignments.select_related("assignable__subscribable")
     shown = []
@@ -62,22 +60,22 @@ def collections_of_post(item: Item) -> SafeString:
         out = _left_out_by_hand(row.left_out_at, held.subscribable) if row.left_out_at else ""
         if row.is_withdrawn:
             out = withdrawn_words(item, held.subscribable)
-        shown.append((link_to(held, held.subscribable), out or "It goes with the others.", waits_for(held)))
+        shown.append((link_to(held, held.subscribable), out or "Will be sent.", waits_for(held)))
     if item.state == Item.State.UNASSIGNED:
         ahead = LeftOut.objects.filter(item=item, by_hand=True).select_related("subscribable")
         shown += [
             (link_to(row.subscribable), _left_out_by_hand(row.at, row.subscribable), "") for row in ahead
         ]
     return html_table(
-        ("newsletter", "this post", "when it goes out"),
+        ("newsletter", "this post", "when"),
         shown,
-        "It is in no open collection. “What became of it” says why.",
+        "It is in no next issue. “What happened” says why.",
     )
 
 
 def withdrawn_words(item: Item, subscribable: Subscribable) -> str:
     at = when(item.set_aside_at, zone=subscribable.zone)
-    return f"Withdrawn by its feed on {at}; not sent unless it comes back."
+    return f"Removed from its feed on {at}; sent only if it reappears."
 
 
 def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
@@ -87,8 +85,8 @@ def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
 def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
     done = exclude_items(item_ids=keys, now=utcnow())
     late = len(keys) - done
-    message = f"{pluralize(done, 'post')} will not be sent."
-    return f"{message} For {late:,} it was too late, or needless." if late else message
+    message = f"{pluralize(done, 'post')} won’t be sent."
+    return f"{message} {late:,} didn’t change: sent already, or excluded before." if late else message
 
 
 def what_dropping_feeds_does(keys: list[int]) -> list[str]:
@@ -96,12 +94,12 @@ def what_dropping_feeds_does(keys: list[int]) -> list[str]:
     for feed in Feed.objects.filter(pk__in=keys):
         on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
         readers = pluralize(feed.subscribables.count(), "newsletter")
-        words = f"“{feed}” is deleted, with all that is known of its {pluralize(feed.items.count(), 'post')}."
+        words = f"“{feed}” is deleted, with its {pluralize(feed.items.count(), 'post')}."
         if feed.read_by:
-            words = f"“{feed}” is no longer sent. People read it here, so it stays, and is read on."
+            words = f"“{feed}” is no longer sent. People still read it here, so it isn’t deleted."
         if on_the_way:
-            words += f" {pluralize(on_the_way, 'post')} being collected will go out first."
-        sentences.append(f"{words} {readers} will get nothing new from it.")
+            words += f" {pluralize(on_the_way, 'post')} waiting in next issues will be sent first."
+        sentences.append(f"{words} {readers} won’t get new posts from it.")
     return sentences
 
 

@@ -34,25 +34,25 @@ BOUNCE_COLOURS = {
 def describe_bounce(bounce: Bounce) -> SafeString:
     rows: list[tuple[str, Any]] = [
         ("What", bounce.get_kind_display()),
-        ("Came", when(bounce.at)),
-        ("Address", link_to(bounce.destination) if bounce.destination else "Not proven."),
-        ("Delivery", link_to(bounce.delivery) if bounce.delivery else "Not known."),
-        ("It names", bounce.recipient or "Nobody."),
-        ("Status", bounce.status or "None."),
-        ("In the server’s words", bounce.diagnostic or "Nothing was said."),
-        ("What was done", bounce.effect),
+        ("Received", when(bounce.at)),
+        ("Address", link_to(bounce.destination) if bounce.destination else "Not known"),
+        ("Delivery", link_to(bounce.delivery) if bounce.delivery else "Not known"),
+        ("Names", bounce.recipient or "Nobody"),
+        ("Status", bounce.status or "None"),
+        ("Server’s answer", bounce.diagnostic or "None"),
+        ("Result", bounce.effect),
     ]
     return facts(rows)
 
 
 def suppress_held(request: HttpRequest, keys: list[int]) -> str:
     count = release_bounces(bounces=_held(keys), suppressing=True, now=utcnow())
-    return f"{pluralize(count, 'address', 'addresses')} will not be written to any more."
+    return f"{pluralize(count, 'address', 'addresses')} won’t be emailed any more."
 
 
 def let_be(request: HttpRequest, keys: list[int]) -> str:
     count = release_bounces(bounces=_held(keys), suppressing=False, now=utcnow())
-    return f"{pluralize(count, 'bounce')} let be: letters go on to {'that' if count == 1 else 'those'}."
+    return f"{pluralize(count, 'bounce')} ignored. We keep sending there."
 
 
 def _held(keys: list[int]) -> list[Bounce]:
@@ -63,41 +63,39 @@ def _held(keys: list[int]) -> list[Bounce]:
 class BounceAdmin(ReadOnlyAdmin):
     list_display = ("whom", "shown_kind", "came", "said", "done")
     list_filter = (
-        ("kind", asks("Why did it come back?", ChoicesFieldListFilter)),
-        ("held", asks("Which wait for you?", BooleanFieldListFilter)),
+        ("kind", asks("Which kind?", ChoicesFieldListFilter)),
+        ("held", asks("Which are held for you?", BooleanFieldListFilter)),
     )
     empty = EmptyList(
-        "Nothing has come back",
-        "Mail that cannot be delivered comes back, and readers may complain. Both are told here, with what"
-        " was done about it. The mail check says whether Feedletter gets to know of them.",
-        "Check the mail",
+        "No bounces yet",
+        "This list shows emails that couldn’t be delivered, and complaints, with what we did about them."
+        " The mail check says whether Feedletter can receive them.",
+        "Check your mail",
         "mail_check",
         "delivery.view_lane",
     )
     beside = PROBLEM_LISTS
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
     list_select_related = ("destination",)
-    own_panels = (Panel("What came back", describe_bounce, order=10),)
+    own_panels = (Panel("About this bounce", describe_bounce, order=10),)
     own_actions = (
-        Action(
-            "suppress_held", "Held: do not write there any more", suppress_held, fits=lambda row: row.held
-        ),
-        Action("let_be", "Held: let be", let_be, fits=lambda row: row.held),
+        Action("suppress_held", "Stop sending to held addresses", suppress_held, fits=lambda row: row.held),
+        Action("let_be", "Keep sending to held addresses", let_be, fits=lambda row: row.held),
     )
-    came = moment_of("at", "came")
+    came = moment_of("at", "received")
 
     @display(description="address", ordering="recipient")
     def whom(self, bounce: Bounce) -> str:
-        return str(bounce.destination or bounce.recipient or "nobody known")
+        return str(bounce.destination or bounce.recipient or "not known")
 
     @display(description="what", label=BOUNCE_COLOURS, ordering="kind")
     def shown_kind(self, bounce: Bounce) -> tuple[str, str]:
         return bounce.kind, bounce.get_kind_display()
 
-    @display(description="said", ordering="diagnostic")
+    @display(description="server’s answer", ordering="diagnostic")
     def said(self, bounce: Bounce) -> str:
         return shortened(bounce.diagnostic, CHARACTERS_SHOWN)
 
-    @display(description="done", ordering="effect")
+    @display(description="result", ordering="effect")
     def done(self, bounce: Bounce) -> str:
         return shortened(bounce.effect, CHARACTERS_SHOWN)

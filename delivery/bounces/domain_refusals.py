@@ -77,7 +77,7 @@ BY_ITSELF = "By itself: "
 REFUSED = f"{BY_ITSELF}it refused"
 DENIED = f"{BY_ITSELF}it said “no such address”"
 # Effects of refusals before and after a pause. They do not cause another one.
-DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Letters to this domain are paused."
+DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Sending to this domain is paused."
 NEWSLETTER_PAUSED = f"{ABOUT_OUR_MAIL} The newsletter is paused."
 
 
@@ -155,7 +155,7 @@ def _on_refusals_of_domain(group: Sequence[Bounce], delivery: Delivery, now: dat
         _mark(letters, NEWSLETTER_PAUSED)
     if refuses(answers):
         reason = (
-            f"{REFUSED} {answers.refused} of the last {answers.count} letters ({when(now)}). "
+            f"{REFUSED} {answers.refused} of the last {answers.count} emails ({when(now)}). "
             f"The server said: {said}"
         )
         if pause_domain(lane_id=delivery.lane_id, domain=domain, reason=reason, now=now):

@@ -82,9 +82,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> No
             row.free_at = domain_rests_until(row.failures, last.at)
         row.save(update_fields=["last_error", "failures", "refused_since", "free_at"])
         if row.refused_since and last.at - row.refused_since > LONGEST_REFUSAL:
-            said = (
-                f"{REFUSED} every letter since {when(row.refused_since)}. The server said: {row.last_error}"
-            )
+            said = f"{REFUSED} every email since {when(row.refused_since)}. The server said: {row.last_error}"
             pause_domain(lane_id=last.lane_id, domain=last.domain, reason=said, now=last.at)
     stops = {}
     for last in (group[-1] for group in domains.values()):
@@ -94,7 +92,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> No
         if is_everybodys(rows.count(), sent=sent):
             stops[last.lane_id] = Stop(
                 lane_id=last.lane_id,
-                text=last.outcome.text.replace(Holdup.DOMAIN, "Letters to every domain are refused"),
+                text=last.outcome.text.replace(Holdup.DOMAIN, "Every domain refuses our email"),
                 retry_at=None,
                 claimed_at=last.claimed_at,
                 at=last.at,

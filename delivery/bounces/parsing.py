@@ -166,7 +166,7 @@ def read_report(raw: bytes) -> BounceReport:
             raise Unreadable(f"It has more than {MAX_BOUNDARIES:,} lines that may divide parts.")
         message = message_from_bytes(raw)
         if not message.keys():
-            raise Unreadable("It has no header: it is no mail.")
+            raise Unreadable("It has no header, so it isn’t an email.")
         text = text_of(message)
         words = clean(f"{decoded_field(message, 'subject')} — {text}")
         findings = _statuses(message, text) or complaints(message) or findings_of_sns(message, text)
@@ -178,7 +178,7 @@ def read_report(raw: bytes) -> BounceReport:
     except Unreadable:
         raise
     except Exception as error:  # parser and flufl.bounce expect friendly input
-        raise Unreadable(f"It cannot be read as a mail ({type(error).__name__}).") from error
+        raise Unreadable(f"It can’t be read as an email ({type(error).__name__}).") from error
     kind = worst_kind(finding.kind for finding in findings)
     return BounceReport(kind, findings, tokens(raw), marks(raw), words)
 

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 # For other apps. A delayed letter may still arrive.
 BOUNCED = (BounceKind.HARD, BounceKind.SOFT, BounceKind.POLICY, BounceKind.COMPLAINT)
 IGNORED = (BounceKind.AUTO_REPLY, BounceKind.ARRIVED)
-UNPROVEN = "Ignored: it does not prove which letter it is about."
+UNPROVEN = "Ignored: it doesn’t prove which email it is about."
 KEEP_UNPROVEN = timedelta(days=30)
 KEEP = timedelta(days=730)
 

@@ -203,7 +203,7 @@ def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
     if state == "cancelled":
         return ItemPlace("", CANCELLED)
     if state == "waiting":
-        return ItemPlace("", WAITS, "for its first reader")
+        return ItemPlace("", WAITS, "for its first subscriber")
     if state == "draft" and issue.release_at is None:
         return ItemPlace("", WAITS, "for your approval")
     if state == "draft" and issue.release_at is not None:

@@ -107,20 +107,20 @@ class History:
 def act(kind: BounceKind, history: History) -> tuple[Act, str]:
     """Return what to do, and a sentence about it."""
     if kind is BounceKind.COMPLAINT:
-        return Act.SUPPRESS, "Marked as spam by the reader."
+        return Act.SUPPRESS, "Marked as spam by the subscriber."
     if kind not in (BounceKind.HARD, BounceKind.SOFT):
         return Act.RECORD, _RECORDED.get(kind, "Recorded only.")
     if history.confirmed_since:
-        return Act.RECORD, "Recorded only: the reader has confirmed since that letter."
+        return Act.RECORD, "Recorded only: the subscriber has confirmed since that email."
     if kind is BounceKind.SOFT:
         days, row = len(history.soft_days), history.soft_row
         if days >= SOFT_BOUNCE_DAYS:
             return Act.SUPPRESS, f"Bounced on {days} days within {SOFT_WINDOW.days}."
         if row is not None and row >= SOFT_LETTERS_LEAST:
-            return Act.SUPPRESS, f"The last {SOFT_LETTERS} letters bounced, over {row.days} days."
+            return Act.SUPPRESS, f"The last {SOFT_LETTERS} emails bounced, over {row.days} days."
         return Act.RECORD, f"Recorded: day {days} of {SOFT_BOUNCE_DAYS} within {SOFT_WINDOW.days} days."
     if history.known:
-        return Act.RECORD, "Recorded only: it was known already that this letter came back."
+        return Act.RECORD, "Recorded only: this bounce was known already."
     if history.domain_held or is_flood(history.domain_hard, history.domain_answered):
         return Act.HOLD, HELD
     return Act.SUPPRESS, NOTHING_ARRIVES
@@ -128,12 +128,12 @@ def act(kind: BounceKind, history: History) -> tuple[Act, str]:
 
 HELD = "Held for you: too many of this domain bounced within the hour."
 NOTHING_ARRIVES = "Nothing arrives at this address."
-LET_BE = "Let be by hand."
-ABOUT_OUR_MAIL = "Recorded only: it says something about our mail, not about the address."
+LET_BE = "Ignored by hand."
+ABOUT_OUR_MAIL = "Recorded only: it is about our email, not about the address."
 _RECORDED = {
     BounceKind.POLICY: ABOUT_OUR_MAIL,
-    BounceKind.DELAYED: "Recorded only: the server goes on trying.",
-    BounceKind.UNKNOWN: "Recorded only: no program could say what it means.",
+    BounceKind.DELAYED: "Recorded only: the server keeps trying.",
+    BounceKind.UNKNOWN: "Recorded only: its meaning is unknown.",
 }
 
 

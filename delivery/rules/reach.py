@@ -125,7 +125,7 @@ def unconfirmed(facts: ReachFacts) -> str:
     until = row.confirm_until
     match row.confirmation:
         case "" if until is None:
-            return "never confirmed, and never asked to"
+            return "never confirmed, and never asked to confirm"
         case "failed":
             return f"not confirmed: {mail} was refused{error}"
         case "cancelled":
@@ -255,7 +255,7 @@ def no_feed(facts: ReachFacts) -> str:
 
 
 def stopped(facts: ReachFacts) -> str:
-    return "this newsletter is stopped and takes no new posts" if facts.newsletter.stopped else ""
+    return "this newsletter is stopped and adds no new posts" if facts.newsletter.stopped else ""
 
 
 def feeds_unread(facts: ReachFacts) -> str:
@@ -265,7 +265,7 @@ def feeds_unread(facts: ReachFacts) -> str:
 
 
 def no_post(facts: ReachFacts) -> str:
-    return "" if facts.newsletter.has_posts else "its feeds have brought no post to send"
+    return "" if facts.newsletter.has_posts else "its feeds have no post to send"
 
 
 def awaits_approval(facts: ReachFacts) -> str:
@@ -312,18 +312,18 @@ def _next(facts: ReachFacts) -> str:
     if row.draft == "approval":
         return "The next issue waits for your approval."
     if row.draft == "reader":
-        return "The first issue waits for its first subscriber, and goes out now."
+        return "The first issue waits for its first subscriber, and is sent now."
     if row.draft == "release" and row.release_at is not None:
-        return f"The next issue goes out on {facts.moment(row.release_at)}."
+        return f"The next issue is sent on {facts.moment(row.release_at)}."
     if row.collect_error:
-        return f"The next issue could not be made, and is tried again{_why(row.collect_error)}."
+        return f"The next issue couldn’t be created, and is retried{_why(row.collect_error)}."
     if row.closes_at is not None and row.closes_at > facts.now and _goes_on(row):
-        return f"The next issue goes out on {facts.moment(row.closes_at)}."
+        return f"The next issue is sent on {facts.moment(row.closes_at)}."
     if row.collected:
-        return "The next issue is being collected."
+        return "The next issue is collecting posts."
     if not _goes_on(row):
         return ""
-    return "The next issue goes out when a post has settled."
+    return "The next issue is sent when a post settles."
 
 
 def _goes_on(row: NewsletterFacts) -> bool:

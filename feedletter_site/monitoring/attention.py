@@ -108,8 +108,8 @@ def held_letters(which: Q) -> str:
     waiting = Delivery.objects.filter(which, state__in=NOT_FINISHED).order_by().values("pk")
     count = waiting[: COUNTED_TO + 1].count()
     if count > COUNTED_TO:
-        return f"more than {COUNTED_TO:,} letters wait"
-    return f"{pluralize(count, 'letter')} {'waits' if count == 1 else 'wait'}"
+        return f"more than {COUNTED_TO:,} emails wait"
+    return f"{pluralize(count, 'email')} {'waits' if count == 1 else 'wait'}"
 
 
 def held_floods() -> list[Alert]:
@@ -128,10 +128,8 @@ def stalled() -> list[Alert]:
     late = Delivery.objects.due(before).filter(lane__in=lanes).exists()
     if not late and not Feed.objects.due(before).exists():
         return []
-    words = f"Work has been due for more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
-    return [
-        Alert(words, "See when each stage ran", reverse("admin:django_celery_beat_periodictask_changelist"))
-    ]
+    words = f"Work is overdue by more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
+    return [Alert(words, "See the schedule", reverse("admin:django_celery_beat_periodictask_changelist"))]
 
 
 def objects_in_trouble(user: Any) -> list[Alert]:
@@ -144,15 +142,15 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     untold = lately.filter(state="failed").exclude(kind=TEST)
     written = Broadcast.objects.filter(issue=None, send_at__isnull=False)
     kinds: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
-        (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
+        (Feed.objects.filter(status="active", failures__gt=0), "feed can’t be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
         (held, "delivery is held for you", {"state__exact": "held"}),
         (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
-        (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
-        (written.filter(failures__gt=0), "letter of your own cannot go out", {"state": "scheduled"}),
-        (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
-        (Webhook.objects.filter(deaf), "webhook is not reached", {}),
+        (Assignable.objects.filter(failures__gt=0), "issue can’t be created", {}),
+        (written.filter(failures__gt=0), "email can’t be sent", {"state": "scheduled"}),
+        (Lane.objects.filter(stuck), "lane is paused or can’t send", {}),
+        (Webhook.objects.filter(deaf), "webhook can’t be reached", {}),
         (untold, "call of a webhook failed this week", {"state__exact": "failed"}),
     )
     seen = []
@@ -181,7 +179,7 @@ def paused_domains() -> list[Alert]:
     rows = stopped.select_related("lane").order_by("domain", "lane")
     shown = [
         Alert(
-            f"Letters to {row.domain} {'are paused' if row.paused else 'wait'}: "
+            f"Email to {row.domain} {'is paused' if row.paused else 'waits'}: "
             f"{shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON)}",
             "Look",
             object_url(row.lane),
@@ -189,7 +187,7 @@ def paused_domains() -> list[Alert]:
         for row in rows[:ALERTS_SHOWN]
     ]
     if (more := rows.count() - ALERTS_SHOWN) > 0:
-        shown.append(Alert(f"So are those to {pluralize(more, 'more domain')}.", "Look", list_url(Lane)))
+        shown.append(Alert(f"Email to {pluralize(more, 'more domain')} waits, too.", "Look", list_url(Lane)))
     return shown
 
 
@@ -200,7 +198,7 @@ def mail() -> list[Alert]:
     where = reverse("mail_set_up")
     if keeps_letters():
         mailbox = ("Open the mailbox", reverse("delivery:mailbox"))
-        return [Alert("Letters are kept in the mailbox here, not sent.", "Set up mail", where, mailbox)]
+        return [Alert("Emails are kept in the mailbox here, not sent.", "Set up mail", where, mailbox)]
     if sends_nothing():
-        return [Alert("No letter can go out.", "Set up mail", where)]
+        return [Alert("No email can be sent.", "Set up mail", where)]
     return []

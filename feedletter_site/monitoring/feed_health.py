@@ -24,7 +24,7 @@ WELL = Q(status="active", failures=0, held_since=None)
 
 # Name of the count, words, tone, and filter of the feed list.
 PARTS = (
-    ("well", "{:,} read well", "good", "active"),
+    ("well", "{:,} working", "good", "active"),
     ("failing", "{:,} failing", "bad", "failing"),
     ("held", "{:,} held for you", "wait", "held"),
     ("paused", "{:,} paused", "still", "paused"),
@@ -85,10 +85,10 @@ def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
     troubles = []
     for feed in rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[:TROUBLES_SHOWN]:
         if feed.health == "held":
-            wrong, since, coming = "Posts of it wait for your word.", feed.held_since, ""
+            wrong, since, coming = "Posts are held until you decide.", feed.held_since, ""
         else:
-            wrong = shortened(feed.last_error, LONGEST_ERROR) or "It cannot be read."
-            since, coming = feed.failing_since, "It is not read any more."
+            wrong = shortened(feed.last_error, LONGEST_ERROR) or "It can’t be read."
+            since, coming = feed.failing_since, "It is no longer read."
             if feed.status != Feed.Status.STOPPED:
                 words = next_reading(feed, now)
                 coming = f"Next reading: {words[:1].lower()}{words[1:]}"

@@ -68,41 +68,41 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
     )
     reading = [
         Step(
-            "reading", "Read feeds here", "Follow what you like, and invite others to.",
-            "Begin to read", reverse("reader:begin"), Reader.objects.exists(), "Not needed",
+            "reading", "Read feeds here", "Follow any feed here, and invite others.",
+            "Start reading", reverse("reader:begin"), Reader.objects.exists(), "Not needed",
         ),
     ] if is_on("reader") else []  # fmt: skip
     return [
         Step(
-            "feed", "Add a feed", "Paste the address of a blog: its feed is found.", "Add a feed",
+            "feed", "Add a feed", "Paste a blog’s address, and we find its feed.", "Add a feed",
             add_url(Feed), feed is not None,
         ),
         Step(
-            "newsletter", "Make a newsletter", "Say how readers get it: each post, or a letter a week.",
-            "Make a newsletter", add_url(Subscribable, **known), newsletter is not None,
+            "newsletter", "Create a newsletter", "Send each post, or one issue a day, week or month.",
+            "Create a newsletter", add_url(Subscribable, **known), newsletter is not None,
         ),
         Step(
-            "look", "Give it a look", "A colour, a logo, a line at the foot. The usual look is good, too.",
+            "look", "Give it a look", "Choose a colour, a logo and a footer.",
             "Choose a look", f"{page}?tab=look" if newsletter else page,
             Theme.objects.exists() or LetterTemplate.objects.exists(),
-            "Keep the usual look",
+            "Keep the standard look",
         ),
         Step(
-            "reader", "Be its first reader", "Its first issue waits for somebody who reads it.",
+            "reader", "Be the first subscriber", "The first issue is sent when somebody subscribes.",
             "Subscribe yourself", add_url(Subscription, **reader),
             Subscription.objects.confirmed().exists(),
         ),
         Step(
-            MAIL, "Send real mail", "Letters are kept in a mailbox here until mail is set up.",
+            MAIL, "Send real email", "Until you set up mail, emails are kept in a mailbox here.",
             "Set up mail", reverse("mail_set_up"), is_mailed, "Keep the mailbox",
         ),
         Step(
-            "form", "Put the form on your site", "A few lines of HTML, ready to copy.", "Copy the form",
+            "form", "Put the form on your site", "Copy a few lines of HTML.", "Copy the form",
             f"{page}?tab=share" if newsletter else page, has_form, "Not needed",
         ),
         *reading,
         Step(
-            BACK_UP, "Make a back-up", "One command copies the whole database while the service runs.",
+            BACK_UP, "Back up", "One command copies the whole database while the service runs.",
             "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
             "Done elsewhere",
         ),

@@ -102,5 +102,5 @@ def refusal(status: int) -> str:
     if status == 429:
         return f"The server says we ask too often {code}. Try again later."
     if status >= 500:
-        return f"The server has a problem of its own {code}. Try again later."
+        return f"The server has a problem {code}. Try again later."
     return f"The server answered with an error {code}. Check the address in a browser."

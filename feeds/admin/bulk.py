@@ -30,7 +30,7 @@ def read_now(request: HttpRequest, keys: list[int]) -> str:
     for key in keys[:READ_AT_ONCE]:
         tell(request, poll_feed(feed_id=key, now=utcnow()))
     if later := request_poll(feed_ids=keys[READ_AT_ONCE:], now=utcnow()):
-        messages.info(request, f"{pluralize(later, 'more feed')} will be read within moments.")
+        messages.info(request, f"{pluralize(later, 'more feed')} will be read in a moment.")
     return ""
 
 
@@ -41,13 +41,13 @@ def start_again(request: HttpRequest, keys: list[int]) -> str:
     for key in failing[:READ_AT_ONCE]:
         tell(request, poll_feed(feed_id=key, now=utcnow()))
     if later := start_over(feeds=failing[READ_AT_ONCE:], now=utcnow()):
-        messages.info(request, f"{pluralize(later, 'more failing feed')} will be read within moments.")
+        messages.info(request, f"{pluralize(later, 'more failing feed')} will be read in a moment.")
     return ""
 
 
 def pause(request: HttpRequest, keys: list[int]) -> str:
     paused = _set_status(keys, Feed.Status.PAUSED)
-    said = f"{pluralize(len(paused), 'feed')} paused: until resumed, nothing of them is read or settles."
+    said = f"{pluralize(len(paused), 'feed')} paused. Nothing is read or settles until you resume them."
     return undoable(request, said, "resume", paused)
 
 
@@ -88,7 +88,7 @@ def _minutes(label: str) -> forms.IntegerField:
         label=label,
         required=False,
         validators=[MinValueValidator(0), MaxValueValidator(A_MONTH)],
-        help_text="Empty: as it is for each.",
+        help_text="Leave empty to keep each feed’s setting.",
         widget=UnfoldAdminIntegerFieldWidget(attrs={"min": 0}),
     )
 
@@ -97,7 +97,7 @@ class PaceForm(forms.Form):
     pace = forms.ChoiceField(
         label="Read them",
         required=False,
-        choices=[("", "as it is for each"), *Feed.Pace.choices],
+        choices=[("", "keep each feed’s setting"), *Feed.Pace.choices],
         widget=UnfoldAdminSelectWidget(),
     )
     recheck_every_minutes = _minutes("Read every (minutes)")
@@ -110,7 +110,7 @@ class PaceForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = {name: value for name, value in (super().clean() or {}).items() if value not in (None, "")}
         if not data and not self.errors:
-            self.add_error("pace", "Say at least one of these.")
+            self.add_error("pace", "Change at least one of these.")
         return data
 
 
@@ -125,10 +125,10 @@ def _never(feed: Feed) -> bool:
 
 READ_NOW = Action("read_now", "Read now", read_now, fits=lambda feed: feed.status == "active")
 ACTIONS = (
-    Action("start_over", "Start over after an error", start_again, fits=_never),
+    Action("start_over", "Retry failing feeds", start_again, fits=_never),
     Action("pause", "Pause", pause, fits=lambda feed: feed.status == "active"),
     Action("resume", "Resume", resume, fits=lambda feed: feed.status != "active" and not feed.dropping),
     Action("add_tags", "Add tags", add_tags, form=AddTags, fits=_never),
     Action("remove_tags", "Remove tags", remove_tags, form=RemoveTags, fits=_never),
-    Action("change_pace", "Change how often they are read", change_pace, form=PaceForm, fits=_never),
+    Action("change_pace", "Change reading frequency", change_pace, form=PaceForm, fits=_never),
 )

@@ -44,12 +44,14 @@ from feeds.hubs.subscriptions import is_reachable, offered
 from feeds.models import Feed, HubSubscription, Item
 from feeds.rules.websub import SILENT_AFTER, hub_is_live
 
-SWITCHED_OFF = "{} could push its new posts, but “let its hub tell us” is switched off. The feed is polled."
-UNREACHABLE = (
-    "{} could push its new posts, but SITE_URL is {}, which it cannot call. The feed is polled. To have posts"
-    " pushed, set SITE_URL to the public address of this installation."
+SWITCHED_OFF = (
+    "{} can push new posts, but “Let its hub push posts” is off. The feed is read regularly instead."
 )
-SOON = "{} offers to push its new posts. It is asked after the feed’s next reading at the latest."
+UNREACHABLE = (
+    "{} can push new posts, but it can’t reach SITE_URL ({}). The feed is read regularly instead. To get"
+    " pushes, set SITE_URL to this installation’s public address."
+)
+SOON = "{} offers to push new posts. We ask it after the feed’s next reading at the latest."
 
 
 def hub(feed: Feed) -> SafeString | str:
@@ -64,9 +66,9 @@ def hub(feed: Feed) -> SafeString | str:
         return paragraph(SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL))
     rows: list[tuple[str, Any]] = [("Hub", row.hub), ("Pushes", describe_pushes(row, utcnow()))]
     if row.last_error and row.state != HubSubscription.State.DENIED:
-        rows.append(("What was wrong", row.last_error))
+        rows.append(("Last error", row.last_error))
     if row.state == HubSubscription.State.ACTIVE:
-        rows.append(("Agreed until", f"{when(row.expires_at)}. It is renewed before."))
+        rows.append(("Agreed until", f"{when(row.expires_at)}. Renewed before then."))
     rows.append(("Last push", when(row.last_push_at, "None so far.")))
     if row.refused:
         rows.append(("Ignored", f"{pluralize(row.refused, 'push', 'pushes')} with a wrong or no signature"))
@@ -75,23 +77,21 @@ def hub(feed: Feed) -> SafeString | str:
 
 def describe_pushes(row: HubSubscription, now: datetime) -> str:
     if not is_reachable():
-        return f"They cannot arrive: SITE_URL is {settings.SITE_URL}, which the hub cannot call."
+        return f"They can’t arrive: the hub can’t reach SITE_URL ({settings.SITE_URL})."
     if hub_is_live(row.state, row.expires_at, row.missed, now):
-        return "New posts are pushed as they come out. Meanwhile the feed is polled less often."
+        return "New posts are pushed when they are published, so the feed is read less often."
     if (
         row.state in (HubSubscription.State.ACTIVE, HubSubscription.State.PENDING)
         and row.missed >= SILENT_AFTER
     ):
-        return (
-            "The hub did not tell of the latest posts. Until it does, the feed is polled as if it had no hub."
-        )
+        return "The hub missed the latest posts. Until it works again, the feed is read as if it had no hub."
     wait = row.next_at - now
-    again = f"It is asked again {f'in {ago(wait)}' if wait.total_seconds() > 0 else 'within a minute'}."
+    again = f"We ask again {f'in {ago(wait)}' if wait.total_seconds() > 0 else 'within a minute'}."
     if row.state == HubSubscription.State.DENIED:
         said = f": “{row.last_error.rstrip('.')}”." if row.last_error else "."
-        return f"The hub refuses to push this feed{said} {again}"
+        return f"The hub refused to push this feed{said} {again}"
     if row.state == HubSubscription.State.PENDING and not row.last_error:
-        return f"The hub was asked {pluralize(row.failures, 'time')} and has not called back yet. {again}"
+        return f"We asked the hub {pluralize(row.failures, 'time')}; it hasn’t called back yet. {again}"
     return f"Not yet. {again}"
 
 
@@ -106,14 +106,14 @@ def can_ask(feed: Feed) -> bool:
 def ask_hub(request: HttpRequest, keys: list[int]) -> str:
     asked = ask_again(feeds=keys, now=utcnow())
     if not asked:
-        return "There is no hub to ask: these feeds name none, or are not watched."
+        return "There is no hub to ask: these feeds name none, or are paused."
     return f"{pluralize(asked, 'hub')} will be asked within a minute."
 
 
 NEWEST = 15
 FORGOTTEN = (
-    "The user name and password of the old address are forgotten, because the new one is at another host."
-    " Enter them again if that host is to have them."
+    "The user name and password were deleted, because the new address is at another host."
+    " Enter them again if the new host needs them."
 )
 HEALTH_LABELS = {
     "active": "success",
@@ -132,11 +132,11 @@ def how_it_goes(feed: Feed) -> SafeString:
         ("Next reading", next_reading(feed, now)),
     ]
     if feed.failures:
-        rows.insert(2, ("What was wrong", feed.last_error))
+        rows.insert(2, ("Last error", feed.last_error))
     if feed.warning:
-        rows.append(("Odd in it", feed.warning))
+        rows.append(("Problems", feed.warning))
     if feed.hold_floods and feed.floods_sent_at:
-        rows.append(("Floods", f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}"))
+        rows.append(("Many posts at once", f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}"))
     return facts([*rows, ("Posts", states(feed))])
 
 
@@ -147,7 +147,7 @@ def states(feed: Feed) -> SafeString | str:
         for state, label in Item.State.choices
         if state in counts
     ]
-    return listed(links) if links else "None so far. They appear here as soon as it has been read."
+    return listed(links) if links else "None yet. They appear once the feed is read."
 
 
 def newest_posts(feed: Feed) -> SafeString:
@@ -162,7 +162,7 @@ def newest_posts(feed: Feed) -> SafeString:
             (link_to(item), when(item.published_at), *(cells.get(item.pk, "") for cells in later))
             for item in items
         ),
-        "No posts so far. They come with the first reading.",
+        "No posts yet. They appear after the first reading.",
     )
 
 
@@ -174,18 +174,18 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     search_fields = ("title", "url")
     beside = FEED_LISTS
     empty = EmptyList(
-        "No feeds so far",
-        "Feedletter watches the feeds of blogs, and makes newsletters of their posts. The address of a blog"
-        " is enough: its feed is found.",
+        "No feeds yet",
+        "Feedletter reads the feeds of blogs and turns their posts into newsletters. Paste a blog’s address,"
+        " and we find its feed.",
         "Add a feed",
         "admin:feeds_feed_add",
         "feeds.add_feed",
     )
     own_panels = (
         Panel("Held for you", held, order=1),
-        Panel("How it goes", how_it_goes, order=10),
+        Panel("Status", how_it_goes, order=10),
         Panel("At a glance", at_a_glance, order=15),
-        Panel("Its hub", hub, order=20),
+        Panel("Hub", hub, order=20),
         Panel("Newest posts", newest_posts, order=30),
         Panel("Readings", timeline, order=40),
     )
@@ -193,7 +193,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         Action("send_held", "Send the held posts", send_all, fits=holds_posts),
         Action(
             "drop_held",
-            "Do not send the held posts",
+            "Don’t send the held posts",
             send_none,
             confirm=what_sending_none_does,
             fits=holds_posts,

@@ -36,9 +36,9 @@ class SentFilter(SimpleListFilter):
     ANSWERS = MappingProxyType(
         {
             Item.State.UNASSIGNED.value: "waiting to settle",
-            Item.State.ASSIGNED.value: "waiting in a collection",
-            Item.State.CLEARED.value: "done: no longer waiting",
-            Item.State.EXCLUDED.value: "excluded: never sent",
+            Item.State.ASSIGNED.value: "in a next issue",
+            Item.State.CLEARED.value: "done",
+            Item.State.EXCLUDED.value: "excluded: not sent",
         }
     )
 
@@ -50,7 +50,7 @@ class SentFilter(SimpleListFilter):
 
 
 class HeldFilter(SimpleListFilter):
-    title = "Which posts wait for you?"
+    title = "Which posts are held for you?"
     parameter_name = "held"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -12,8 +12,8 @@ from feeds.models import Feed
 
 FIELDS = ("user", "password", "header", "value", "forget")
 INTRO = (
-    "For a feed that is not open to everyone: a user name and password, or a header such as X-Api-Key."
-    " They are kept encrypted and sent to the feed’s own host only."
+    "For a private feed: a user name and password, or a header such as X-Api-Key."
+    " Stored encrypted, and sent only to the feed’s host."
 )
 
 
@@ -36,7 +36,7 @@ class CredentialsForm(forms.Form):
     password = _secret("Password")
     header = _text("Header", MAX_HEADER_NAME)
     value = _secret("Value of the header")
-    forget = forms.BooleanField(label="Forget what is stored", required=False, widget=UnfoldBooleanWidget())
+    forget = forms.BooleanField(label="Delete what is stored", required=False, widget=UnfoldBooleanWidget())
 
     def credentials(self) -> dict[str, str] | None:
         """Return {} to delete what is stored, None to keep it."""
@@ -47,7 +47,7 @@ class CredentialsForm(forms.Form):
         data = super().clean() or {}
         given = self.credentials()
         if given and data.get("forget"):
-            self.add_error("forget", "Leave this off, or leave the fields above empty.")
+            self.add_error("forget", "Turn this off, or leave the fields above empty.")
         if given and not self.errors:
             try:
                 checked_credentials(given)
@@ -61,7 +61,7 @@ def intro(feed: Feed) -> str:
     stored = kind_of(feed)
     if not stored:
         return INTRO
-    return f"{INTRO} Stored now: {stored}. What you type replaces it; empty fields leave it as it is."
+    return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
 
 
 DELAY_FIELDS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
@@ -73,9 +73,9 @@ FIELD_LABELS = {
     "recheck_every_minutes": "Read every (minutes)",
     "pace": "Read it",
     "ceiling_minutes": "At least every (minutes)",
-    "hold_floods": "Hold floods",
+    "hold_floods": "Hold many posts at once",
     "join_reposts": "Recognise reposts",
-    "use_hub": "Let its hub tell us",
+    "use_hub": "Let its hub push posts",
 }
 
 
@@ -115,8 +115,8 @@ def fieldsets(feed: Feed) -> Any:
     closed = {"classes": ("collapse",)}
     return (
         ("Settings", {"fields": ("url", "title", "tags")}),
-        ("How it is read", {"fields": READING, **closed}),
-        ("When a post counts as settled (minutes)", {"fields": DELAY_FIELDS, **closed}),
+        ("Reading", {"fields": READING, **closed}),
+        ("How long to wait for changes (minutes)", {"fields": DELAY_FIELDS, **closed}),
         (
             "User name and password",
             {

@@ -47,7 +47,7 @@ def held(feed: Feed) -> SafeString | str:
     rows = ((link_to(item), when(item.published_at)) for item in shown)
     whys = {RESTORED: WHY_RESTORED, SENT_ELSEWHERE: WHY_ELSEWHERE_IS_HELD}
     reason = items.filter(reason__in=whys).values_list("reason", flat=True).first() or ""
-    decide = f"See all {count:,}, and decide on each" if count > HELD_SHOWN else "Decide on each"
+    decide = f"See all {count:,}" if count > HELD_SHOWN else "Decide for each post"
     return format_html(
         '<p class="fl-sentence"><strong>{}</strong> {}</p>{}<p>{}</p>',
         said,
@@ -74,38 +74,36 @@ def what_sending_none_does(keys: list[int]) -> list[str]:
 
 
 def released(count: int, of: int = 0) -> str:
-    said = f"{pluralize(count, 'post')} will be sent, each once it has settled."
+    said = f"{pluralize(count, 'post')} will be sent once settled."
     return said + _not_held(of - count)
 
 
 def dropped(count: int, of: int = 0) -> str:
-    said = f"{pluralize(count, 'post')} will not be sent."
+    said = f"{pluralize(count, 'post')} won’t be sent."
     return said + _not_held(of - count)
 
 
 def _not_held(others: int) -> str:
     if others <= 0:
         return ""
-    return (
-        f" {pluralize(others, 'other')} {'was' if others == 1 else 'were'} not held: nothing changed there."
-    )
+    return f" {pluralize(others, 'other')} {'was' if others == 1 else 'were'} not held, so nothing changed."
 
 
 def what_not_sending_does(count: int) -> list[str]:
     return [
-        f"{pluralize(count, 'held post')} will not be sent to anybody.",
-        "As long as a post stands in its feed, you can still send it: open it and choose “Send after all”.",
+        f"{pluralize(count, 'held post')} won’t be sent.",
+        "While a post is in its feed, you can still send it: open it and choose “Send it anyway”.",
     ]
 
 
 INCLUDED_AT_ONCE = 50
-WITHDRAWN = "withdrawn"
+WITHDRAWN = "removed"
 HELD = "held for you"
 STATE_LABELS = {
     "waiting to settle": "info",
     WITHDRAWN: "warning",
     HELD: "warning",
-    "in a collection": "info",
+    "in a next issue": "info",
     "done": "success",
     "excluded": "warning",
 }
@@ -164,9 +162,8 @@ class ItemAdmin(LargeList):
     )
     list_select_related = ("feed",)
     empty = EmptyList(
-        "No posts so far",
-        "Posts come from feeds. Each is seen here within minutes of its first reading, with when it is sent"
-        " or why it is not.",
+        "No posts yet",
+        "Posts come from your feeds. Each one says when it is sent, or why not.",
         "Add a feed",
         "admin:feeds_feed_add",
         "feeds.add_feed",
@@ -174,12 +171,12 @@ class ItemAdmin(LargeList):
     # The app that sends adds a panel.
     own_panels = (Panel("About it", about),)
     own_actions = (
-        Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),
-        Action("release", "Send what is held", send_held, fits=is_held),
+        Action("include", "Send it anyway", include, fits=lambda item: item.state == "excluded"),
+        Action("release", "Send held posts", send_held, fits=is_held),
         # A post's page has “Do not send”.
         Action(
             "drop_held",
-            "Do not send what is held",
+            "Don’t send held posts",
             drop_held,
             confirm=what_dropping_held_does,
             fits=lambda item: False,

@@ -58,9 +58,7 @@ class FileForm(forms.Form):
         error_messages={"required": "Choose the file.", "empty": "The file is empty."},
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".opml,.xml,text/x-opml,text/xml"}),
     )
-    tags = TagsField(
-        label="Tags for all of them", help_text="Besides the folders of the file, which become tags."
-    )
+    tags = TagsField(label="Tags for all of them", help_text="Added to the tags from the file’s folders.")
 
     def plan(self) -> OpmlPlan | None:
         """Return None, with errors in the form, if the file or tags are invalid."""

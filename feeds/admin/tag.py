@@ -33,7 +33,7 @@ class TagsField(forms.CharField):
         kwargs.setdefault("label", "Tags")
         kwargs.setdefault("required", False)
         kwargs.setdefault("max_length", MAX_LINE)
-        kwargs.setdefault("help_text", "Separate them by commas. The list of feeds can be filtered by them.")
+        kwargs.setdefault("help_text", "Separate tags with commas. You can filter the list of feeds by tag.")
         widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "news, machine learning"})
         super().__init__(widget=widget, **kwargs)
 
@@ -55,13 +55,13 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 class AddTags(forms.Form):
-    names = TagsField(required=True, error_messages={"required": "Give at least one tag."})
+    names = TagsField(required=True, error_messages={"required": "Enter at least one tag."})
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = f"{pluralize(len(keys), 'feed')} will have these tags besides those they have."
+        self.intro = f"{pluralize(len(keys), 'feed')} will get these tags, and keep the ones they have."
         if there := in_order(Tag.objects.values_list("name", flat=True)[:SUGGESTED]):
-            text = f"Separate them by commas. There are so far: {', '.join(there)}."
+            text = f"Separate tags with commas. Existing tags: {', '.join(there)}."
             self.fields["names"].help_text = escape(text)  # shown as html
 
 
@@ -105,7 +105,7 @@ OFFERED = 30
 class TagFilter(SimpleListFilter):
     """Offers the most frequent tags; a tag's page links to others."""
 
-    title = "Which tag has it?"
+    title = "Which tag?"
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -129,7 +129,7 @@ def its_feeds(tag: Tag) -> SafeString:
     shown = html_table(
         ("feed", "health"),
         ((link_to(feed), feed.health) for feed in feeds[:FEEDS_SHOWN]),
-        "No feed has this tag. Give it on a feed’s page, or delete it.",
+        "No feed has this tag.",
     )
     if not count:
         return shown
@@ -139,9 +139,7 @@ def its_feeds(tag: Tag) -> SafeString:
 
 def what_deleting_does(keys: list[int]) -> list[str]:
     tags = Tag.objects.filter(pk__in=keys).annotate(count=Count("feeds"))
-    return [
-        f"“{tag}” is deleted; {pluralize(tag.count, 'feed')} that had it stay without it." for tag in tags
-    ]
+    return [f"“{tag}” is deleted, and removed from {pluralize(tag.count, 'feed')}." for tag in tags]
 
 
 def delete(request: HttpRequest, keys: list[int]) -> str:
@@ -157,10 +155,9 @@ class TagAdmin(ServiceAdmin):
     search_fields = ("name",)
     beside = FEED_LISTS
     empty = EmptyList(
-        "No feed has a tag",
-        "Tags sort feeds into groups. Give them on a feed’s page, for many at once in the list of feeds, or"
-        " bring them with an OPML file.",
-        "Go to the feeds",
+        "No tags yet",
+        "Tags group your feeds. Add them on a feed’s page, in the list of feeds, or with an OPML file.",
+        "Go to feeds",
         "admin:feeds_feed_changelist",
         "feeds.view_feed",
     )

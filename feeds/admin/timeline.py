@@ -112,7 +112,7 @@ def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
 
 def answering(polls: Sequence[Poll]) -> SafeString:
     if not polls:
-        return _figure("Time to answer", SafeString(""), "It has not been read so far.")
+        return _figure("Time to answer", SafeString(""), "Not read yet.")
     bars = []
     for poll in reversed(polls):
         failed = poll.outcome == Poll.Outcome.FAILED
@@ -149,7 +149,7 @@ def _figure(title: str, drawn: SafeString, words: str) -> SafeString:
 
 def timeline(feed: Feed) -> SafeString:
     stretches = folded(readings(feed))
-    shown = html_table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
+    shown = html_table(HEAD, map(_row, stretches[:LINES]), "Not read yet.")
     older, hidden = stretches[LINES : LINES + MORE_LINES], stretches[LINES + MORE_LINES :]
     if not older:
         return format_html('<div class="fl-timeline">{}</div>', shown)

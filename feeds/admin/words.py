@@ -18,7 +18,7 @@ def last_reading(feed: Feed, now: datetime) -> str:
     passed = now - feed.last_polled_at
     read = "Just now" if passed < JUST_NOW else f"{ago(passed).capitalize()} ago"
     if not feed.failures:
-        return f"{read}, without trouble."
+        return f"{read}, without problems."
     if feed.failures == 1 or feed.failing_since is None:
         return f"{read}. It failed."
     return f"{read}. It has failed {feed.failures:,} times in a row, for {ago(now - feed.failing_since)}."
@@ -26,7 +26,7 @@ def last_reading(feed: Feed, now: datetime) -> str:
 
 def next_reading(feed: Feed, now: datetime) -> str:
     if feed.dropping:
-        return "Never again: it is deleted once its last posts have gone out."
+        return "Never: it is deleted once its last posts are sent."
     if feed.status != Feed.Status.ACTIVE:
         return f"None, because it is {feed.get_status_display()}."
     wait = feed.next_poll_at - now
@@ -38,11 +38,11 @@ def next_reading(feed: Feed, now: datetime) -> str:
 
 def tell(request: HttpRequest, result: PollResult | None) -> None:
     if result is None:
-        messages.warning(request, "It is being read at this moment, or it is paused.")
+        messages.warning(request, "The feed is being read right now, or it is paused.")
     elif not result.ok:
-        messages.error(request, f"It could not be read. {result.error}")
+        messages.error(request, f"The feed couldn’t be read. {result.error}")
     else:
-        messages.success(request, f"It was read: {brought(result)}.")
+        messages.success(request, f"The feed was read: {brought(result)}.")
 
 
 def brought(result: PollResult) -> str:

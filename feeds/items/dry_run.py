@@ -138,16 +138,16 @@ def _rows(reading: Reading, forecasts: Sequence[Forecast]) -> Iterator[DryRunRow
 
 def sentence(run: DryRun) -> str:
     if run.outcome == FAILED:
-        return f"It could not be read. {run.error}"
+        return f"The feed couldn’t be read. {run.error}"
     happening = [(event, count) for event, count in run.events if event != "unchanged"]
     if run.outcome == UNCHANGED:
-        summary = "The feed is as it was at the last reading."
+        summary = "The feed hasn’t changed since the last reading."
     elif run.is_first:
-        summary = "This would be the first reading: it counts as the adding."
+        summary = "This would be the first reading."
     else:
-        summary = "The feed is another than at the last reading."
+        summary = "The feed has changed since the last reading."
     if not happening:
-        return f"{summary} Nothing would happen to any post."
+        return f"{summary} No post would change."
     counts = ", ".join(f"{count:,} {event}" for event, count in happening)
     return f"{summary} Of its posts: {counts}."
 
@@ -155,7 +155,9 @@ def sentence(run: DryRun) -> str:
 def remarks(run: DryRun) -> list[str]:
     notes = list(run.warnings)
     if run.feed.status != Feed.Status.ACTIVE:
-        notes.append(f"The feed is {run.feed.get_status_display()}: it is not read, and nothing settles.")
+        notes.append(
+            f"The feed is {run.feed.get_status_display()}: it isn’t read, and its posts don’t settle."
+        )
     if run.outcome == FAILED and run.feed.status == Feed.Status.ACTIVE:
-        notes.append("A reading now would count as a failure, and it would be tried again later by itself.")
+        notes.append("A reading now would fail, and would be retried automatically.")
     return notes

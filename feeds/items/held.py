@@ -27,13 +27,13 @@ def include_item(*, item_id: int, now: datetime) -> str:
     document = FeedDocument.objects.filter(feed=item.feed_id).first()
     entry = kept_entry(item, document) if document else None
     if document is None or entry is None:
-        return f"“{item}” is no longer in the feed, so there is nothing to send."
+        return f"“{item}” is no longer in the feed, so it can’t be sent."
     hash_ = content_hash(entry)
     with transaction.atomic():
         # Feed before items, as in polls.
         feed = Feed.objects.select_for_update().get(pk=item.feed_id)
         if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
-            return f"The feed of “{item}” was read this very moment. Try it once more."
+            return f"The feed of “{item}” was read just now. Try again."
         cleaned = _entry_of(feed, entry, document.headers.get("url", ""))
         item = Item.objects.select_for_update().get(pk=item.pk)
         if item.state != Item.State.EXCLUDED:
@@ -46,7 +46,7 @@ def include_item(*, item_id: int, now: datetime) -> str:
         item.content_hash, item.entry = hash_, cleaned.to_json()
         item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published
         item.save()
-    return f"“{item}” will be sent once it has settled."
+    return f"“{item}” will be sent once settled."
 
 
 def kept_entry(item: Item, document: FeedDocument) -> Entry | None:

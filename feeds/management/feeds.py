@@ -42,7 +42,7 @@ class ListFeeds(FeedletterCommand):
     empty = "There are no feeds yet. Add one: add_feed https://example.org/feed.xml"
     arguments = (
         argument("--tag", metavar="TAG", help="Only feeds with this tag."),
-        argument("--health", choices=HEALTH, help="Only feeds that are so."),
+        argument("--health", choices=HEALTH, help="Only feeds with this health."),
         add_paging,
     )
 
@@ -64,7 +64,7 @@ FOR_PROGRAMS = ("origin", "next_poll_at", "excluded", "final")
 
 
 class ShowFeed(FeedletterCommand):
-    help = "Shows a feed: its state, when it is read next and why, and how its last readings went."
+    help = "Shows a feed: its state, its next reading and why then, and its last readings."
     arguments = (
         argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
         argument(
@@ -84,7 +84,7 @@ class ShowFeed(FeedletterCommand):
     def page(self, feed: Feed, rows: list[dict[str, Any]]) -> str:
         paint = self.paint()
         known = record({**feed_facts(feed), "next_reading": next_reading(feed, utcnow())}, paint=paint)
-        shown = table_lines(map(short, rows), paint=paint) if rows else ["It has not been read so far."]
+        shown = table_lines(map(short, rows), paint=paint) if rows else ["Not read yet."]
         return "\n".join([*known, "", *shown])
 
 
@@ -103,7 +103,7 @@ def feed_facts(feed: Feed) -> dict[str, Any]:
 
 
 class PreviewFeed(FeedletterCommand):
-    help = "Asks a feed now and says what a reading would do, without doing it."
+    help = "Reads a feed without storing anything, and says what would change."
     empty = "There are no posts in it."
     arguments = (argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),)
 
@@ -212,7 +212,7 @@ class AddFeed(FeedletterCommand):
         if result is not None and not result.ok:
             raise CommandError(
                 f"The feed was added as {feed.pk} but could not be read yet: {result.error} "
-                f"It is tried again by itself; “alter_feed {feed.pk} --url …” corrects the address, "
+                f"It is retried automatically; “alter_feed {feed.pk} --url …” corrects the address, "
                 f"“drop_feed {feed.pk}” removes it."
             )
         feed.refresh_from_db()
@@ -256,18 +256,18 @@ class AlterFeed(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
-        parser.add_argument("--url", help="The new address; what is there at its first reading is not sent.")
+        parser.add_argument("--url", help="The new address. Posts already there aren’t sent.")
         parser.add_argument(
             "--status",
             choices=("active", "paused", "stopped"),
-            help="Paused and stopped feeds are not read, and no letter waits for them.",
+            help="Paused and stopped feeds aren’t read, and no issue waits for them.",
         )
         tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
         parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
         parser.add_argument("--untag", **tag, help="Take a tag from it. May be given several times.")
         add_settings(parser, defaults=False)
         add_credentials(parser)
-        parser.add_argument("--no-credentials", action="store_true", help="Forget them.")
+        parser.add_argument("--no-credentials", action="store_true", help="Delete them.")
 
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
@@ -315,14 +315,14 @@ def shown(feed: Feed, name: str) -> str:
 
 
 class DecideFeed(FeedletterCommand):
-    help = "Decides on the posts that a feed holds for you. “list_feeds --health held” shows such feeds."
+    help = "Sends or drops the posts that a feed holds for you. “list_feeds --health held” lists such feeds."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--send", action="store_true", help="They are sent, once they have settled.")
+        what.add_argument("--send", action="store_true", help="Send them once settled.")
         what.add_argument(
-            "--exclude", action="store_true", help="They are not. “include_item” takes one back."
+            "--exclude", action="store_true", help="Don’t send them. “include_item” takes one back."
         )
 
     def run(self, **options: Any) -> Result:

@@ -25,11 +25,11 @@ from feeds.tags import feeds_tagged
 
 
 class ImportOpml(FeedletterCommand):
-    help = "Adds the feeds of an OPML file; folders become tags. Feeds that are there already are left alone."
+    help = "Adds the feeds of an OPML file; folders become tags. Feeds that are already here don’t change."
     option_names = OPTION_NAMES
     arguments = (
         argument("file", metavar="FILE", help="“-” reads what is piped in."),
-        argument("--tag", action="append", default=[], metavar="TAG", help="Give all of them this tag, too."),
+        argument("--tag", action="append", default=[], metavar="TAG", help="Add this tag to all of them."),
         argument("--dry-run", action="store_true", help="Only say what would be done."),
     )
 

@@ -30,7 +30,9 @@ def option(name: str) -> str:
 
 def add_settings(parser: CommandParser, *, defaults: bool) -> None:
     parser.add_argument(
-        "--ping", action="store_true", help="All four times 0: posts go out as soon as they are seen."
+        "--ping",
+        action="store_true",
+        help="Set all four times to 0: posts are sent as soon as they are seen.",
     )
     for name in SETTINGS:
         field_argument(Feed, name, usual=defaults and name in TIMINGS)(parser)

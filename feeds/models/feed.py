@@ -94,7 +94,7 @@ class Feed(models.Model):
 
     class Pace(models.TextChoices):
         FIXED = "fixed", "at a fixed interval"
-        ADAPTIVE = "adaptive", "at the pace at which it publishes"
+        ADAPTIVE = "adaptive", "as often as it publishes"
 
     class Start(models.TextChoices):
         FROM_NOW = "from_now", "from now on"
@@ -121,7 +121,7 @@ class Feed(models.Model):
         max_length=10,
         choices=Start,
         default=Start.FROM_NOW,
-        help_text="Which of the posts that are in the feed when it is first read should be sent.",
+        help_text="Which of the posts already in the feed are sent.",
     )
     start_count = models.PositiveIntegerField(
         "how many", default=0, help_text="With “the last few”: how many posts, newest first."
@@ -137,7 +137,7 @@ class Feed(models.Model):
         max_length=10,
         choices=Pace,
         default=Pace.FIXED,
-        help_text="fixed: at its interval; adaptive: at the pace at which it publishes.",
+        help_text="fixed: at its interval; adaptive: as often as it publishes.",
     )
     ceiling_minutes = minutes_field(
         60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
@@ -149,17 +149,17 @@ class Feed(models.Model):
     hold_floods = models.BooleanField(
         "hold floods",
         default=True,
-        help_text="When more than 10 and more than half of its posts are new at once, ask before sending.",
+        help_text="Ask before sending if over 10 posts, and over half of the feed, are new at once.",
     )
     join_reposts = models.BooleanField(
         "recognise reposts",
         default=True,
-        help_text="A post that comes back under a new id, at the address it had, is not sent again.",
+        help_text="A post that reappears under a new id at the same address isn’t sent again.",
     )
     use_hub = models.BooleanField(
         "let its hub tell us",
         default=True,
-        help_text="WebSub: new posts are pushed, if it names a hub.",
+        help_text="New posts arrive at once if the feed names a hub (WebSub).",
     )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)

@@ -33,7 +33,7 @@ class Item(models.Model):
 
     class State(models.TextChoices):
         UNASSIGNED = "unassigned", "waiting to settle"
-        ASSIGNED = "assigned", "in a collection"
+        ASSIGNED = "assigned", "in a next issue"
         CLEARED = "cleared", "done"
         EXCLUDED = "excluded", "excluded"
 

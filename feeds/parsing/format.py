@@ -35,7 +35,7 @@ PAGE_NOT_FEED = (
 )
 NOT_A_FEED = "What this address answers is neither RSS nor Atom. Check it in a browser."
 DECLARES_ENTITIES = (
-    "The feed declares entities in a DOCTYPE that cannot be told from its posts, which can be an attack. Ask"
+    "The feed declares entities in a DOCTYPE mixed into its posts, which can be an attack. Ask"
     " its publisher to leave it out."
 )
 HIDING = (

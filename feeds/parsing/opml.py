@@ -294,7 +294,7 @@ def _local(name: str) -> str:
 def _why_not(given: Mapping[str, str]) -> str:
     match given.get("type", "").strip().lower():
         case "include":
-            return "It points to another list: import that one by itself."
+            return "It links to another list: import that one separately."
         case "link" if given.get("url"):
             return "It is a link to a web page, not a feed."
         case "" | "link":

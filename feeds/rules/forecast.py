@@ -10,21 +10,21 @@ from feeds.rules.reposts import REPOST
 EXCLUDED = "excluded"
 
 EVENTS = {
-    "new": "It is new: it is taken in, and its time to settle begins.",
-    "settled at once": "It is new, and the feed pings: it is settled as soon as it is seen.",
-    "held": "It is new, but far more came with it than usual: it is held.",
-    "not taken": "It is new to us, and it is not to be sent.",
-    "repost": "It is a post that we know, under a new id: it is not sent again.",
-    "renamed": "It has got a new id: it goes on waiting under that.",
-    "changed": "It has changed: the new words are taken over.",
-    "settles": "It has been seen, and unchanged, for long enough: it is settled.",
-    "settles, changed": "It changes and changes; the longest delay is over: it is settled as it is now.",
-    "withdrawn": "It is gone from the feed although older posts are still there: it was withdrawn.",
-    "back": "It had been withdrawn and is back: its time to settle begins anew.",
-    "there again": "It had been withdrawn and is back: it goes out with its collection.",
-    "rolled off": "It has left the feed at its old end: it goes on waiting as it was kept.",
-    "dropped": "It left the feed while it was held, and too many are held: it is dropped.",
-    "unchanged": "Nothing happens to it.",
+    "new": "It is new: we wait until it stops changing.",
+    "settled at once": "It is new, and this feed’s posts are sent as soon as they are seen.",
+    "held": "It is new, but many more posts than usual arrived with it, so it is held.",
+    "not taken": "It is new here, but isn’t sent.",
+    "repost": "It repeats an earlier post under a new id, so it isn’t sent again.",
+    "renamed": "It has a new id, and keeps waiting under it.",
+    "changed": "It has changed: the new text is stored.",
+    "settles": "It hasn’t changed for long enough: it is ready.",
+    "settles, changed": "It keeps changing, but the longest delay is over: it is ready as it is now.",
+    "withdrawn": "It was removed from the feed: older posts are still there.",
+    "back": "It was removed and is back: we wait again until it stops changing.",
+    "there again": "It was removed and is back: it is sent with its issue.",
+    "rolled off": "Newer posts pushed it out of the feed: it keeps waiting as stored.",
+    "dropped": "It left the feed while it was held, and too many posts are held, so it is dropped.",
+    "unchanged": "Nothing changes.",
 }
 
 

@@ -22,7 +22,7 @@ WHY_EXCLUDED = {
     THERE_BEFORE: "it was already in the feed when the feed was added",
     OLDER: "it was published before the feed was added",
     BEYOND: "it is older than the newest posts, and only those are read in full",
-    NAMESAKE: "it shares its id or link with another post, and was in the feed before these were told apart",
+    NAMESAKE: "it shares its id or link with an older post in the feed",
     BY_HAND: "it was excluded by hand",
     REPOST: "it repeats an earlier post under a new id",
     FLOOD: "it arrived with many others at once, and you chose not to send them",

@@ -14,29 +14,25 @@ class Words:
 WHY: Mapping[str, Words] = MappingProxyType(
     {
         "interval": Words("it is read {every}", "its interval"),
-        "settling": Words("posts of it are waiting to settle", "posts are settling"),
-        "rhythm": Words("it is read at the pace at which it publishes", "its rhythm"),
-        "warm_up": Words("it is new, and its pace is still being learned", "new here"),
-        "cache": Words("its server says that nothing changes sooner", "its server’s wish"),
-        "ttl": Words("the feed asks not to be read sooner (ttl)", "its own wish (ttl)"),
-        "skip": Words("the feed names hours or days in which not to read it", "hours it names"),
-        "hub": Words("its hub tells us of new posts, so it is read less often", "its hub tells us"),
+        "settling": Words("some of its posts aren’t settled yet", "posts are settling"),
+        "rhythm": Words("this matches how often it publishes", "its rhythm"),
+        "warm_up": Words("it is new, and we are still learning how often it publishes", "new here"),
+        "cache": Words("its server says that nothing changes before then", "set by its server"),
+        "ttl": Words("the feed asks not to be read sooner (ttl)", "set by the feed (ttl)"),
+        "skip": Words("the feed names hours or days when it must not be read", "hours it names"),
+        "hub": Words("its hub pushes new posts, so it is read less often", "pushed by its hub"),
         "backoff": Words(
-            "after failures it is asked less and less often, at least once a day", "backing off"
+            "after failures it is read less and less often, but at least once a day", "backing off"
         ),
         "unreachable": Words(
-            "its server does not answer; once it does, for any of its feeds, this one is read", "no answer"
+            "its server doesn’t answer; it is read once the server answers for any of its feeds", "no answer"
         ),
-        "probe": Words("its server does not answer; it is tried every hour", "trying its server"),
+        "probe": Words("its server doesn’t answer; we try every hour", "trying its server"),
         "host_back": Words("its server answers again", "its server is back"),
-        "gone": Words(
-            "its server says that it is gone, which is believed when it has said so for a day", "is it gone?"
-        ),
-        "retry_after": Words(
-            "its server has asked to be left alone until then", "its server asked (Retry-After)"
-        ),
-        "hurry": Words("a period has ended, or somebody asked", "wanted at once"),
-        "push": Words("its hub has told us of something new", "its hub told us"),
+        "gone": Words("its server says that it is gone; we believe it after a day", "is it gone?"),
+        "retry_after": Words("its server asked us to wait until then", "its server asked (Retry-After)"),
+        "hurry": Words("an issue is due, or somebody asked", "wanted at once"),
+        "push": Words("its hub announced new posts", "announced by its hub"),
     }
 )
 

@@ -43,26 +43,26 @@ def what_erasing_does(keys: list[int]) -> list[str]:
     sentences = []
     for one in _people(keys)[:AT_ONCE]:
         held = count_held(one)
-        mails = pluralize(held.get("mails", 0), "mail")
-        lost = f"{pluralize(held['subscriptions'], 'subscription')} and what is known of {mails}"
-        stays = " It stays on the list “Do not email”." if is_suppressed(one) else ""
-        sentences.append(f"{one}: {lost} are erased.{stays}")
+        mails = pluralize(held.get("mails", 0), "email")
+        lost = f"{pluralize(held['subscriptions'], 'subscription')} and the record of {mails}"
+        stays = " It stays on the Do not email list." if is_suppressed(one) else ""
+        sentences.append(f"{one}: {lost} are deleted.{stays}")
     if not sentences:
-        return ["None of them is a person’s address that can be erased."]
+        return ["None of these addresses can be erased."]
     return [
         *sentences,
-        "What stays: that letters were sent to somebody, without address and name, and the address of who is "
-        "on the list “Do not email”. It cannot be undone.",
+        "We keep that emails were sent, without address and name, and addresses on the "
+        "Do not email list. You can’t undo this.",
     ]
 
 
 def erase_people(request: HttpRequest, keys: list[int]) -> str:
     people = list(_people(keys)[: AT_ONCE + 1])
     if len(people) > AT_ONCE:
-        raise CannotAct(f"Please choose at most {AT_ONCE} at once.")
+        raise CannotAct(f"Choose at most {AT_ONCE} at once.")
     for one in people:
         erase(destination=one, now=utcnow())
-    return f"All that was held about {pluralize(len(people), 'address', 'addresses')} is erased."
+    return f"The data of {pluralize(len(people), 'person', 'people')} is erased."
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":
@@ -94,7 +94,7 @@ def about_address(destination: Destination) -> SafeString:
         rows.append(("Do not email", f"since {when(suppressed.created_at)}{why}"))
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
-        rows.append(("Why", destination.disabled_reason or "Not said."))
+        rows.append(("Why", destination.disabled_reason or "Not given."))
     return facts(rows)
 
 
@@ -111,14 +111,14 @@ def wanted(destination: Destination) -> SafeString:
             )
             for row in rows
         ),
-        "They get no newsletter. Add them to one with + on the list of subscribers.",
+        "They get no newsletter. Use “Add a subscriber” to add them to one.",
     )
 
 
 def enable_addresses(request: HttpRequest, keys: list[int]) -> str:
     disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False, erased_at=None)
     count = disabled.update(disabled_at=None, disabled_reason="")
-    return f"{pluralize(count, 'address', 'addresses')} may be written to again."
+    return f"{pluralize(count, 'address', 'addresses')} can be emailed again."
 
 
 NEWSLETTERS_NAMED = 5
@@ -135,9 +135,9 @@ class DestinationAdmin(LargeList):
     ordering = ("-pk",)
     beside = SUBSCRIBER_LISTS
     empty = EmptyList(
-        "No subscribers so far",
-        "Readers subscribe on a newsletter’s page or with the form on your site, and confirm by mail. You can"
-        " add somebody who has agreed already, or import a list.",
+        "No subscribers yet",
+        "People subscribe on a newsletter’s page or with the form on your site, and confirm by email. You can"
+        " also add people who have agreed already, or import a list.",
         "Add a subscriber",
         "admin:subscriptions_subscription_add",
         "subscriptions.add_subscription",
@@ -191,7 +191,7 @@ class DestinationAdmin(LargeList):
     def tags(self, person: Destination) -> str:
         return tag_names(person)
 
-    own_panels = (Panel("About them", about_address, order=10), Panel("What they get", wanted, order=20))
+    own_panels = (Panel("About this person", about_address, order=10), Panel("Newsletters", wanted, order=20))
     own_actions = (
         Action(
             "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
@@ -231,7 +231,7 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def may_be_written_to(request: HttpRequest, keys: list[int]) -> str:
     count = lift(suppressions=Suppression.objects.filter(pk__in=keys))
-    return f"{pluralize(count, 'address', 'addresses')} may be written to again."
+    return f"{pluralize(count, 'address', 'addresses')} can be emailed again."
 
 
 @admin.register(Suppression)
@@ -243,16 +243,16 @@ class SuppressionAdmin(ServiceAdmin):
     rows = ("address", "addresses")
     beside = PROBLEM_LISTS
     empty = EmptyList(
-        "Nobody is on this list",
-        "An address comes here when a mail server says that it does not exist, when its reader complains, or"
-        " when you put it here. Nothing is sent to it then.",
+        "This list is empty",
+        "Addresses that don’t exist, or whose owner complained, are added automatically. You can add"
+        " addresses yourself. Nothing is sent to them.",
         "Add an address",
         "admin:subscriptions_suppression_add",
         "subscriptions.add_suppression",
     )
     # No other rows depend on it.
     has_delete_permission = PageWords.has_delete_permission
-    own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
+    own_actions = (Action("lift", "Allow email again", may_be_written_to, permission="drop"),)
     since = moment_of("created_at", "since")
 
     @display(description="channel", ordering="kind")

@@ -59,7 +59,7 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget(),
-        help_text="They have agreed already. Otherwise e-mail subscribers are asked by mail to confirm.",
+        help_text="They have agreed already. If not, we email them a link to confirm.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _title(switch: FrequencyChange, way: str) -> str:
 def _said(switch: FrequencyChange, other: Subscription) -> str:
     if switch.settled_at:
         return f"{other.subscribable}, {when(switch.settled_at)}"
-    due = f"on {when(switch.at)}" if switch.at else f"with the next letter of {switch.rarer}"
+    due = f"on {when(switch.at)}" if switch.at else f"with the next issue of {switch.rarer}"
     return f"{other.subscribable}, {due}"
 
 
-HELP = {"language": "Of what is mailed to them besides letters, for example en."}
+HELP = {"language": "Language of confirmation and other service emails, for example en."}
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
 
@@ -126,7 +126,7 @@ def standing(subscription: Subscription) -> SafeString:
         ("Address", link_to(subscription.destination)),
         ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
         ("Added", when(subscription.added_at)),
-        ("Confirmed", when(subscription.confirmed_at, "Not.")),
+        ("Confirmed", when(subscription.confirmed_at, "Not yet")),
     ]
     if names := tag_names(subscription.destination):
         rows.append(("Tags", names))
@@ -138,7 +138,7 @@ def standing(subscription: Subscription) -> SafeString:
     rows += changes_of(subscription)
     to = subscription.destination
     if to.disabled_at:
-        rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
+        rows.append(("Disabled", to.disabled_reason or "Nothing is sent to this address."))
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
         words = f"since {when(suppressed.created_at)}{why}"
@@ -161,7 +161,7 @@ def others(subscription: Subscription) -> SafeString | str:
 
 def how_they_agreed(subscription: Subscription) -> SafeString:
     return html_table(
-        ("what", "when", "how", "the words they saw", "from"),
+        ("what", "when", "how", "text they saw", "from"),
         (
             (
                 row.get_act_display(),
@@ -172,7 +172,7 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
             )
             for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
         ),
-        "There is no proof: they were there before proofs were kept.",
+        "No proof of consent is stored.",
     )
 
 
@@ -200,17 +200,17 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     ordering = ("-pk",)
     shown_after_adding = True
     empty = EmptyList(
-        "No subscriptions so far",
-        "A subscription says who gets which newsletter. Readers make them on a newsletter’s page or with the"
-        " form on your site; you can add one, or import a list.",
+        "No subscriptions yet",
+        "A subscription connects a person and a newsletter. People subscribe on a newsletter’s page or with"
+        " the form on your site. You can also add them, or import a list.",
         "Add a subscriber",
         "admin:subscriptions_subscription_add",
         "subscriptions.add_subscription",
     )
     own_panels = (
-        Panel("How it stands", standing, order=10),
+        Panel("Status", standing, order=10),
         Panel("How they agreed", how_they_agreed, order=15),
-        Panel("What else they get", others, order=30),
+        Panel("Other newsletters", others, order=30),
     )
     own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")
@@ -248,7 +248,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         made = add(form)
         obj.pk, obj.destination = made.pk, made.destination
         waiting = made.status == Subscription.Status.UNCONFIRMED
-        words = " and is asked by mail to confirm" if waiting else ""
+        words = " and gets an email to confirm" if waiting else ""
         messages.success(request, f"{made.destination} was added{words}.")
 
     def noun(self, object_id: str | None) -> str:

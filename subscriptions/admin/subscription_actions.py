@@ -25,13 +25,13 @@ def what_confirming_does(keys: list[int]) -> list[str]:
         counts.get(Subscription.Status.UNSUBSCRIBED, 0),
     )
     sentences = [
-        f"{pluralize(waiting, 'subscriber')} will get the newsletter from now on, though they have not "
-        "confirmed themselves. Do so only if you can prove that they agreed. No one is mailed."
+        f"{pluralize(waiting, 'subscriber')} will get the newsletter without confirming "
+        "themselves. Only do this if you can prove that they agreed. No email is sent."
     ]
     if left:
-        sentences.append(f"{pluralize(left, 'subscriber')} left; only they can come back.")
+        sentences.append(f"{pluralize(left, 'subscriber')} unsubscribed; only they can subscribe again.")
     if already := counts.get(Subscription.Status.CONFIRMED, 0):
-        sentences.append(f"{pluralize(already, 'subscriber')} confirmed already and stay as they are.")
+        sentences.append(f"{pluralize(already, 'subscriber')} confirmed already and don’t change.")
     return sentences
 
 
@@ -43,10 +43,10 @@ def what_ending_does(keys: list[int]) -> list[str]:
     counts = _with_status(keys)
     going = counts.get(Subscription.Status.CONFIRMED, 0) + counts.get(Subscription.Status.UNCONFIRMED, 0)
     sentences = [
-        f"{pluralize(going, 'subscriber')} will get nothing more. They can subscribe again at any time."
+        f"{pluralize(going, 'subscriber')} won’t get any more issues. They can subscribe again at any time."
     ]
     if left := counts.get(Subscription.Status.UNSUBSCRIBED, 0):
-        sentences.append(f"{pluralize(left, 'subscriber')} left already and stay as they are.")
+        sentences.append(f"{pluralize(left, 'subscriber')} unsubscribed already and don’t change.")
     return sentences
 
 
@@ -58,7 +58,7 @@ class MoveForm(forms.Form):
     to = forms.ChoiceField(
         label="To",
         widget=UnfoldAdminSelectWidget(),
-        help_text="With their names, dates, proof of consent and links. No one is mailed.",
+        help_text="Keeps their names, dates, proof of consent and links. No email is sent.",
         error_messages={"required": "Choose the newsletter."},
     )
 
@@ -67,22 +67,22 @@ class MoveForm(forms.Form):
         moving = bulk.movable(keys).count()
         self.intro = f"{pluralize(moving, 'subscriber')} can move to another newsletter."
         if staying := len(keys) - moving:
-            self.intro += f" The other {staying:,} left, never confirmed, or are just changing: they stay."
+            self.intro += f" The other {staying:,} unsubscribed, never confirmed, or are changing frequency."
         field: Any = self.fields["to"]
         choices = []
         for target in bulk.targets(keys):
-            there = f", {target.there:,} are there already and stay" if target.there else ""
+            there = f", {target.there:,} already get it" if target.there else ""
             words = f"{target.subscribable}: {target.moving:,} move{there}"
             choices.append((str(target.subscribable.pk), words))
         field.choices = choices
         if not choices:
-            self.intro += " There is no newsletter of the same channel that they do not get."
+            self.intro += " There is no other newsletter of the same channel."
 
 
 def move_chosen(request: HttpRequest, keys: list[int], *, to: str) -> str:
     target = Subscribable.objects.filter(pk=to).first()
     if target is None:
-        raise CannotAct("That newsletter is no longer there.")
+        raise CannotAct("That newsletter was deleted.")
     moved = bulk.move_many(keys=keys, target=target, now=utcnow())
     return f"{pluralize(moved, 'subscriber')} moved to {target}."
 
@@ -90,8 +90,8 @@ def move_chosen(request: HttpRequest, keys: list[int], *, to: str) -> str:
 def what_revoking_does(keys: list[int]) -> list[str]:
     count = pluralize(len(keys), "subscriber")
     return [
-        f"The links in all letters that {count} got so far stop working, unsubscribing by them included.",
-        "Letters from now on carry new links. Do this when somebody else got hold of a letter.",
+        f"All links in emails that {count} got so far stop working, including the unsubscribe links.",
+        "New emails have new links. Do this if somebody else got hold of an email.",
     ]
 
 

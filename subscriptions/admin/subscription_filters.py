@@ -15,7 +15,7 @@ from common.ports import channels
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
 from subscriptions.subscribers.counts import subscriber_languages
 
-DO_NOT_WRITE = "do not write"
+DO_NOT_WRITE = "do not email"
 STATUS_COLOURS = {
     "confirmed": "success",
     "not confirmed yet": "warning",
@@ -61,11 +61,11 @@ class PersonNewsletterFilter(SimpleListFilter):
 
 
 class PersonDisabledFilter(SimpleListFilter):
-    title = "Who stopped getting mail?"
+    title = "Who gets no email?"
     parameter_name = "disabled"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "stopped: nothing is sent there"), ("no", "mail goes there")]
+        return [("yes", "nothing is sent there"), ("no", "email is sent there")]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
@@ -148,25 +148,25 @@ class YesNoFilter(SimpleListFilter):
 
 
 class DisabledFilter(YesNoFilter):
-    title = "Who stopped getting mail?"
+    title = "Who gets no email?"
     parameter_name = "disabled"
-    yes, no = "stopped: nothing arrived there", "mail arrives"
+    yes, no = "nothing is sent there", "email is sent there"
 
     def condition(self) -> Q:
         return Q(destination__in=disabled_people())
 
 
 class SuppressedFilter(YesNoFilter):
-    title = "Who must not be written to?"
+    title = "Who must not be emailed?"
     parameter_name = "suppressed"
-    yes, no = "on the list “Do not email”", "not on it"
+    yes, no = "on the Do not email list", "not on it"
 
     def condition(self) -> Q:
         return Q(destination__in=suppressed_people())
 
 
 class PausedFilter(YesNoFilter):
-    title = "Who takes a break?"
+    title = "Who paused?"
     parameter_name = "paused"
     yes, no = "paused for now", "not paused"
 
@@ -176,11 +176,11 @@ class PausedFilter(YesNoFilter):
 
 
 class LanguageFilter(SimpleListFilter):
-    title = "Which language do they read?"
+    title = "Which language?"
     parameter_name = "language"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(code or "-", code or "not said") for code in languages()]
+        return [(code or "-", code or "not set") for code in languages()]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         value = self.value()
@@ -197,7 +197,7 @@ def languages() -> list[str]:
 
 
 class AddedFilter(SimpleListFilter):
-    title = "When did they come?"
+    title = "When were they added?"
     parameter_name = "added"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

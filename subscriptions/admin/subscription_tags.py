@@ -45,14 +45,14 @@ class TagNamesField(forms.CharField):
 
 
 class AddTagsForm(forms.Form):
-    names = TagNamesField(error_messages={"required": "Give at least one tag."})
+    names = TagNamesField(error_messages={"required": "Enter at least one tag."})
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = "They get these tags besides those they have, whatever newsletters they get."
-        text = "Separate them by commas."
+        self.intro = "They get these tags, and keep the ones they have. Tags apply to all newsletters."
+        text = "Separate tags with commas."
         if there := list(SubscriberTag.objects.values_list("name", flat=True)[:OFFERED]):
-            text += f" There are so far: {', '.join(there)}."
+            text += f" Existing tags: {', '.join(there)}."
         self.fields["names"].help_text = escape(text)  # shown as HTML
 
 
@@ -69,9 +69,7 @@ class RemoveTagsForm(forms.Form):
         field: Any = self.fields["names"]
         field.choices = [(name, name) for name in names]
         self.intro = (
-            "Which tags should they lose?"
-            if field.choices
-            else "Nobody has a tag yet. “Add tags” gives them one."
+            "Which tags should they lose?" if field.choices else "Nobody has a tag yet. Use “Add tags” first."
         )
 
 
@@ -155,7 +153,7 @@ def what_deleting_does(keys: list[int]) -> list[str]:
     counts = people_by_tag()
     rows = SubscriberTag.objects.filter(pk__in=keys)
     people = (pluralize(counts.get(tag.pk, 0), "person", "people") for tag in rows)
-    return [f"“{tag}” is deleted; {had} stay without it." for tag, had in zip(rows, people, strict=True)]
+    return [f"“{tag}” is deleted, and removed from {had}." for tag, had in zip(rows, people, strict=True)]
 
 
 def delete_chosen(request: HttpRequest, keys: list[int]) -> str:
@@ -168,10 +166,10 @@ class SubscriberTagAdmin(ServiceAdmin):
     search_fields = ("name",)
     beside = SUBSCRIBER_LISTS
     empty = EmptyList(
-        "No subscriber has a tag",
-        "Tags sort subscribers into groups, whatever newsletters they get. A list that you import may bring"
-        " them; or choose subscribers in their list, then “Add tags”.",
-        "Go to the subscribers",
+        "No tags yet",
+        "Tags group your subscribers across newsletters. Imported lists can bring tags, or choose subscribers"
+        " in their list, then “Add tags”.",
+        "Go to subscribers",
         "admin:subscriptions_destination_changelist",
         "subscriptions.view_destination",
     )

@@ -97,7 +97,7 @@ def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
     kind = channels.get(subscribable.channel)
     if all(each.name != "email" for each in kind.destination_fields):
         raise ValidationError(
-            f"{subscribable} goes to {kind.label}: lists are for newsletters by e-mail. Use “subscribe”."
+            f"{subscribable} goes to {kind.label}: lists are for newsletters by email. Use “subscribe”."
         )
     return kind
 

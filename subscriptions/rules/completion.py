@@ -58,8 +58,8 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
     feeds = list(feeds)
     if _is_over(collection, feeds, now):
         if collection.count:
-            return "Complete: it goes out within a minute."
-        return "All of it is left out: nothing will be sent." if collection.left_out else NOTHING
+            return "Complete: it is sent within a minute."
+        return "All posts are left out: nothing will be sent." if collection.left_out else NOTHING
     if collection.period_end is None:
         missing = max((collection.capacity or 1) - collection.count, 1)
         sentence = f"Waits for {missing} more {'post' if missing == 1 else 'posts'}"
@@ -72,7 +72,7 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
     if len(debts) > DEBTS_SHOWN:
         debts = [*debts[:DEBTS_SHOWN], f"{len(debts) - DEBTS_SHOWN} more"]
     latest = moment_words(collection.period_end + collection.grace, zone)
-    return f"Its time is over. It waits for {joined(debts)}, until {latest}."
+    return f"Due, but it waits for {joined(debts)}, until {latest}."
 
 
 def next_issue_words(
@@ -126,5 +126,5 @@ def _unsettled(end: datetime, feeds: Iterable[FeedFacts]) -> list[str]:
         if feed.fetched_through is None or feed.fetched_through < end:
             debts.append(f"{feed.title} to be read")
         elif feed.unassigned_before_end:
-            debts.append(f"posts of {feed.title} to be taken in")
+            debts.append(f"posts of {feed.title} to be added")
     return debts

@@ -191,7 +191,7 @@ def test_a_scheduled_one_says_that_its_segment_is_looked_up_then_and_what_was_de
     assert "Needs you" in shown
     assert "“vip”, which no longer exists" in shown
     assert "tried again" not in shown
-    assert "1 letter of your own cannot go out" in admin_client.get("/admin/").content.decode()
+    assert "1 email can’t be sent" in admin_client.get("/admin/").content.decode()
 
 
 def test_to_nobody_nothing_is_sent(admin_client: Client, letter: Any) -> None:

@@ -143,7 +143,7 @@ def test_a_test_needs_an_address_of_whoever_asks(admin_client: Client) -> None:
 def test_one_that_waits_says_so_and_goes_by_itself_again(admin_client: Client) -> None:
     collection, _ = a_collection()
     assert "It will wait for your approval" in act(admin_client, collection, "wait")
-    assert "Then it waits for you." in page(admin_client, collection)
+    assert "Then it waits for your approval." in page(admin_client, collection)
     assert "It will be sent on schedule." in act(admin_client, collection, "go")
 
 

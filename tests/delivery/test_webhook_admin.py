@@ -172,15 +172,15 @@ def test_the_first_page_says_which_webhooks_need_a_person(admin_client: Client, 
     FeedFactory()
     webhook = a_webhook(receiver)
     a_call(webhook, kind="webhook.test", event_id="evt_0")
-    assert "webhook is not reached" not in page(admin_client, "index")
+    assert "webhook can’t be reached" not in page(admin_client, "index")
     assert "call of a webhook failed" not in page(admin_client, "index")
     now = utcnow()
     Webhook.objects.update(failures=5, failing_since=now - timedelta(hours=2), free_at=now)
-    assert "1 webhook is not reached." in page(admin_client, "index")
+    assert "1 webhook can’t be reached." in page(admin_client, "index")
     a_call(webhook)
     assert "1 call of a webhook failed this week." in page(admin_client, "index")
     Webhook.objects.update(active=False, failing_since=None, disabled_at=now, disabled_reason="HTTP 410.")
-    assert "1 webhook is not reached." in page(admin_client, "index")
+    assert "1 webhook can’t be reached." in page(admin_client, "index")
 
 
 def test_only_who_may_change_webhooks_sees_what_they_do(client: Client, receiver: Receiver) -> None:

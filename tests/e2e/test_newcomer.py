@@ -93,7 +93,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     page.fill("input[name=url]", blog)
     newcomer.click("button", "Find feeds")
     newcomer.click("button", "Add this feed")
-    newcomer.click("link", "Make a newsletter of this feed")
+    newcomer.click("link", "Create a newsletter from this feed")
     page.wait_for_load_state("load")
     begun = {name: page.input_value(f"[name={name}]") for name in ("title", "description", "at", "time_zone")}
     assert begun == {

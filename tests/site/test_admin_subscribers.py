@@ -97,7 +97,7 @@ def test_all_that_match_are_ended_after_their_number_was_said(admin_client: Clie
     SubscriptionFactory.create_batch(120, subscribable=SubscribableFactory())
     first = list(Subscription.objects.values_list("pk", flat=True)[:100])
     said = act(admin_client, first, "end", select_across="1")
-    assert "120 subscribers will get nothing more." in said
+    assert "120 subscribers won’t get any more issues." in said
     assert Subscription.objects.confirmed().count() == 120
     assert "120 subscribers unsubscribed." in act(
         admin_client, first, "end", select_across="1", confirmed="1"
@@ -109,7 +109,7 @@ def test_confirming_says_who_is_left_out(admin_client: Client) -> None:
     keys = [UnconfirmedFactory().pk, LeftFactory().pk, SubscriptionFactory().pk]
     said = act(admin_client, keys, "confirm")
     assert "1 subscriber will get the newsletter" in said
-    assert "1 subscriber left; only they can come back." in said
+    assert "1 subscriber unsubscribed; only they can subscribe again." in said
     assert "1 subscriber confirmed." in act(admin_client, keys, "confirm", confirmed="1")
 
 
@@ -118,7 +118,7 @@ def test_moving_asks_where_to_and_says_how_many_for_each(admin_client: Client) -
     rows = SubscriptionFactory.create_batch(3, subscribable=here)
     SubscriptionFactory(subscribable=target, destination=rows[0].destination)
     keys = [row.pk for row in rows]
-    assert "The other: 2 move, 1 are there already and stay" in act(admin_client, keys, "move")
+    assert "The other: 2 move, 1 already get it" in act(admin_client, keys, "move")
     said = act(admin_client, keys, "move", **{"confirmed": "1", "with-to": str(target.pk)})
     assert "2 subscribers moved to The other." in said
     assert target.subscriptions.count() == 3
@@ -149,8 +149,8 @@ def test_a_tag_that_is_deleted_says_first_who_stays_without_it(admin_client: Cli
     assert ">2</a>" in admin_client.get(page).content.decode()
     asked = {"action": "drop", "_selected_action": list(SubscriberTag.objects.values_list("pk", flat=True))}
     said = admin_client.post(page, asked).content.decode()
-    assert "“Press” is deleted; 2 people stay without it." in said
-    assert "“vip” is deleted; 1 person stay without it." in said
+    assert "“Press” is deleted, and removed from 2 people." in said
+    assert "“vip” is deleted, and removed from 1 person." in said
     answer = admin_client.post(page, {**asked, "confirmed": "1"}, follow=True)
     assert "2 tags deleted." in answer.content.decode()
     assert not SubscriberTag.objects.exists()
@@ -159,7 +159,7 @@ def test_a_tag_that_is_deleted_says_first_who_stays_without_it(admin_client: Cli
 def test_what_is_no_tag_is_refused_and_those_there_are_are_offered(admin_client: Client) -> None:
     ada = reader("ada@x.example")
     tag_people(destinations=[ada.destination_id], names=["Press"])
-    assert "There are so far: Press." in act(admin_client, [ada.pk], "add_tags")
+    assert "Existing tags: Press." in act(admin_client, [ada.pk], "add_tags")
     said = act(admin_client, [ada.pk], "add_tags", **{"confirmed": "1", "with-names": "x" * 200})
     assert "got the tag" not in said
     assert set(SubscriberTag.objects.values_list("name", flat=True)) == {"Press"}

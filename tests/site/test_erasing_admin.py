@@ -26,15 +26,15 @@ def test_it_says_first_what_it_will_do(admin_client: Client) -> None:
     DeliveryFactory.create_batch(3, subscription=one)
     SuppressionFactory(core="ada@example.org")
     page = act(admin_client, one.destination).content.decode()
-    assert "1 subscription and what is known of 3 mails are erased" in page
-    assert "It stays on the list" in page
+    assert "1 subscription and the record of 3 emails are deleted" in page
+    assert "It stays on the Do not email list" in page
     assert Subscription.objects.exists()
 
 
 def test_it_erases_and_says_so(admin_client: Client) -> None:
     one, other = SubscriptionFactory(), SubscriptionFactory()
     page = act(admin_client, one.destination, confirmed=True).content.decode()
-    assert "All that was held about 1 address is erased." in page
+    assert "The data of 1 person is erased." in page
     assert list(Subscription.objects.all()) == [other]
 
 

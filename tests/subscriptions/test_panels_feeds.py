@@ -18,7 +18,7 @@ def test_what_is_on_its_way_goes_out_first_and_the_page_says_so(admin_client: Cl
     ItemFactory(feed=read)
     asked = {"action": "drop", "_selected_action": [read.pk, idle.pk]}
     said = admin_client.post(LIST, asked).content.decode()
-    assert "“Harbour” is deleted, with all that is known of its 2 posts. 1 post being collected" in said
-    assert "“Quiet” is deleted, with all that is known of its 0 posts. 0 newsletters" in said
+    assert "“Harbour” is deleted, with its 2 posts. 1 post waiting in next issues" in said
+    assert "“Quiet” is deleted, with its 0 posts. 0 newsletters" in said
     admin_client.post(LIST, {**asked, "confirmed": "1"})
     assert list(Feed.objects.values_list("title", "dropping")) == [("Harbour", True)]

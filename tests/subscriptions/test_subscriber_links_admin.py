@@ -20,7 +20,7 @@ def test_revoking_asks_first_and_then_kills_the_links_of_old_letters(admin_clien
     url = reverse("admin:subscriptions_subscription_changelist")
     chosen: dict[str, Any] = {"action": "revoke", "_selected_action": [subscription.pk]}
     asked = admin_client.post(url, chosen).content.decode()
-    assert "stop working, unsubscribing by them included" in asked
+    assert "stop working, including the unsubscribe links" in asked
     assert admin_client.get(there).status_code == 200
     assert admin_client.post(url, {**chosen, "confirmed": "yes"}).status_code == 302
     assert admin_client.get(there).status_code == 400

@@ -26,7 +26,7 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
     "unconfirmed": ("not confirmed", ""),
     "unsubscribed": ("unsubscribed", ""),
     "suppressed": ("must not be emailed", ""),
-    "left": ("left here before", ""),
+    "left": ("unsubscribed here before", ""),
     "erased": ("erased here", ""),
     "repeated": ("duplicates", ""),
     UNREADABLE: ("unreadable", ""),
@@ -113,14 +113,16 @@ def read_row(
     texts = {column: from_text(text.strip()) for column, text in values.items() if text}
     _refuse_unreadable(texts)
     if not texts.get("email"):
-        raise UnusableLine("it has no email.")
+        raise UnusableLine("it has no email address.")
     row_status = texts.get("status", "").lower() or status
     if row_status not in LIST_STATUSES:
-        raise UnusableLine(f"“{row_status[:40]}” is not a status; use {', '.join(LIST_STATUSES)} or nothing.")
+        raise UnusableLine(
+            f"“{row_status[:40]}” isn’t a status. Use {', '.join(LIST_STATUSES)}, or leave it empty."
+        )
     tag = texts.get("language", "")
     language = tag.lower().replace("_", "-")
     if language and not _LANGUAGE.fullmatch(language):
-        raise UnusableLine(f"“{tag[:40]}” is not a language; write a code such as en or pt-br.")
+        raise UnusableLine(f"“{tag[:40]}” isn’t a language. Use a code such as en or pt-br.")
     added = _moment(texts.get("added", ""), now, dates)
     confirmed = _moment(texts.get("confirmed", ""), now, dates)
     left = _moment(texts.get("left", ""), now, dates)
@@ -132,14 +134,14 @@ def read_row(
         try:
             proof = Proof(agreed_at, how, words, str(ip_address(ip)) if ip else None)
         except ValueError:
-            raise UnusableLine(f"“{ip[:40]}” is not an IP address.") from None
+            raise UnusableLine(f"“{ip[:40]}” isn’t an IP address.") from None
     # One subscription may have several numbers.
     numbers = texts.get("upstream_id", "").split()
     for number in numbers:
         if not (
             number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST_ID
         ):
-            raise UnusableLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
+            raise UnusableLine(f"“{number[:40]}” isn’t a subscription number of the old Feedletter.")
     upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
     name = one_line(texts.get("name", ""))
     try:
@@ -155,12 +157,12 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
     everything = "".join(texts.values())
     # U+FFFD replaced octets that are not UTF-8.
     if "\ufffd" in everything:
-        raise UnusableLine("it is not UTF-8 text; save the file as UTF-8.")
+        raise UnusableLine("it isn’t UTF-8. Save the file as UTF-8.")
     # Consent texts may have several lines.
     if ("\n" in everything or "\r" in everything) and any(
         _has_swallowed(text) for name, text in texts.items() if name != "consent_words"
     ):
-        raise UnusableLine("a quotation mark is not closed.")
+        raise UnusableLine("a quotation mark isn’t closed.")
     if "\0" in everything:
         raise UnusableLine("it contains a NUL character.")
     if len(everything) > LONGEST_CELL and any(len(text) > LONGEST_CELL for text in texts.values()):
@@ -191,15 +193,15 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
-        raise UnusableLine("the address is on the list “Do not email”; take it off first.", "suppressed")
+        raise UnusableLine("the address is on the Do not email list. Take it off first.", "suppressed")
     if known.status == "unsubscribed" and wants_mail:
-        raise UnusableLine("this subscriber left; only they can come back.", "left")
+        raise UnusableLine("this person unsubscribed; only they can subscribe again.", "left")
     if known.is_erased and not known.status:
-        raise UnusableLine("this person’s data was erased here; only they can come back.", "erased")
+        raise UnusableLine("this person’s data was erased; only they can subscribe again.", "erased")
     suppresses = row.status == "suppressed"
     tags = known.tags | frozenset(map(tag_key, row.tags)) if row.tags else known.tags
     if len(tags) > MOST_TAGS_OF_ONE:
-        raise UnusableLine(f"with these it would have more than {MOST_TAGS_OF_ONE} tags.")
+        raise UnusableLine(f"it would have more than {MOST_TAGS_OF_ONE} tags.")
     if known.status:
         moves = row.status == "unsubscribed" or (row.status == "confirmed" and known.status == "unconfirmed")
         return replace(

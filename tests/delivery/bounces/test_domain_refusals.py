@@ -297,7 +297,7 @@ def test_a_report_about_the_same_letter_has_no_effect_of_its_own(settings: Any) 
     Suppression.objects.all().delete()  # lifted by a person
     report = dsn(failed(row.destination.core), to=back(row))
     effect = take_report(raw=report, now=NOW + HOUR).effect
-    assert effect == "Recorded only: it was known already that this letter came back."
+    assert effect == "Recorded only: this bounce was known already."
     assert not Suppression.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""A refusal that is our fault suppresses nobody: letters wait, and admins are notified."""
+"""A refusal that is our fault suppresses nobody: emails wait, and admins are notified."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -233,7 +233,7 @@ def test_a_domain_that_goes_on_refusing_rests_longer_and_in_the_end_waits_for_a_
     assert max(rests) <= 6 * HOUR
     assert now - NOW > timedelta(days=4)
     assert domain.refused_since == NOW
-    assert "every letter since" in domain.paused_reason
+    assert "every email since" in domain.paused_reason
     assert claimed(now=now + HOUR) == ()
     assert resume_domain(lane_id=domain.lane.pk, domain="odd.example", now=now) == 1
     assert len(claimed(now=now)) == 1

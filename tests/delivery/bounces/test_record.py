@@ -211,7 +211,7 @@ def months(count: int) -> list[Delivery]:
 def test_a_monthly_newsletter_cleans_its_list_too() -> None:
     effects = [bounced(row, "5.2.2", at=NOW + number * 31 * DAY) for number, row in enumerate(months(3))]
     assert effects[:2] == ["Recorded: day 1 of 3 within 30 days."] * 2
-    assert effects[2] == "The last 3 letters bounced, over 62 days."
+    assert effects[2] == "The last 3 emails bounced, over 62 days."
     assert suppressed() == ["ada@example.org"]
 
 
@@ -250,7 +250,7 @@ def test_a_row_of_refusals_that_are_about_us_takes_nobody_off() -> None:
     ("status", "said"), [("5.7.1", "Message rejected as spam"), ("5.7.26", "DMARC"), ("5.6.0", "No")]
 )
 def test_what_is_about_us_does_not_suppress(status: str, said: str) -> None:
-    assert bounced(sent(), status, said).startswith("Recorded only: it says something about our mail")
+    assert bounced(sent(), status, said).startswith("Recorded only: it is about our email")
     assert (suppressed(), Bounce.objects.get().kind) == ([], "policy")
 
 
@@ -290,7 +290,7 @@ def test_of_many_recipients_ours_counts() -> None:
 def test_a_complaint_suppresses_and_unsubscribes(whom: str) -> None:
     row = sent("ada@example.org")
     raw = complaint(return_path=back(row), whom=whom)
-    assert take_report(raw=raw, now=NOW).effect == "Marked as spam by the reader."
+    assert take_report(raw=raw, now=NOW).effect == "Marked as spam by the subscriber."
     assert suppressed() == ["ada@example.org"]
     assert Subscription.objects.get().status == "unsubscribed"
 
@@ -315,7 +315,7 @@ def test_what_a_person_writes_to_the_return_address_is_recorded_only() -> None:
 
 def test_a_late_report_does_not_suppress_who_has_confirmed_since() -> None:
     row = sent(subscription__confirmed_at=NOW - HOUR / 2)
-    assert bounced(row) == "Recorded only: the reader has confirmed since that letter."
+    assert bounced(row) == "Recorded only: the subscriber has confirmed since that email."
     assert suppressed() == []
 
 

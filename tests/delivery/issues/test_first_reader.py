@@ -1,4 +1,4 @@
-"""A new newsletter's first issue waits for its first reader, and goes to that reader once."""
+"""A new newsletter's first issue waits for its first subscriber, and goes to that reader once."""
 
 from datetime import timedelta
 from typing import Any

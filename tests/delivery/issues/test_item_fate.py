@@ -72,7 +72,7 @@ def test_each_state_of_an_issue_is_told(post: Item) -> None:
         "Kept in the mailbox, not sent, in Kept; being sent in Going;"
         " in the archive of Empty, which had no subscribers; cancelled in Dropped; refused by"
         " every recipient’s server in Refused; waits in Draft for your approval; waits in New for its first"
-        " reader; waits in Held because it is paused."
+        " subscriber; waits in Held because it is paused."
     )
 
 
@@ -117,7 +117,7 @@ def test_the_page_and_the_command_say_the_same(post: Item, admin_client: Client)
     assert [(each["newsletter"], each["state"]) for each in row["newsletters"]] == [("Daily", "sent")]
     assert printed("show_item", str(post.pk)).startswith("Sent in Daily.")
     page = admin_client.get(reverse("admin:feeds_item_change", args=[post.pk])).content.decode()
-    assert "What became of it" in page
+    assert "What happened" in page
     assert "Sent in Daily." in page
 
 

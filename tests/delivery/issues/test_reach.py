@@ -227,7 +227,7 @@ def test_the_next_issue_is_named() -> None:
     row = a_reader(subscribable=a_newsletter(arrangement="weekly", time_zone="Europe/Paris"))
     held = AssignableFactory(subscribable=row.subscribable, period_start=NOW, period_end=NOW + 3 * DAY)
     AssignmentFactory(assignable=held)
-    assert "The next issue goes out on " in reach_of(row, now=NOW).sentence
+    assert "The next issue is sent on " in reach_of(row, now=NOW).sentence
 
 
 def test_a_person_is_asked_about_once(django_assert_max_num_queries: Any) -> None:
@@ -265,7 +265,7 @@ def test_the_pages_say_the_one_true_reason_first(admin_client: Client) -> None:
         main = page[page.index('id="main"') :]
         assert said in main
         assert "(imported as bounced)." in main
-        assert main.index(said) < main.index("About them" if shown != row else "How it stands")
+        assert main.index(said) < main.index("About this person" if shown != row else "Status")
         assert "The next issue is the first" not in main
         assert "not confirmed yet" not in main
     for name in ("subscription", "destination"):

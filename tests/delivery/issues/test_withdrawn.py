@@ -198,8 +198,8 @@ def test_one_click_sends_it_all_the_same(collected: Blog, admin_client: Client) 
     read(collected, 60, "a", "old")
     collection, item = Assignable.objects.get(), collected.item("b")
     page = admin_client.get(reverse("admin:subscriptions_assignable_change", args=[collection.pk]))
-    assert "Withdrawn by its feed on" in page.text
-    assert "not sent unless it comes back" in page.text
+    assert "Removed from its feed on" in page.text
+    assert "sent only if it reappears" in page.text
     url = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     assert (
         "sent with the others" in admin_client.post(url, {"do": "anyway", "post": item.pk}, follow=True).text

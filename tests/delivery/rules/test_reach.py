@@ -53,8 +53,8 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "Gets nothing: on the Do not email list since 22 Oct 2025.",
     ),
     "suppressed: a complaint": (
-        {"person": {"suppressed_at": YESTERDAY, "suppressed_why": "Marked as spam by the reader."}},
-        "Gets nothing: on the Do not email list since 25 Nov (Marked as spam by the reader).",
+        {"person": {"suppressed_at": YESTERDAY, "suppressed_why": "Marked as spam by the subscriber."}},
+        "Gets nothing: on the Do not email list since 25 Nov (Marked as spam by the subscriber).",
     ),
     "disabled": (
         {"person": {"disabled_at": YESTERDAY, "disabled_why": "Disabled by hand."}},
@@ -85,7 +85,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unconfirmed: never asked": (
         {"mine": UNCONFIRMED},
-        "Gets nothing: never confirmed, and never asked to.",
+        "Gets nothing: never confirmed, and never asked to confirm.",
     ),
     "unconfirmed: asked": (
         {"mine": {**UNCONFIRMED, "confirmation": "sent", "confirm_until": TOMORROW}},
@@ -139,7 +139,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "last_paused": (
         {"last": {"is_paused": True, "state": "held", "held_for": "pause"}},
-        "Does not get “Spring” yet: the issue is paused. The next issue goes out when a post has settled.",
+        "Does not get “Spring” yet: the issue is paused. The next issue is sent when a post settles.",
     ),
     "last_held: restore": (
         {"last": {"state": "held", "held_for": "restore"}},
@@ -198,7 +198,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "confirmed_later": (
         {"mine": {"confirmed_at": YESTERDAY}, "newsletter": {"closes_at": TOMORROW}, "last": {}},
-        "Gets nothing yet: confirmed on 25 Nov, after the last issue of 24 Nov. The next issue goes out on"
+        "Gets nothing yet: confirmed on 25 Nov, after the last issue of 24 Nov. The next issue is sent on"
         " 27 Nov at 10:00.",
     ),
     "not_among": (
@@ -215,7 +215,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "stopped": (
         {"newsletter": {"stopped": True}},
-        "Gets nothing yet: this newsletter is stopped and takes no new posts.",
+        "Gets nothing yet: this newsletter is stopped and adds no new posts.",
     ),
     "feeds_unread": (
         {"newsletter": {"feeds_read": 0}},
@@ -227,24 +227,23 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no_post": (
         {"newsletter": {"has_posts": False}},
-        "Gets nothing yet: its feeds have brought no post to send. The next issue goes out when a post has"
-        " settled.",
+        "Gets nothing yet: its feeds have no post to send. The next issue is sent when a post settles.",
     ),
     "first_issue": (
         {"newsletter": {"closes_at": TOMORROW}},
-        "Nothing was sent yet. The next issue goes out on 27 Nov at 10:00.",
+        "Nothing was sent yet. The next issue is sent on 27 Nov at 10:00.",
     ),
     "first_issue: release": (
         {"newsletter": {"draft": "release", "release_at": TOMORROW}},
-        "Nothing was sent yet. The next issue goes out on 27 Nov at 10:00.",
+        "Nothing was sent yet. The next issue is sent on 27 Nov at 10:00.",
     ),
     "first_issue: could not be made": (
         {"newsletter": {"collected": 2, "collect_error": "No template “x”."}},
-        "Nothing was sent yet. The next issue could not be made, and is tried again (No template “x”).",
+        "Nothing was sent yet. The next issue couldn’t be created, and is retried (No template “x”).",
     ),
     "sent": (
         {"last": {"state": "sent", "sent_at": YESTERDAY}, "newsletter": {"closes_at": TOMORROW}},
-        "Gets it: “Spring” was sent on 25 Nov. The next issue goes out on 27 Nov at 10:00.",
+        "Gets it: “Spring” was sent on 25 Nov. The next issue is sent on 27 Nov at 10:00.",
     ),
     "sent: changes": (
         {"last": {"state": "sent"}, "mine": {"changes_to": "The Weekly", "changes_at": TOMORROW}},
@@ -315,10 +314,10 @@ STATUSES: dict[str, dict[str, Any]] = {
     "unsubscribed": {"status": "unsubscribed", "left_at": YESTERDAY, "left_by": "reader"},
 }
 DRAFTS = {
-    "": "The next issue goes out on 27 Nov",
+    "": "The next issue is sent on 27 Nov",
     "approval": "waits for your approval",
     "reader": "The first issue waits for its first subscriber",
-    "release": "The next issue goes out on 27 Nov",
+    "release": "The next issue is sent on 27 Nov",
 }
 LASTS: tuple[dict[str, Any] | None, ...] = (None, {"state": "sent"}, {"state": "failed"}, {"state": "queued"})
 

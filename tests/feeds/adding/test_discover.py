@@ -247,7 +247,7 @@ def test_feeds_that_are_named_and_cannot_be_read_are_told_of(server: FeedServer)
         (403, "does not let us read"),
         (404, "nothing at this address"),
         (429, "too often"),
-        (500, "problem of its own"),
+        (500, "has a problem"),
         (418, "HTTP 418"),
     ],
 )

@@ -170,7 +170,7 @@ def test_a_page_without_feeds_says_so_at_the_address(admin_client: Client, serve
 def test_what_cannot_be_reached_may_be_added_all_the_same(admin_client: Client, server: FeedServer) -> None:
     url = server.serve("/busy.xml", "busy", status=503)
     answer = post(admin_client, "find", url=url)
-    assert "problem of its own" in answer.context["form"].errors["url"][0]
+    assert "has a problem" in answer.context["form"].errors["url"][0]
     assert "Add it anyway" in text(answer)
     answer = post(admin_client, "add", url=url)
     assert "could not be read" in text(answer)
@@ -307,8 +307,8 @@ def test_the_forecast_says_what_happens_to_each_post_and_changes_nothing(
 
 def test_a_forecast_of_a_feed_that_cannot_be_read_says_why(admin_client: Client, server: FeedServer) -> None:
     page = text(forecast(admin_client, FeedFactory(url=server.url("/gone.xml"))))
-    assert "It could not be read." in page
-    assert "count as a failure" in page
+    assert "The feed couldn’t be read." in page
+    assert "now would fail" in page
 
 
 def test_a_forecast_of_no_feed_is_not_found(admin_client: Client) -> None:

@@ -31,8 +31,8 @@ def test_tags_are_asked_for_and_then_given_to_all(admin_client: Client) -> None:
     feeds = FeedFactory.create_batch(3)
     tag_feeds(feeds=[feeds[0].pk], names=["News"])
     asked = act(admin_client, "add_tags", feeds)
-    assert "3 feeds will have these tags" in asked
-    assert "There are so far: News." in asked
+    assert "3 feeds will get these tags" in asked
+    assert "Existing tags: News." in asked
     said = act(admin_client, "add_tags", feeds, **{"confirmed": "1", "with-names": "news"})
     assert "2 feeds got the tag “news”. 1 had it already." in said
     assert [names(feed) for feed in feeds] == [["News"]] * 3
@@ -41,7 +41,7 @@ def test_tags_are_asked_for_and_then_given_to_all(admin_client: Client) -> None:
 def test_a_wrong_tag_is_asked_for_again_with_the_feeds_kept(admin_client: Client) -> None:
     feeds = FeedFactory.create_batch(2)
     again = act(admin_client, "add_tags", feeds, **{"confirmed": "1", "with-names": ""})
-    assert "Give at least one tag." in again
+    assert "Enter at least one tag." in again
     kept = re.findall(r'name="_selected_action" value="(\d+)"', again)
     assert {int(key) for key in kept} == {feed.pk for feed in feeds}
     assert not Tag.objects.exists()
@@ -123,8 +123,8 @@ def test_starting_over_reads_failing_feeds_whatever_their_back_off(admin_client:
         ]
         well = FeedFactory(url=server.url("/feed.xml"), next_poll_at=later)
         said = act(admin_client, "start_over", [*failing, well])
-        assert said.count("It was read") == 5
-        assert "2 more failing feeds will be read within moments." in said
+        assert said.count("The feed was read") == 5
+        assert "2 more failing feeds will be read in a moment." in said
         assert not server.asked("/feed.xml"), "the one that does well was left alone"
     assert Feed.objects.filter(failures=0).count() == 6
     assert Feed.objects.filter(next_poll_at=later).get() == well
@@ -166,7 +166,7 @@ def test_a_tag_is_deleted_after_it_said_of_how_many(admin_client: Client) -> Non
     tag_feeds(feeds=[feed.pk], names=["News"])
     data = {"action": "drop", "_selected_action": [Tag.objects.get().pk]}
     url = reverse("admin:feeds_tag_changelist")
-    assert "1 feed that had it" in admin_client.post(url, data).content.decode()
+    assert "removed from 1 feed" in admin_client.post(url, data).content.decode()
     admin_client.post(url, {**data, "confirmed": "1"})
     assert not Tag.objects.exists()
     assert Feed.objects.get() == feed

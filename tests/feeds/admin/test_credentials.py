@@ -52,7 +52,7 @@ def test_leaving_the_fields_empty_leaves_them_and_a_box_forgets_them(admin_clien
     assert feed.credentials.open() == BASIC
     save(admin_client, feed, forget="on")
     assert not feed.credentials
-    assert "Forget what is stored" not in admin_client.get(page_of(feed)).content.decode()
+    assert "Delete what is stored" not in admin_client.get(page_of(feed)).content.decode()
 
 
 @pytest.mark.every_case
@@ -78,7 +78,7 @@ def test_what_cannot_be_sent_is_refused_and_not_echoed(
 def test_another_host_makes_them_forgotten_and_that_is_said(admin_client: Client) -> None:
     feed = FeedFactory(credentials=BASIC)
     page = save(admin_client, feed, url="https://elsewhere.example/feed")
-    assert "are forgotten, because the new one is at another host" in page
+    assert "were deleted, because the new address is at another host" in page
     assert not feed.credentials
 
 

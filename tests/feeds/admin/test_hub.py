@@ -43,9 +43,9 @@ def test_a_feed_without_a_hub_has_no_panel() -> None:
 def test_before_it_is_asked_the_page_says_when_and_why_not(feed: Feed, settings: Any) -> None:
     assert "after the feed’s next reading" in hub(feed)
     feed.use_hub = False
-    assert "is switched off" in hub(feed)
+    assert "” is off" in hub(feed)
     feed.use_hub, settings.SITE_URL = True, "http://127.0.0.1:8000"
-    assert "SITE_URL is http://127.0.0.1:8000, which it cannot call" in hub(feed)
+    assert "it can’t reach SITE_URL (http://127.0.0.1:8000)" in hub(feed)
     feed.status = "paused"
     assert hub(feed) == ""
 
@@ -53,14 +53,14 @@ def test_before_it_is_asked_the_page_says_when_and_why_not(feed: Feed, settings:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "New posts are pushed as they come out"),
-        ({"missed": 2}, "Until it does, the feed is polled as if it had no hub"),
+        ({}, "New posts are pushed when they are published"),
+        ({"missed": 2}, "Until it works again, the feed is read as if it had no hub"),
         (
             {"state": "denied", "last_error": "We <i>know</i> you."},
-            "“We &lt;i&gt;know&lt;/i&gt; you”. It is asked",
+            "“We &lt;i&gt;know&lt;/i&gt; you”. We ask again",
         ),
-        ({"state": "denied"}, "The hub refuses to push this feed. It is asked again in 1 hour"),
-        ({"state": "pending", "expires_at": None, "failures": 2}, "asked 2 times and has not called back"),
+        ({"state": "denied"}, "The hub refused to push this feed. We ask again in 1 hour"),
+        ({"state": "pending", "expires_at": None, "failures": 2}, "2 times; it hasn’t called back yet"),
         ({"state": "pending", "expires_at": None, "last_error": "HTTP 500"}, "HTTP 500"),
         ({"refused": 1}, "1 push with a wrong or no signature"),
         ({"state": "wanted", "expires_at": None, "next_at": timezone.now()}, "within a minute"),

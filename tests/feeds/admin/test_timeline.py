@@ -93,8 +93,8 @@ def test_older_readings_are_folded_away_and_the_page_stays_bounded(feed: Feed) -
 
 
 def test_a_feed_that_was_never_read_says_so(feed: Feed) -> None:
-    assert "It has not been read so far." in timeline(feed)
-    assert "It has not been read so far." in at_a_glance(feed)
+    assert "Not read yet." in timeline(feed)
+    assert "Not read yet." in at_a_glance(feed)
 
 
 def test_the_plots_say_their_numbers_in_words(feed: Feed) -> None:
@@ -163,7 +163,7 @@ def test_show_feed_tells_the_state_the_next_reading_and_the_last_ones(feed: Feed
     Feed.objects.filter(pk=feed.pk).update(next_poll_at=utcnow() + 61 * MINUTE, next_poll_why="rhythm")
     PollFactory(feed=feed, new=2, outcome="read", status=200, bytes=900)
     said = printed("show_feed", str(feed.pk))
-    assert re.search(r"next_reading +In 1 hour: it is read at the pace at which it publishes\.", said)
+    assert re.search(r"next_reading +In 1 hour: this matches how often it publishes\.", said)
     assert re.search(r"2026-03-02T12:00:00\+00:00 +read +200 +900 +12 +2 +0", said)
 
 
@@ -177,5 +177,5 @@ def test_show_feed_gives_programs_all_of_it(feed: Feed) -> None:
 
 
 def test_show_feed_of_a_new_feed_and_of_none(feed: Feed) -> None:
-    assert "It has not been read so far." in printed("show_feed", str(feed.pk))
+    assert "Not read yet." in printed("show_feed", str(feed.pk))
     assert "list_feeds" in refused("show_feed", "999999")

@@ -124,7 +124,7 @@ def test_preview_feed_says_what_the_next_reading_would_do(server: FeedServer) ->
     assert old["sent"] == "Not sent: it was already in the feed when the feed was added."
     assert Item.objects.count() == 1
     shown = printed("preview_feed", str(feed))
-    assert "The feed is another than at the last reading. Of its posts: 1 new." in shown
+    assert "The feed has changed since the last reading. Of its posts: 1 new." in shown
 
 
 def test_preview_feed_says_what_was_wrong(server: FeedServer) -> None:

@@ -22,7 +22,7 @@ def include(blog: Blog, guid: str, minutes: float) -> str:
 
 
 def test_an_included_post_is_new_again_with_clean_content_and_settles(watched: Blog) -> None:
-    assert include(watched, "a", 100) == "“Post a” will be sent once it has settled."
+    assert include(watched, "a", 100) == "“Post a” will be sent once settled."
     item = watched.item("a")
     assert (item.state, item.reason) == ("unassigned", "")
     assert (item.first_seen, item.stable_since, item.final_at) == (at(100), at(100), None)
@@ -43,7 +43,7 @@ def test_an_included_post_can_still_be_withdrawn(watched: Blog) -> None:
 def test_a_post_that_left_the_feed_cannot_be_included(watched: Blog) -> None:
     watched.show("b")
     watched.read(10)
-    assert include(watched, "a", 20) == "“Post a” is no longer in the feed, so there is nothing to send."
+    assert include(watched, "a", 20) == "“Post a” is no longer in the feed, so it can’t be sent."
     assert watched.item("a").state == "excluded"
 
 
@@ -68,7 +68,7 @@ def test_only_what_is_excluded_can_be_included(watched: Blog) -> None:
 
 def test_without_a_kept_document_there_is_nothing_to_send(db: None) -> None:
     item = ItemFactory(state="excluded")
-    assert "nothing to send" in include_item(item_id=item.pk, now=at(0))
+    assert "can’t be sent" in include_item(item_id=item.pk, now=at(0))
 
 
 def test_a_document_that_was_replaced_meanwhile_is_not_used(
@@ -85,7 +85,7 @@ def test_a_document_that_was_replaced_meanwhile_is_not_used(
         return entry
 
     monkeypatch.setattr(including, "kept_entry", then_read)
-    assert "Try it once more" in include(watched, "a", 20)
+    assert "Try again" in include(watched, "a", 20)
     monkeypatch.undo()
     include(watched, "a", 20)
     entry = watched.item("a").entry

@@ -148,7 +148,7 @@ class TestAFeedThatIsOnlyRead:
         result = blog.read(10)
         assert set(blog.states().values()) == {"excluded"}
         assert set(Item.objects.values_list("reason", flat=True)) == {ONLY_READ}
-        assert (result.held, blog.feed.held_since) == (0, None), "no flood: nothing of it is sent"
+        assert (result.held, blog.feed.held_since) == (0, None), "no flood: its posts aren’t sent"
         assert not Item.objects.settling().exists()
         assert [len(new) for new in listener.new] == [15, 20]
 

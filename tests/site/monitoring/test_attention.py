@@ -43,16 +43,16 @@ def test_of_many_paused_issues_some_are_named_and_the_rest_is_a_list() -> None:
         DeliveryFactory(issue=issue)
     *named, rest = said(attention.paused_issues())
     assert (len(named), rest) == (ALERTS_SHOWN, "More issues are paused.")
-    assert all("1 letter waits. Too many complaints" in words for words in named)
+    assert all("1 email waits. Too many complaints" in words for words in named)
 
 
 def test_letters_are_counted_so_far_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "COUNTED_TO", 2)
     issue = IssueFactory()
     DeliveryFactory.create_batch(2, issue=issue)
-    assert attention.held_letters(Q(issue=issue)) == "2 letters wait"
+    assert attention.held_letters(Q(issue=issue)) == "2 emails wait"
     DeliveryFactory(issue=issue)
-    assert attention.held_letters(Q(issue=issue)) == "more than 2 letters wait"
+    assert attention.held_letters(Q(issue=issue)) == "more than 2 emails wait"
 
 
 def test_work_that_no_worker_does_is_said_after_a_while() -> None:
@@ -73,13 +73,13 @@ def test_work_that_no_worker_does_is_said_after_a_while() -> None:
         ),
         (
             lambda: BroadcastFactory(send_at=LONG_AGO, failures=1),
-            "1 letter of your own cannot go out.",
-            "2 letters of your own cannot go out.",
+            "1 email can’t be sent.",
+            "2 emails can’t be sent.",
         ),
         (
             lambda: AssignableFactory(failures=1),
-            "1 collection cannot be completed.",
-            "2 collections cannot be completed.",
+            "1 issue can’t be created.",
+            "2 issues can’t be created.",
         ),
     ],
 )
@@ -97,20 +97,20 @@ def test_domains_to_which_nothing_goes_are_named_and_counted() -> None:
     LaneDomain.objects.create(lane=lane, domain="b.example", paused=True, paused_reason="By hand")
     LaneDomain.objects.create(lane=lane, domain="c.example")
     assert said(attention.paused_domains()) == [
-        "Letters to a.example wait: 421 Later",
-        "Letters to b.example are paused: By hand",
+        "Email to a.example waits: 421 Later",
+        "Email to b.example is paused: By hand",
     ]
     LaneDomain.objects.bulk_create(
         LaneDomain(lane=lane, domain=f"{number}.example", paused=True) for number in range(ALERTS_SHOWN)
     )
-    assert said(attention.paused_domains())[-1] == "So are those to 2 more domains."
+    assert said(attention.paused_domains())[-1] == "Email to 2 more domains waits, too."
 
 
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("mailbox:", ["Letters are kept in the mailbox here, not sent."]),
-        ("", ["No letter can go out."]),
+        ("mailbox:", ["Emails are kept in the mailbox here, not sent."]),
+        ("", ["No email can be sent."]),
         ("smtp://mail.example", []),
     ],
 )

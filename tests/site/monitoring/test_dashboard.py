@@ -81,7 +81,7 @@ def test_feeds_in_trouble_come_with_what_is_wrong_since_when_and_what_is_next() 
     assert (ill.name, ill.wrong, ill.since) == ("Blog", "It is broken.", "for 2 days")
     assert (
         ill.next
-        == "Next reading: in 2 hours: after failures it is asked less and less often, at least once a day."
+        == "Next reading: in 2 hours: after failures it is read less and less often, but at least once a day."
     )
 
 
@@ -92,7 +92,7 @@ def test_a_gone_and_a_held_feed_are_trouble_and_a_paused_one_is_not() -> None:
     FeedFactory(status="stopped")
     trouble = feed_health(NOW).trouble
     assert [(ill.name, ill.since) for ill in trouble] == [("Gone", "for 2 days"), ("Held", "for 1 hour")]
-    assert trouble[0].next == "It is not read any more."
+    assert trouble[0].next == "It is no longer read."
 
 
 def test_the_longest_in_trouble_come_first_and_no_more_than_eight() -> None:

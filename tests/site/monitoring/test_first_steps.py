@@ -47,7 +47,7 @@ def test_a_step_is_put_aside_and_so_is_the_whole_list(admin_client: Client) -> N
     assert "Keep the mailbox" not in admin_client.get("/admin/").content.decode()
     admin_client.post(page, {"aside": "all"})
     assert "First steps" not in admin_client.get("/admin/").content.decode().split('id="content-main"')[1]
-    assert "Show what was put aside" in admin_client.get(page).content.decode()
+    assert "Show hidden steps" in admin_client.get(page).content.decode()
     admin_client.post(page)
     assert undone()[0] == "feed"
     admin_client.post(page, {"aside": "no such step"})

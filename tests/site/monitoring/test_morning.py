@@ -104,8 +104,8 @@ def test_what_needs_a_person_comes_by_name_with_the_letters_that_wait(admin_user
     FeedFactory(held_since=utcnow())
     ItemFactory(held_at=utcnow())
     said = [alert.sentence for alert in alerts(admin_user)]
-    assert "“Rain” is paused: 2 letters wait. New DNS." in said
-    assert any(words.startswith("“On boats” is paused: 3 letters wait.") for words in said)
+    assert "“Rain” is paused: 2 emails wait. New DNS." in said
+    assert any(words.startswith("“On boats” is paused: 3 emails wait.") for words in said)
     assert "1 post of 1 feed is held for you." in said
     assert sum("is paused" in words for words in said) == 2
 

@@ -134,7 +134,7 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No one was mailed."
     assert said[1] == "0 get the newsletter · 1 not confirmed · 2 unreadable."
     assert said[2].startswith("Line 2: “nonsense” is not an e-mail address")
-    assert said[3].startswith("Line 3: “maybe” is not a status")
+    assert said[3].startswith("Line 3: “maybe” isn’t a status")
 
 
 def test_a_file_in_an_old_encoding_is_read_and_named(tmp_path: Path) -> None:

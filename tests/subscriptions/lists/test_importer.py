@@ -96,7 +96,7 @@ def test_no_one_is_mailed() -> None:
     [
         ("nonsense,,,", "is not an e-mail address"),
         (",Ada,,", "it has no email"),
-        ("a@example.org,,maybe,", "“maybe” is not a status"),
+        ("a@example.org,,maybe,", "“maybe” isn’t a status"),
         ("a@example.org,,,yesterday", "“yesterday” is not a time"),
         ("a@example.org,,,2999-01-01", "is in the future"),
         ("a@example.org,Doe, Jane,confirmed,", "it has 5 columns"),
@@ -507,7 +507,7 @@ def test_the_summary_says_how_many_get_the_newsletter() -> None:
     report = try_subscribers(subscribable=left.subscribable, lines=lines, now=NOW)
     assert summary(report.outcomes) == (
         "2 will get the newsletter · 1 not confirmed · 1 unsubscribed · 2 must not be emailed"
-        " · 1 left here before · 1 duplicate · 1 unreadable"
+        " · 1 unsubscribed here before · 1 duplicate · 1 unreadable"
     )
 
 
@@ -550,7 +550,7 @@ def test_a_list_never_brings_back_an_address_that_was_erased() -> None:
     for into in (newsletter, SubscribableFactory()):
         report = take(text, into)
         assert (report.added, report.outcomes["erased"]) == (1, 2)
-        assert "data was erased here" in report.refused[0].reason
+        assert "data was erased;" in report.refused[0].reason
     assert not Destination.objects.filter(core=core).exists()
     # The digest does not reveal the address, and works with a later key.
     assert core not in str(ErasedMark.objects.values_list("digest", flat=True))

@@ -135,10 +135,10 @@ def test_what_is_open_says_so_in_one_or_two_sentences(
             WEEK,
             [NEVER_READ, UNSETTLED, STOPPED],
             END,
-            "Its time is over. It waits for New Blog to be read and posts of Example Blog to be taken in, "
+            "Due, but it waits for New Blog to be read and posts of Example Blog to be added, "
             "until Monday, 23 November 2026 at 8:00, New York time.",
         ),
-        (WEEK, [READ], END, "Complete: it goes out within a minute."),
+        (WEEK, [READ], END, "Complete: it is sent within a minute."),
         (replace(WEEK, count=0), [READ], END, "Empty: nothing will be sent."),
         (EVERY_3, [], END, "Waits for 2 more posts."),
         (

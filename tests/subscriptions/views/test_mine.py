@@ -172,7 +172,7 @@ def test_the_data_page_says_all_in_words(ada: Client, reader: Destination) -> No
     row = DeliveryFactory(subscription=one, state="failed", issue__title="The <b>first</b>")
     AttemptFactory(delivery=row, text="450 Come back later")
     BounceFactory(delivery=row, diagnostic="550 Nobody here")
-    SuppressionFactory(core=ADA, reason="Marked as spam by the reader.")
+    SuppressionFactory(core=ADA, reason="Marked as spam by the subscriber.")
     page = text(ada, "/mine/data/")
     for said in (
         ADA, "Ada L", "weekly", "confirmed", "asked for it", "I want it", "192.0.2.7",

@@ -69,13 +69,13 @@ def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        ({"language": "Deutsch, bitte"}, "is not a language"),
-        ({"consent_ip": "here"}, "is not an IP address"),
+        ({"language": "Deutsch, bitte"}, "isn’t a language"),
+        ({"consent_ip": "here"}, "isn’t an IP address"),
         ({"consent_at": "soon"}, "is not a time"),
         ({"left": "2999-01-01"}, "in the future"),
-        ({"upstream_id": "0"}, "not a subscription’s number"),
-        ({"upstream_id": "²"}, "not a subscription’s number"),
-        ({"upstream_id": str(2**63)}, "not a subscription’s number"),
+        ({"upstream_id": "0"}, "isn’t a subscription number"),
+        ({"upstream_id": "²"}, "isn’t a subscription number"),
+        ({"upstream_id": str(2**63)}, "isn’t a subscription number"),
         ({"name": "x" * (LONGEST_CELL + 1)}, "longer than"),
         ({"name": "a\0b"}, "NUL"),
         ({"name": "a\nb@example.org,b"}, "quotation mark"),
