@@ -3,10 +3,13 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,8 +19,8 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
-from unfold.forms import AuthenticationForm, UserCreationForm
-from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
+from unfold.forms import AuthenticationForm
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
 from feedletter_site.services.password_limits import TOO_MANY, tries_left
 
@@ -31,13 +34,40 @@ class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
         return super().clean()
 
 
-class FirstAdminForm(UserCreationForm):  # type: ignore[misc]
-    usable_password = None
+class FirstAdminForm(forms.Form):
+    """The address is the user's name, too."""
 
-    class Meta:
-        model = User
-        fields = ("username", "email")
-        widgets = {"username": UnfoldAdminTextInputWidget, "email": UnfoldAdminEmailInputWidget}  # noqa: RUF012
+    email = forms.EmailField(
+        label="Email",
+        max_length=150,
+        validators=[
+            UnicodeUsernameValidator(message="Use an address of letters, digits and @ . + - _ only.")
+        ],
+        help_text="You sign in with it. Test emails and alerts go here.",
+        widget=UnfoldAdminEmailInputWidget(attrs={"autocomplete": "email", "autofocus": True}),
+    )
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        help_text="At least 8 characters.",
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "data-show": "Show"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if {"email", "password"} <= data.keys():
+            try:
+                validate_password(data["password"], self.user())
+            except ValidationError as error:
+                self.add_error("password", error)
+        return data
+
+    def user(self) -> User:
+        """Return the unsaved superuser."""
+        email = self.cleaned_data["email"]
+        user = User(username=email, email=email, is_staff=True, is_superuser=True)
+        user.set_password(self.cleaned_data["password"])
+        return user
 
 
 def offer_setup() -> str | None:
@@ -79,8 +109,7 @@ def create_first_admin(form: FirstAdminForm) -> User:
     Raises FileNotFoundError, with nothing saved, if another request was faster.
     """
     with transaction.atomic():
-        user: User = form.save(commit=False)
-        user.is_staff = user.is_superuser = True
+        user = form.user()
         user.save()
         token_file().unlink()
     return user
@@ -93,7 +122,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     return admin.site.login(request)
 
 
-@sensitive_post_parameters("password1", "password2")
+@sensitive_post_parameters("password")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest, token: str) -> HttpResponse:
@@ -107,7 +136,11 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
             raise Http404("This link has been used.") from error
         login(request, user)
         return HttpResponseRedirect(reverse("admin:index"))
-    context: dict[str, Any] = {**admin.site.each_context(request), "form": form, "title": "Create the admin"}
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "form": form,
+        "title": "Create your account",
+    }
     answer = render(request, "site/setup.html", context)
     # With no-referrer, browsers send "Origin: null", which the CSRF check refuses.
     answer["Referrer-Policy"] = "same-origin"

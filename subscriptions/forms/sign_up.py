@@ -87,4 +87,4 @@ class SeveralForm(SignUpForm):
 
     @property
     def button(self) -> str:
-        return gettext("Subscribe to what I have chosen")
+        return gettext("Subscribe")

@@ -83,11 +83,10 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     newcomer.see("printed a link")
     found = until(lambda: re.search(r"http://\S+/setup/\S+/", site.said()), "the link")
     page.goto(found[0])
-    for name, value in (("username", "ada"), ("email", "ada@example.org")):
-        page.fill(f"input[name={name}]", value)
-    for name in ("password1", "password2"):
-        page.fill(f"input[name={name}]", "a-long-pass-17")
-    newcomer.click("button", "Create the admin")
+    page.fill("input[name=email]", "ada@example.org")
+    page.fill("input[name=password]", "a-long-pass-17")
+    look_at(page, "set-up")
+    newcomer.click("button", "Create your account")
     look_at(page, "overview-empty")
     newcomer.click("link", "Add a feed")
     page.fill("input[name=url]", blog)

@@ -19,10 +19,8 @@ def test_the_first_admin_is_made_and_lands_in_the_admin(
     page = browser.new_page()
     page.set_default_timeout(10_000)
     page.goto(live_server.url + str(offer_setup()))
-    page.fill("input[name=username]", "ada")
     page.fill("input[name=email]", "ada@example.org")
-    page.fill("input[name=password1]", "a-long-pass-17")
-    page.fill("input[name=password2]", "a-long-pass-17")
+    page.fill("input[name=password]", "a-long-pass-17")
     page.click("button[type=submit], input[type=submit]")
     page.wait_for_url("**/admin/")
     assert get_user_model().objects.get().is_superuser

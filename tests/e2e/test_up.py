@@ -95,7 +95,7 @@ def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
     assert link
     assert link[0].startswith(site.url)
     with urllib.request.urlopen(link[0], timeout=10) as page:
-        assert "Create the admin" in page.read().decode()
+        assert "Create your account" in page.read().decode()
     assert "Warning" not in site.said()
 
 

@@ -104,7 +104,7 @@ def test_what_is_no_address_is_shown_with_the_reason(client: Client, email: str)
 def test_closed_sign_up_says_so_and_has_no_form(client: Client, facts: dict[str, Any]) -> None:
     SubscribableFactory(name="weekly", **facts)
     page = client.get("/s/weekly/").content.decode()
-    assert "takes no new subscribers" in page
+    assert "closed to new subscribers" in page
     assert "<form" not in page
     assert post(client).status_code == 403
     assert not Subscription.objects.exists()

@@ -143,7 +143,7 @@ def test_where_robots_are_held_off_a_form_without_script_asks_a_question(
 def test_a_closed_newsletter_says_so(client: Client, path: str, facts: dict[str, Any]) -> None:
     SubscribableFactory(name="weekly", **facts)
     page = post(client, path).content.decode()
-    assert "takes no new subscribers" in page
+    assert "closed to new subscribers" in page
     assert "<form" not in page
     assert not Subscription.objects.exists()
 

@@ -28,7 +28,7 @@ def test_the_list_leaves_out_what_is_not_for_everyone(client: Client) -> None:
     BridgeFactory(title="Bridge")
     page = client.get("/").content.decode()
     assert not [title for title in ("Unlisted", "Private", "Stopped", "Bridge") if f">{title}<" in page]
-    assert "no newsletters to subscribe to yet" in page
+    assert "There are no newsletters yet" in page
 
 
 def test_the_list_asks_the_database_the_same_however_long_it_is(
@@ -62,17 +62,17 @@ def test_many_are_searched_by_the_words_about_them(client: Client) -> None:
     assert 'type="search"' in client.get("/").content.decode()
     for words in ("steam", "ENGINES about", " engines "):
         found = client.get("/", {"q": words}).content.decode()
-        assert found.count('<li class="card">') == 1, words
+        assert found.count('<li class="card') == 1, words
     for words in ("nothing like it", "\x00", "<b>", "%" * 5000):
         page = client.get("/", {"q": words}).content.decode()
         assert "<b>" not in page
-    assert "No newsletter fits these words" in client.get("/", {"q": "zeppelin"}).content.decode()
+    assert "No newsletter matches your search" in client.get("/", {"q": "zeppelin"}).content.decode()
 
 
 def test_a_long_list_comes_in_pages(client: Client) -> None:
     SubscribableFactory.create_batch(61)
-    assert client.get("/").content.decode().count('<li class="card">') == 60
-    assert client.get("/?page=2").content.decode().count('<li class="card">') == 1
+    assert client.get("/").content.decode().count('<li class="card') == 60
+    assert client.get("/?page=2").content.decode().count('<li class="card') == 1
 
 
 def test_a_look_of_its_own_is_shown(client: Client) -> None:
@@ -133,7 +133,7 @@ def test_where_there_is_one_to_choose_its_own_page_has_the_form(client: Client) 
     SubscribableFactory(sign_up="closed", title="Closed")
     page = client.get("/").content.decode()
     assert "<form" not in page
-    assert "takes no new subscribers" in page
+    assert "closed to new subscribers" in page
 
 
 def test_a_slip_in_the_address_is_asked_about_and_blocks_nothing(client: Client) -> None:

@@ -315,7 +315,7 @@ def test_a_closed_newsletter_says_so(client: Client) -> None:
     SubscribableFactory(name="weekly", sign_up="closed")
     answer = client.post(CREATE, TUTORIAL)
     assert answer.status_code == 400
-    assert "takes no new subscribers" in answer.content.decode()
+    assert "closed to new subscribers" in answer.content.decode()
     assert not Subscription.objects.exists()
 
 
