@@ -100,12 +100,12 @@ def check_theme(theme: Theme) -> None:
     wrong: dict[str, str] = {}
     for name in PICTURES.values():
         if (url := getattr(theme, name)) and not web_address(url):
-            wrong[name] = "A picture's address begins with https:// or http://."
+            wrong[name] = "A picture’s URL begins with https:// or http://."
     if not 1 <= theme.logo_width <= LETTER_WIDTH:
-        wrong["logo_width"] = f"A letter has room for a logo of 1 to {LETTER_WIDTH} pixels."
+        wrong["logo_width"] = f"A logo can be 1 to {LETTER_WIDTH} pixels wide."
     for name in ("header", "footer", "postal_address"):
         if len(getattr(theme, name)) > LONGEST_THEME_TEXT:
-            wrong[name] = f"At most {LONGEST_THEME_TEXT:,} characters: it stands in every letter."
+            wrong[name] = f"At most {LONGEST_THEME_TEXT:,} characters."
     try:
         check_pattern(theme.subject)
     except BadPattern as error:

@@ -191,7 +191,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
             shown = self.shown_panels(obj, request, tab)
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
-            fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
+            here = (each for each in self.allowed(request) if each.tab in (None, tab))
+            fitting = (each for each in here if each.fits is None or each.fits(obj))
             context["form_beside"] = self.form_beside(request, obj)
             actions = sorted(fitting, key=lambda action: action.is_dangerous)
             context["page_actions"] = [each for each in actions if not (each.is_rare or each.is_dangerous)]

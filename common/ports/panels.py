@@ -75,6 +75,8 @@ class Action:
     fits: Callable[[Any], bool] | None = None
     form: Callable[..., Any] | None = None
     is_rare: bool = False
+    # The only tab of an object's page that offers it.
+    tab: str | None = None
 
     @property
     def is_dangerous(self) -> bool:

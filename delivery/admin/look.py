@@ -251,4 +251,4 @@ def usual_look(request: HttpRequest, keys: list[int]) -> str:
     return "The look was reset."
 
 
-USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True)
+USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True, tab=TAB)

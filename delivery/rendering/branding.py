@@ -90,26 +90,27 @@ class HeaderPicture:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Fonts are CSS lists, sizes CSS pixels. `band`: the masthead has the accent as its ground."""
+    """Fonts are CSS lists, sizes CSS pixels. `band`: the masthead is a band in the accent."""
 
-    text: str
-    head: str
-    # Outlook knows no lists.
-    outlook: str
+    text: SafeString
+    head: SafeString
+    # Outlook's Word engine takes an unknown first font for Times New Roman.
+    outlook: SafeString
     size: int = 18
     name_size: int = 32
     name_weight: int = 700
     band: bool = False
 
 
-SERIF = 'Charter, "Iowan Old Style", Georgia, Cambria, "Times New Roman", serif'
-SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
+# Safe: CSS needs their quotes.
+SERIF = SafeString('Charter, "Iowan Old Style", Georgia, Cambria, "Times New Roman", serif')
+SANS = SafeString('system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif')
+OUTLOOK_SERIF = SafeString('Georgia, "Times New Roman", serif')
+OUTLOOK_SANS = SafeString('"Segoe UI", Arial, sans-serif')
 STYLES: Mapping[str, Style] = {
-    "serif": Style(SERIF, SERIF, 'Georgia, "Times New Roman", serif'),
-    "sans": Style(SANS, SANS, '"Segoe UI", Arial, sans-serif', size=17, name_size=28),
-    "bold": Style(
-        SANS, SANS, '"Segoe UI", Arial, sans-serif', size=17, name_size=38, name_weight=800, band=True
-    ),
+    "serif": Style(SERIF, SERIF, OUTLOOK_SERIF),
+    "sans": Style(SANS, SANS, OUTLOOK_SANS, size=17, name_size=28),
+    "bold": Style(SANS, SANS, OUTLOOK_SANS, size=17, name_size=38, name_weight=800, band=True),
 }
 
 
@@ -154,6 +155,9 @@ def look(
 
     Precedence: the theme, `accent`, the parameters `accent` and `postal_address`, the site.
     """
+    logo = logo_of(theme)
+    # A logo is drawn for a plain ground.
+    style = STYLES.get(theme.style, STYLES["serif"])
     day, night = palettes(theme.accent or accent or params.get("accent", "") or site.accent, theme.background)
     return Branding(
         name=one_line(name),
@@ -161,7 +165,7 @@ def look(
         direction=direction(language),
         day=day,
         night=night,
-        logo=logo_of(theme),
+        logo=logo,
         header_picture=header_picture_of(theme),
         header=as_html(theme.header),
         header_text=as_text(theme.header),
@@ -169,14 +173,8 @@ def look(
         footer_text=as_text(theme.footer),
         postal_address=theme.postal_address.strip() or params.get("postal_address", "").strip(),
         params=MappingProxyType(dict(params)),
-        style=safe_fonts(STYLES.get(theme.style, STYLES["serif"])),
+        style=style if logo is None else replace(style, band=False),
     )
-
-
-def safe_fonts(style: Style) -> Style:
-    """Mark the fonts as safe: CSS needs their quotes."""
-    fonts = {name: mark_safe(getattr(style, name)) for name in ("text", "head", "outlook")}  # noqa: S308
-    return replace(style, **fonts)
 
 
 def logo_of(theme: ThemeFacts) -> Logo | None:

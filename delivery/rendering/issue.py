@@ -95,7 +95,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
         elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
         shown = facts.entries[: _in_full(facts, ROOMS[0])]
-        wholes = [letter_html(entry) if facts.content == FULL_POST else "" for entry in shown]
+        wholes = [letter_html(entry) if _is_whole(entry, facts) else "" for entry in shown]
         rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
@@ -118,6 +118,11 @@ def usual_template(facts: IssueFacts) -> str:
         return "digest"
     (entry,) = facts.entries
     return "post" if entry.html.strip() or entry.media or not web_address(entry.link) else "announcement"
+
+
+def _is_whole(entry: Entry, facts: IssueFacts) -> bool:
+    """Return whether the post is sent in full. Without a page elsewhere it always is."""
+    return facts.content == FULL_POST or not (facts.archive_url or web_address(entry.link))
 
 
 def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Sequence[str]) -> Rendered:
@@ -224,7 +229,7 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
     wholes = wholes[: len(entries)]
     share = fair_share([len(whole) for whole in wholes], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
-    posts = (
+    posts = [
         letter_post(
             entry,
             whole=whole,
@@ -236,7 +241,8 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
             zone_name=facts.time_zone,
         )
         for entry, whole in zip(entries, wholes, strict=True)
+    ]
+    return tuple(
+        post if _is_whole(entry, facts) else brief_post(post, entry, facts.content)
+        for post, entry in zip(posts, entries, strict=True)
     )
-    if facts.content == FULL_POST:
-        return tuple(posts)
-    return tuple(brief_post(post, entry, facts.content) for post, entry in zip(posts, entries, strict=True))

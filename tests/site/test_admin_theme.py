@@ -92,7 +92,7 @@ def test_the_letter_follows_the_typing_and_says_what_it_cannot_show(admin_client
     made = admin_client.post(show, data).json()
     assert "Good morning" in made["day"]
     assert "#7a3b9d" in made["day"]
-    assert made["note"] == "Accent: A colour is written as #1a5fb4. Shown as it was saved."
+    assert made["note"] == "Accent: A colour is written as #1a5fb4. The preview shows the saved value."
     assert made["pictures"]["logo_picture"] in made["day"]
     assert theme_of(newsletter).header == ""
 
@@ -113,8 +113,10 @@ def test_the_usual_look_comes_back(admin_client: Client) -> None:
     assert not Theme.objects.exists()
     set_theme(subscribable=newsletter, accent="#7a3b9d")
     assert "Reset the look" in text(admin_client.get(address(newsletter)))
+    settings_tab = address(newsletter).replace("tab=look", "tab=settings")
+    assert "Reset the look" not in text(admin_client.get(settings_tab))
     said = text(act(admin_client, "subscriptions_subscribable", "usual_look", newsletter))
-    assert "The usual look is back" in said
+    assert "The look was reset" in said
     assert not Theme.objects.exists()
 
 

@@ -43,8 +43,8 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
     )
     empty = EmptyList(
         "No custom templates",
-        "Mails and pages have good templates from the start. A newsletter’s page, under “Look”, leads to"
-        " where you change one; each version is kept here.",
+        "Emails and pages have default templates. Change one in a newsletter’s Look tab. Each version is kept"
+        " here.",
         "Go to the newsletters",
         "admin:subscriptions_subscribable_changelist",
         "subscriptions.view_subscribable",

@@ -30,6 +30,18 @@ def test_titles_only_has_no_text_and_no_contents() -> None:
     assert "pier.jpg" not in html
     assert "Post 1</a>" in html
     assert 'class="contents"' not in html
+    assert "Continue reading" not in html
+
+
+@pytest.mark.parametrize("content", ["excerpt", "titles"])
+def test_a_post_that_is_nowhere_else_is_sent_in_full(content: str) -> None:
+    letter = render_issue(facts(entry(1, content=LONG, link=""), archive_url="", content=content))
+    assert html_of(letter).count("It rains on the harbour again today.") >= 40
+
+
+def test_a_logo_needs_no_band() -> None:
+    theme = ThemeFacts(style="bold", logo_url="https://blog.example/logo.png")
+    assert 'class="band"' not in render_issue(one(entry(), theme=theme)).html
 
 
 def test_a_full_post_says_where_it_was_published() -> None:

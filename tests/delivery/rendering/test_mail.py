@@ -66,7 +66,7 @@ def test_the_confirmation_is_about_one_thing() -> None:
     assert CONFIRM in text.splitlines()
     assert "48 hours" in html
     assert "48 hours" in text
-    assert "ignore this mail" in text
+    assert "ignore this email" in text
 
 
 def test_the_confirmation_holds_nothing_that_a_stranger_chose() -> None:
