@@ -105,7 +105,7 @@ def managed() -> str:
     return manage_url(row).removeprefix(settings.SITE_URL)
 
 
-OVERVIEW = Shot(path=lambda: admin_page("index"), width=1280, height=820, signed_in=True, first=".fl-tiles")
+OVERVIEW = Shot(path=lambda: admin_page("index"), width=1280, height=820, signed_in=True)
 READERS_PAGE = Shot(path=lambda: "/s/harbour-weekly/", width=720, height=810, sharp=1.5)
 LETTER_BY_DAY = Shot(
     path=lambda: f"/mailbox/{mail_to('clara@example.org', 'harbour-notes')}/html/",
