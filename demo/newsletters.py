@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
 
+from delivery.models import Theme
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import define_subscribable
@@ -43,7 +44,7 @@ NEWSLETTERS = (
         "each post",
         "Every note from the harbour, as soon as it has settled.",
         {"arrangement": "each"},
-        {"accent": "#1f5f78"},
+        {"style": Theme.Style.SERIF, "accent": "#1f5f78"},
         (ADA, BEN, CLARA, DEV),
     ),
     Newsletter(
@@ -52,7 +53,12 @@ NEWSLETTERS = (
         "daily, 07:00",
         "Yesterday’s notes with your coffee, at seven.",
         {"arrangement": "daily", "at": time(7)},
-        {"accent": "#b4541a", "scene": "dawn", "alt": "Sunrise over still water, and a small sail"},
+        {
+            "style": Theme.Style.BOLD,
+            "accent": "#b4541a",
+            "scene": "dawn",
+            "alt": "Sunrise over still water, and a small sail",
+        },
         (EMIL, FARAH, ADA),
     ),
     Newsletter(
@@ -61,7 +67,12 @@ NEWSLETTERS = (
         "weekly, Monday 07:00",
         "The week by the water, on Monday morning.",
         {"arrangement": "weekly", "at": time(7), "weekday": Subscribable.Weekday.MONDAY},
-        {"accent": "#0b6e6e", "scene": "noon", "alt": "A sailing boat on a bright sea"},
+        {
+            "style": Theme.Style.SERIF,
+            "accent": "#0b6e6e",
+            "scene": "noon",
+            "alt": "A sailing boat on a bright sea",
+        },
         (GRACE, HUGO, IRIS, BEN, CLARA),
     ),
     Newsletter(
@@ -69,8 +80,8 @@ NEWSLETTERS = (
         "The Harbour Monthly",
         "monthly, on the 1st at 07:00",
         "A month of notes, for a long evening.",
-        {"arrangement": "monthly", "at": time(7), "day_of_month": 1},
-        {"accent": "#2f6b3c", "background": "#eef3ec"},
+        {"arrangement": "monthly", "at": time(7), "day_of_month": 1, "content": "excerpt"},
+        {"style": Theme.Style.SANS, "accent": "#2f6b3c", "background": "#eef3ec"},
         (IRIS, DEV),
     ),
     Newsletter(
@@ -79,7 +90,7 @@ NEWSLETTERS = (
         "every 5 posts",
         "Five notes at a time, whenever there are five.",
         {"arrangement": "every_n", "n": 5},
-        {"accent": "#7a3e6b"},
+        {"style": Theme.Style.SANS, "accent": "#7a3e6b"},
         (HUGO, EMIL),
     ),
     Newsletter(
@@ -88,7 +99,12 @@ NEWSLETTERS = (
         "Monday and Thursday 18:00",
         "Something to read on the way home, twice a week.",
         {"arrangement": "cron", "cron": "0 18 * * 1,4"},
-        {"accent": "#3a4f8a", "scene": "dusk", "alt": "The sun sets behind the harbour's hills"},
+        {
+            "style": Theme.Style.BOLD,
+            "accent": "#3a4f8a",
+            "scene": "dusk",
+            "alt": "The sun sets behind the harbour's hills",
+        },
         (FARAH, GRACE, BEN),
     ),
 )

@@ -23,20 +23,22 @@ from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
 from common.clock import utcnow
+from delivery.models import Theme
 from demo import images
 from demo.blog import Blog
 from demo.content import CORRECTED, POSTS, WITHDRAWN
 from demo.content.post import ZONE
-from demo.dressing import photograph
+from demo.dressing import dress_newsletters, photograph
 from demo.environment import environment, free_port, make_folder_fresh
 from demo.history import PEOPLE, people
-from demo.newsletters import NEWSLETTERS
+from demo.newsletters import NEWSLETTERS, define_all
 from demo.replay import WEEKS, beginning, steps, weeks
 from demo.scenes import SCENES
 from demo.server import LIGHTHOUSE_FEED, BlogServer
 from demo.sign_in import LIFE, LINKS, offer_sign_in, sign_in
 from subscriptions.models import Subscribable
 from tests.e2e.processes import ROOT, answers, clean_environment, running, until
+from tests.factories import FeedFactory
 
 TODAY = date(2026, 3, 31)  # the weeks before include a clock change
 NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
@@ -269,3 +271,11 @@ def test_a_link_signs_in_once_within_an_hour(tmp_path: Path, settings: Settings,
 def test_only_a_demo_has_the_page_that_signs_in() -> None:
     with pytest.raises(NoReverseMatch):
         reverse("demo_sign_in", args=["token"])
+
+
+@pytest.mark.django_db
+def test_newsletters_have_three_looks_and_one_shows_excerpts() -> None:
+    rows = define_all(FeedFactory(), now=NOW)
+    dress_newsletters(rows)
+    assert set(Theme.objects.values_list("style", flat=True)) == set(Theme.Style.values)
+    assert [row.name for row in rows if row.content != Subscribable.Content.FULL] == ["harbour-monthly"]
