@@ -69,8 +69,8 @@ class BounceAdmin(ReadOnlyAdmin):
     empty = EmptyList(
         "No bounces yet",
         "This list shows emails that couldn’t be delivered, and complaints, with what we did about them."
-        " The mail check says whether Feedletter can receive them.",
-        "Check your mail",
+        " “Check bounces” says whether Feedletter can receive them.",
+        "Check bounces",
         "mail_check",
         "delivery.view_lane",
     )

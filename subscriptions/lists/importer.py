@@ -184,7 +184,7 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan, outcomes: Count
 
 
 class SeenAddresses:
-    """What each address became, so that it counts once. In SQLite's temporary file, to bound memory."""
+    """State of each address, so that it counts once. In SQLite's temporary file, to bound memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)

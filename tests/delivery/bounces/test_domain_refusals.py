@@ -74,7 +74,7 @@ def test_ten_refused_recipients_that_are_a_fifth_pause_the_domain(together: bool
     answered(REFUSED, together=together)
     assert paused() == ["one.example"]
     reason = LaneDomain.objects.get().paused_reason
-    assert reason.startswith("By itself: it refused 10 of the last 50 letters")
+    assert reason.startswith("By itself: it refused 10 of the last 50 emails")
     assert REFUSED.text in reason
 
 
@@ -126,7 +126,7 @@ def test_the_first_issue_in_a_large_ledger_is_judged_by_letters_near_it(monkeypa
     letters(12)
     answered(REFUSED)
     assert paused() == ["one.example"]
-    assert "12 of the last 20 letters" in LaneDomain.objects.get().paused_reason
+    assert "12 of the last 20 emails" in LaneDomain.objects.get().paused_reason
 
 
 def refusing(issue: Issue, domains: Sequence[str], outcome: Permanent = REFUSED, count: int = 12) -> None:
@@ -239,7 +239,7 @@ def test_after_a_person_resumed_it_a_domain_is_judged_anew() -> None:
     letters(1)
     answered(REFUSED)
     assert paused() == ["one.example"]
-    assert "refused 10 of the last 10 letters" in LaneDomain.objects.get().paused_reason
+    assert "refused 10 of the last 10 emails" in LaneDomain.objects.get().paused_reason
 
 
 def test_after_a_person_resumed_it_a_newsletter_is_judged_anew() -> None:

@@ -173,7 +173,7 @@ def test_what_cannot_be_reached_may_be_added_all_the_same(admin_client: Client, 
     assert "has a problem" in answer.context["form"].errors["url"][0]
     assert "Add it anyway" in text(answer)
     answer = post(admin_client, "add", url=url)
-    assert "could not be read" in text(answer)
+    assert "couldn’t be read" in text(answer)
     assert Feed.objects.get().failures == 1
 
 

@@ -100,7 +100,7 @@ def test_no_one_is_mailed() -> None:
         ("a@example.org,,,yesterday", "“yesterday” is not a time"),
         ("a@example.org,,,2999-01-01", "is in the future"),
         ("a@example.org,Doe, Jane,confirmed,", "it has 5 columns"),
-        ("a@example.org,\ufffd,,", "it is not UTF-8"),
+        ("a@example.org,\ufffd,,", "it isn’t UTF-8"),
     ],
 )
 def test_a_wrong_line_is_refused_with_its_number_and_the_others_are_taken(line: str, reason: str) -> None:
@@ -130,9 +130,9 @@ def test_a_list_without_a_usable_heading_is_refused(text: str) -> None:
 
 
 def test_a_bridge_has_no_list() -> None:
-    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+    with pytest.raises(ValidationError, match="newsletters by email"):
         take("email\na@example.org\n", BridgeFactory())
-    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+    with pytest.raises(ValidationError, match="newsletters by email"):
         export_subscribers(subscribable=BridgeFactory())
 
 

@@ -235,7 +235,7 @@ def test_what_is_no_list_says_so(text: str) -> None:
 def test_an_empty_file_and_a_bridge_are_refused_at_once() -> None:
     with pytest.raises(ValidationError, match="empty"):
         uploaded("")
-    with pytest.raises(ValidationError, match="newsletters by e-mail"):
+    with pytest.raises(ValidationError, match="newsletters by email"):
         uploaded(people(1), subscribable=BridgeFactory())
     assert not ListImport.objects.exists()
 
