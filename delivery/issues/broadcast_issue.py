@@ -140,7 +140,7 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
                 return False
             _publish(locked_letter(letter_id), made, now)
     except Exception as error:
-        log.exception("sending a scheduled letter failed", extra={"letter": letter_id})
+        log.exception("sending a scheduled email failed", extra={"letter": letter_id})
         _note_failure(letter_id, error, now)
         return False
     return True

@@ -30,7 +30,7 @@
         isOver = true;
         say(made.problem, true);
       } else if (!answer.ok || !made) {
-        throw new Error(answer.redirected ? "sign in anew in another window" : `the server answered ${answer.status}`);
+        throw new Error(answer.redirected ? "sign in again in another window" : `the server answered ${answer.status}`);
       } else {
         version.value = made.version;
         data.set("version", made.version);
@@ -38,7 +38,7 @@
         say(made.said);
       }
     } catch (error) {
-      say(`Not saved so far: ${error.message}. It is tried again.`, true);
+      say(`Not saved yet: ${error.message}. We’ll try again.`, true);
       later(AGAIN);
     }
   };
@@ -104,7 +104,7 @@
     ["Italic", around("*", "words"), "i"],
     ["Heading", lines("## ")],
     ["Link", address_of("", "words"), "k"],
-    ["Picture", address_of("!", "what it shows")],
+    ["Picture", address_of("!", "description")],
     ["List", lines("- ")],
     ["Quote", lines("> ")],
   ];
@@ -142,19 +142,19 @@
     data.set("shows", shows.value);
     button.disabled = true;
     said.classList.remove("fl-wrong");
-    said.textContent = "It is being uploaded.";
+    said.textContent = "Uploading …";
     try {
       const answer = await fetch(upload.dataset.upload, { method: "POST", body: data, headers: { Accept: "application/json" } });
       const made = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : null;
       if (answer.status === 413) throw new Error("the file is too large");
-      if (!made) throw new Error(answer.redirected ? "sign in anew in another window" : `the server answered ${answer.status}`);
+      if (!made) throw new Error(answer.redirected ? "sign in again in another window" : `the server answered ${answer.status}`);
       if (made.problem) {
         said.textContent = made.problem;
         said.classList.add("fl-wrong");
       } else {
         text.dispatchEvent(new CustomEvent("feedletter:insert", { detail: made.markdown }));
         file.value = shows.value = "";
-        said.textContent = "It stands in the text.";
+        said.textContent = "Picture added.";
       }
     } catch (error) {
       said.textContent = `Not uploaded: ${error.message}.`;
