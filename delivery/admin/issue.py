@@ -14,17 +14,18 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import list_link, when
+from common.admin.html import add_url, list_link, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
+from delivery.admin.broadcasts.panels import drafts_and_scheduled
 from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
-from delivery.models import Delivery, Issue, IssueItem
+from delivery.models import Broadcast, Delivery, Issue, IssueItem
 from delivery.rules.progress import STATES, arrived, told, total
 
 ISSUE_COLOURS = {
@@ -79,6 +80,16 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )
     own_actions = ACTIONS
+    list_before_template = "admin/delivery/issues_before.html"
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show emails that are drafts or scheduled above the issues."""
+        unsent = drafts_and_scheduled() if request.user.has_perm("delivery.view_broadcast") else ""
+        may_write = request.user.has_perm("delivery.add_broadcast")
+        added = {"unsent_emails": unsent, "write_url": add_url(Broadcast) if may_write else ""}
+        return super().changelist_view(request, {**added, **(extra_context or {})})
 
     class Media:
         js = (Script("feedletter/issue.js", defer=True),)

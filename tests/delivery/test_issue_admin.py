@@ -13,6 +13,7 @@ from django.urls import reverse
 from common.clock import utcnow
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_task import read_claimed
+from delivery.issues.broadcasts import begin_letter
 from delivery.issues.pause import pause_newsletter
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
@@ -285,7 +286,7 @@ def test_the_dashboard_names_the_drafts_and_no_pause_as_trouble(admin_client: Cl
     issue = a_draft(title="Spring")
     queued(2, issue=IssueFactory(paused_at=utcnow()), state="held", held_for="pause")
     shown = admin_client.get(reverse("admin:index")).content.decode()
-    assert "Waits for your approval" in shown
+    assert "Waiting for your approval" in shown
     assert reverse("admin:delivery_issue_change", args=[issue.pk]) in shown
     assert "held for you" not in shown
     DeliveryFactory(state="held")
@@ -328,3 +329,11 @@ def test_a_held_delivery_says_what_it_waits_for(admin_client: Client, facts: Any
     assert words in shown
     assert "451 4.7.1 greylisted" in shown
     assert ">4.7.1<" in shown
+
+
+def test_the_list_of_issues_shows_emails_that_are_drafts_or_scheduled(admin_client: Client) -> None:
+    newsletter = a_draft(title="Spring").subscribable
+    begin_letter(subscribable=newsletter, author="ada", subject="Thank you", now=utcnow())
+    shown = admin_client.get(reverse("admin:delivery_issue_changelist")).content.decode()
+    assert shown.index("Thank you") < shown.index("Spring")
+    assert reverse("admin:delivery_broadcast_add") in shown

@@ -100,3 +100,17 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
     )
     begin = button(add_url(Broadcast, subscribable=subscribable.pk), "Write an email")
     return format_html("{}{}", table, paragraph(begin))
+
+
+def drafts_and_scheduled() -> SafeString | str:
+    """List the newest unsent emails of all newsletters in one time zone; "" if there are none."""
+    rows = list(unsent_letters().select_related("subscribable").defer("markdown")[:LETTERS_SHOWN])
+    if not rows:
+        return ""
+    return html_table(
+        ("email", "newsletter", "state", "scheduled"),
+        (
+            (link_to(row), row.subscribable, LETTER_STATE_WORDS[standing_of(row)], when(row.send_at))
+            for row in rows
+        ),
+    )
