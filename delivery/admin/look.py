@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
@@ -78,12 +79,26 @@ FIELDSETS = (
 )
 
 
+class Presets(UnfoldAdminRadioSelectWidget):  # type: ignore[misc]
+    """Radio buttons with a drawing of each style."""
+
+    def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option: dict[str, Any] = super().create_option(*args, **kwargs)
+        option["label"] = format_html(
+            '<span class="fl-preset fl-preset-{}" aria-hidden="true"><i class="fl-preset-photo"></i>'
+            "<b>Aa</b><i></i><i></i><i></i></span> {}",
+            option["value"],
+            option["label"],
+        )
+        return option
+
+
 def theme_form_fields() -> dict[str, forms.Field]:
     lines = dict.fromkeys(("header", "footer", "postal_address"), 3)
     texts = {name: UnfoldAdminTextInputWidget() for name in ("logo_alt", "header_picture_alt", "subject")}
     widgets = texts | {name: UnfoldAdminTextareaWidget(attrs={"rows": rows}) for name, rows in lines.items()}
     widgets |= {"background": ColourInput(PAPER), "logo_width": UnfoldAdminIntegerFieldWidget()}
-    widgets["style"] = UnfoldAdminRadioSelectWidget(radio_style=1)
+    widgets["style"] = Presets(radio_style=1)
     made: dict[str, forms.Field] = fields_for_model(
         Theme, fields=(*LOOK_HELP, "postal_address"), widgets=widgets, help_texts=LOOK_HELP
     )

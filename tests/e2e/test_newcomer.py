@@ -101,7 +101,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
         "at": "07:00",
         "time_zone": "Europe/Paris",
     }
-    page.get_by_title("By day").wait_for()
+    page.get_by_title("Light mode").wait_for()
     assert visible_fields(page) == ["title", "arrangement", "time_zone"]
     look_at(page, "new-newsletter")
     newcomer.click("button", "Create")

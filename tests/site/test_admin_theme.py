@@ -144,3 +144,10 @@ def viewer(django_user_model: Any) -> Any:
     user = django_user_model.objects.create_user("eve", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_subscribable"))
     return user
+
+
+def test_each_look_has_a_drawing_to_click(admin_client: Client) -> None:
+    page = text(admin_client.get(address(SubscribableFactory())))
+    for style in Theme.Style:
+        assert f'name="style" value="{style}"' in page
+        assert f"fl-preset-{style}" in page

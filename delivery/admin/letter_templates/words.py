@@ -9,61 +9,61 @@ from subscriptions.models import Subscribable
 Row = tuple[str, str]
 
 NEWSLETTER_VALUES: tuple[Row, ...] = (
-    ("{{ newsletter.name }}", "what readers see"),
-    ("{{ newsletter.accent }}", "its colour; .accent_dark is the one by night"),
+    ("{{ newsletter.name }}", "the name that subscribers see"),
+    ("{{ newsletter.accent }}", "its colour; .accent_dark is for dark mode"),
     ("{{ newsletter.params.motto }}", "an extra parameter, the same for everyone"),
 )
 ISSUE_VALUES: tuple[Row, ...] = (
-    ("{{ title }}", "of this issue, as the archive calls it"),
-    ("{{ dateline }}", "its day or days"),
-    ("{{ head_date }}", "the same, where no post says it"),
+    ("{{ title }}", "the issue’s title, as in the archive"),
+    ("{{ dateline }}", "the issue’s day or days"),
+    ("{{ head_date }}", "the same, or empty if a post has the date"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
     ("{{ post.title }}", "also .link, .authors, .date, .excerpt; each may be empty"),
     ("{{ post.html }}", "the post itself; .text in the text part"),
     ("{{ post.top_image.url }}", "also .alt; {% for image in post.images %} for the others"),
-    ("{{ count }}", "how many posts"),
-    ('{% include "parts/post.html" %}', "a whole post as usual, inside the loop"),
-    ('{% include "parts/foot.html" %}', "the usual foot: why, manage, unsubscribe"),
+    ("{{ count }}", "number of posts"),
+    ('{% include "parts/post.html" %}', "the default layout of a post, inside the loop"),
+    ('{% include "parts/foot.html" %}', "the default foot: why, unsubscribe, manage"),
 )
 MAIL_VALUES: tuple[Row, ...] = (
-    ("{{ subject }}", "the usual subject"),
+    ("{{ subject }}", "the default subject"),
     ("{{ page_url }}", "the newsletter’s page; empty for a private one"),
     ("{{ site_url }}", "this site"),
-    ('{% include "parts/mail_foot.html" %}', "the usual foot: why, manage, unsubscribe"),
+    ('{% include "parts/mail_foot.html" %}', "the default foot: why, unsubscribe, manage"),
 )
 CONFIRMATION_VALUES: tuple[Row, ...] = (
     ("{{ confirm_url }}", "the link that confirms; the email needs it"),
-    ("{{ hours }}", "for how many hours that link works"),
+    ("{{ hours }}", "hours for which the link works"),
 )
 PAGE_VALUES: tuple[Row, ...] = (
-    ("{{ title }}", "of this issue"),
-    ("{{ published|day }}", "the day it went out"),
+    ("{{ title }}", "the issue’s title"),
+    ("{{ published|day }}", "the day it was sent"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
     ("{{ post.title }}", "also .link, .byline, .published; each may be empty"),
     ("{{ post.html }}", "the post itself"),
-    ("{{ page_url }}", "where one subscribes; {{ archive_url }} has the past issues"),
-    ("{{ earlier.url }}", "also .title; {{ later.url }} is the issue after"),
+    ("{{ page_url }}", "the newsletter’s page; {{ archive_url }} lists past issues"),
+    ("{{ earlier.url }}", "the previous issue, also .title; {{ later.url }} is the next"),
 )
 FRAME_BLOCKS: tuple[Row, ...] = (
-    ('{% extends "base.html" %}', "the usual frame, first of all; then fill its blocks"),
+    ('{% extends "base.html" %}', "the default frame, on the first line; then fill its blocks"),
     ("{% block body %} … {% endblock %}", "also head, foot and preheader"),
-    ("{{ block.super }}", "what the block would have been"),
+    ("{{ block.super }}", "the block’s default content"),
 )
 PAGE_BLOCKS: tuple[Row, ...] = (
-    ('{% extends "pages/issue.html" %}', "the usual page, first of all; then change its blocks"),
+    ('{% extends "pages/issue.html" %}', "the default page, on the first line; then change its blocks"),
     ("{% block main %} … {% endblock %}", "also title, head, style, top and foot"),
-    ("{{ block.super }}", "what the block would have been"),
+    ("{{ block.super }}", "the block’s default content"),
 )
 FIELD_MEANINGS: Mapping[str, str] = {
     "from": "the sender",
-    "replyTo": "where answers go",
+    "replyTo": "Reply-To address",
     "to": "name and address",
     "toFull": "the same",
-    "toNickname": "the reader’s name, if they gave one",
+    "toNickname": "the subscriber’s name, if known",
     "toEmail": "their address",
-    "toNicknameOrEmail": "the one or the other",
-    "removeLink": "the way out",
-    "manageLink": "the reader’s own page",
+    "toNicknameOrEmail": "their name, or else their address",
+    "removeLink": "unsubscribe link",
+    "manageLink": "the subscriber’s own page",
     "archiveLink": "past issues",
     "webLink": "this issue on the web",
 }
