@@ -16,12 +16,12 @@ from subscriptions.rules.lists.headings import IGNORED, SEVERAL
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
 COLUMN_MEANINGS = (
-    (AS_IT_IS, "what its program means by it"),
-    (IGNORED, "not used: nothing that matters here"),
-    ("suppressed", "whoever has something in it must not be mailed at all"),
-    ("unsubscribed", "whoever has something in it has left"),
-    ("subscribed", "whether they want it: people with a no or nothing in it have left"),
-    ("verified", "whether they confirmed: people with a no or nothing in it have not"),
+    (AS_IT_IS, "Detect automatically"),
+    (IGNORED, "not used"),
+    ("suppressed", "anyone with a value here must not be emailed"),
+    ("unsubscribed", "anyone with a value here has unsubscribed"),
+    ("subscribed", "whether they want it: people with “no” or no value have unsubscribed"),
+    ("verified", "whether they confirmed: people with “no” or no value haven’t"),
     ("email", "the address"),
     ("name", "the name"),
     ("first", "the first name"),
@@ -39,7 +39,7 @@ COLUMN_MEANINGS = (
     ("upstream_id", "the number in the old Feedletter"),
 )
 DATE_ORDERS = (
-    ("", "I do not know: what may be two days is refused"),
+    ("", "I don’t know: dates that could be two days are refused"),
     ("dmy", "the day first: 3/4/2026 is 3 April"),
     ("mdy", "the month first: 3/4/2026 is 4 March"),
 )
@@ -99,4 +99,4 @@ class ColumnsForm(forms.Form):
 
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
     explain(ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
-    return "Thank you. The file is looked at again; nothing is changed before your word."
+    return "Thank you. The file is being read again. Nothing changes until you import it."

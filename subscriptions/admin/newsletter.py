@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -9,7 +10,7 @@ from django.contrib.admin import (
     SimpleListFilter,
 )
 from django.contrib.admin.utils import flatten_fieldsets
-from django.contrib.admin.views.main import ORDER_VAR
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import Q, QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,7 +21,7 @@ from unfold.decorators import action, display
 
 from common.admin.flows import asks
 from common.admin.html import list_link, when
-from common.admin.model_admin import ServiceAdmin, count_of
+from common.admin.model_admin import LookedUpList, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
@@ -98,6 +99,17 @@ class BridgeFilter(SimpleListFilter):
             case "bridges":
                 return queryset.filter(is_bridge)
         return queryset
+
+
+class NextFirstList(LookedUpList):
+    """Sorts each page by the next issue, unless a column is chosen."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if ORDER_VAR not in request.GET:
+            latest = datetime.max.replace(tzinfo=UTC)
+            rows: list[Any] = list(self.result_list)
+            self.result_list = sorted(rows, key=lambda row: (row.stopped, row.next_moment or latest))
 
 
 @admin.register(Subscribable)
@@ -272,6 +284,9 @@ class SubscribableAdmin(ServiceAdmin):
         if ORDER_VAR not in request.GET:
             return every
         return every.annotate(subscriber_count=count_of(Subscription.objects.confirmed(), "subscribable"))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return NextFirstList
 
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)

@@ -99,7 +99,7 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
     zone = subscribable.zone
     troubles = format_html_join(
         "",
-        '<p class="fl-alert">{} On {} it could not judge a post, which was kept as it was: {}</p>',
+        '<p class="fl-alert">{} On {} it couldn’t check a post, which was kept unchanged: {}</p>',
         ((str(rule), when(rule.trouble_at, zone=zone), rule.trouble) for rule in rules if rule.trouble),
     )
     tried = try_rules(subscribable)
@@ -136,7 +136,7 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     ]
     if not shown:
         return ""
-    explanation = "They have settled, but could not be put into letters. Nothing is lost: they wait."
+    explanation = "They’ve settled, but couldn’t be added to an issue. Nothing is lost: we try again."
     return format_html(
         '<p class="fl-alert">{}</p>{}',
         explanation,

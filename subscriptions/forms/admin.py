@@ -152,27 +152,27 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     """Base of `subscribable_form()`."""
 
     channel = forms.ChoiceField(
-        help_text="How it travels: a newsletter by e-mail, or a bridge to an account.",
+        help_text="How it is sent: as a newsletter by email, or as a bridge to an account.",
         widget=UnfoldAdminSelectWidget(),
     )
     time_zone = ZoneField(
-        help_text="The hour and the days are counted here. Type to search, for example Paris.",
+        help_text="Days and times are in this time zone. Type to search, for example Paris.",
         widget=UnfoldAdminSelect2Widget(),
     )
     at = forms.TimeField(
-        help_text="What has settled by then goes out then, such as 07:00.",
+        help_text="When the issue is sent, for example 07:00. It has the posts that settled by then.",
         widget=ClockWidget(),
     )
     weekdays = forms.TypedMultipleChoiceField(
         required=False,
         coerce=int,
         choices=Subscribable.Weekday.choices,
-        help_text="On each of these days there is a letter, if there is anything new.",
+        help_text="An issue is sent on each of these days if there are new posts.",
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     template = forms.ChoiceField(
         required=False,
-        help_text="How a letter looks. The usual one fits what the letter holds.",
+        help_text="The template of its emails. The usual one suits most newsletters.",
         widget=UnfoldAdminSelectWidget(),
     )
     params = PairsField(
@@ -202,21 +202,20 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(
             self,
             "max_wait_days",
-            "Send a shorter letter after this many days. Empty: wait for as long as it takes.",
+            "Send fewer posts after this many days. Empty: always wait for all of them.",
         )
-        _explain(self, "language", "Of the letters, for example en.")
-        _explain(self, "reply_to", "Where answers go, for example editor@example.org. Empty: to the sender.")
-        usual_sender = f"Empty: the sender of its mail account, else {settings.DEFAULT_FROM_EMAIL}."
+        _explain(self, "language", "The language of its emails, for example en.")
+        _explain(self, "reply_to", "For replies, for example editor@example.org. Empty: the sender.")
+        usual_sender = f"Empty: the sender of its email account, or {settings.DEFAULT_FROM_EMAIL}."
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
         _explain(
             self,
             "welcome",
-            "Besides the page that thanks them. The latest issue stands on that page as well; while there is"
-            " none, it is a few words. Imports and switches mail nothing.",
+            "Sent after someone confirms, not to imported subscribers.",
         )
         allowed = ", ".join(settings.HOOK_MODULES)
-        loadable = f"What may be loaded: {allowed}." if allowed else "None may be loaded: set HOOK_MODULES."
-        _explain(self, "hooks", f"A Python module with code of your own. {loadable}")
+        loadable = f"Allowed modules: {allowed}." if allowed else "None is allowed yet: set HOOK_MODULES."
+        _explain(self, "hooks", f"A Python module with your own code. {loadable}")
         _offer(self, "arrangement", [(key, LABELS.get(key, words)) for key, words in Arrangement.choices])
         if plan := week_plan(self.instance.schedule):
             # Several weekdays are stored as a cron line.

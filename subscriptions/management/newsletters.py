@@ -13,6 +13,7 @@ from feeds.management.options import find_feed
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
 from subscriptions.collections.assign import assign_final
+from subscriptions.collections.begin import MOST_POSTS, begin_with
 from subscriptions.collections.drop import drop_feed, drop_subscribable
 from subscriptions.management.options import (
     OPTION_NAMES,
@@ -36,8 +37,8 @@ from subscriptions.subscribers.admin_changes import subscribe_checked
 
 
 class ListSubscribables(FeedletterCommand):
-    help = "Lists newsletters and bridges, with what they collect and when it closes."
-    empty = "There are no newsletters yet. Define one: define_subscribable NAME --feed ID"
+    help = "Lists newsletters and bridges, with their next issues."
+    empty = "There are no newsletters yet. Create one: define_subscribable NAME --feed ID"
     arguments = (partial(add_paging, key="NAME", kind=str),)
 
     def run(self, **options: Any) -> Result:
@@ -48,8 +49,8 @@ class ListSubscribables(FeedletterCommand):
 
 class DefineSubscribable(FeedletterCommand):
     help = (
-        "Defines a newsletter, or a bridge to an account, over one or more feeds. With the fields of a"
-        " destination a bridge posts there from now on."
+        "Creates a newsletter, or a bridge to an account, from one or more feeds. If the account is given, a"
+        " bridge starts posting to it."
     )
     option_names = OPTION_NAMES
 
@@ -58,6 +59,13 @@ class DefineSubscribable(FeedletterCommand):
         others = ", ".join(kind.key for kind in channels.bridge_kinds())
         parser.add_argument("--channel", help=f"email (the usual one), or for a bridge one of {others}.")
         add_fields(parser)
+        parser.add_argument(
+            "--last",
+            type=whole,
+            default=0,
+            metavar="N",
+            help=f"Begin with the newest posts that its feeds have already, at most {MOST_POSTS}.",
+        )
         add_bridge_destination(parser)
 
     def run(self, **options: Any) -> Result:
@@ -69,6 +77,8 @@ class DefineSubscribable(FeedletterCommand):
             made = define_subscribable(name=options["newsletter"], feeds=feeds(options), **chosen)
             if parsed is not None:
                 subscribe_checked(subscribable=made, parsed=parsed, now=utcnow())
+            if options["last"]:
+                begin_with(subscribable=made, count=options["last"], now=utcnow())
         return counted(made, now=utcnow())
 
     def parsed(self, options: dict[str, Any]) -> channels.ParsedDestination | None:
@@ -81,7 +91,7 @@ class DefineSubscribable(FeedletterCommand):
 
 
 class AlterSubscribable(FeedletterCommand):
-    help = "Changes a newsletter or bridge. Letters being collected still go out at their time."
+    help = "Changes a newsletter or bridge. The next issue keeps its time."
     option_names = OPTION_NAMES
 
     def add_options(self, parser: CommandParser) -> None:
@@ -123,13 +133,13 @@ class SetExtraParams(FeedletterCommand):
 
 
 class DropSubscribable(FeedletterCommand):
-    help = "Deletes a newsletter with its issues. Refuses while it has subscribers, unless forced."
+    help = "Deletes a newsletter with its issues. Refuses if it has subscribers, unless forced."
     arguments = (
         add_newsletter,
         argument(
             "--force",
             action="store_true",
-            help="Delete it with its subscribers; what is queued is cancelled.",
+            help="Delete its subscribers too, and cancel queued emails.",
         ),
     )
 
@@ -140,11 +150,11 @@ class DropSubscribable(FeedletterCommand):
 
 
 class DropFeed(FeedletterCommand):
-    help = "Deletes a feed. Refuses while posts of it are still to be sent, unless forced."
+    help = "Deletes a feed. Refuses if it has posts that haven't been sent, unless forced."
     arguments = (
         argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
         argument(
-            "--force", action="store_true", help="Stop reading now; delete once its last posts went out."
+            "--force", action="store_true", help="Stop reading now; delete it once its last posts are sent."
         ),
     )
 
@@ -155,12 +165,12 @@ class DropFeed(FeedletterCommand):
 
 
 class Assign(FeedletterCommand):
-    help = "Puts the posts that have settled into the letters they belong to."
+    help = "Adds posts that have settled to their next issues."
     arguments = (
         argument(
             "--all",
             action="store_true",
-            help="Also posts that failed a moment ago and wait for the next try.",
+            help="Also retry posts that have just failed.",
         ),
     )
 
@@ -170,13 +180,13 @@ class Assign(FeedletterCommand):
 
 
 class SetSite(FeedletterCommand):
-    help = "Sets what the whole site is called and wears. An empty text is the usual."
+    help = "Sets the site's name, logo and colours. An empty text resets the setting."
 
     def add_options(self, parser: CommandParser) -> None:
         for name in ("name", "about", "accent", "imprint_url", "privacy_url"):
             field_argument(SiteSettings, name, default=SUPPRESS, metavar="TEXT")(parser)
         parser.add_argument(
-            "--logo", type=picture, default=SUPPRESS, metavar="FILE", help="Empty: none any more."
+            "--logo", type=picture, default=SUPPRESS, metavar="FILE", help="Empty: remove it."
         )
         field_argument(
             SiteSettings, "logo_says_name", action="store", choices=("yes", "no"), default=SUPPRESS

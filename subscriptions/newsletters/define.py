@@ -121,7 +121,7 @@ def alter_subscribable(
         subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
         moves = fields.get("channel", subscribable.channel) != subscribable.channel
         if moves and subscribable.subscriptions.exists():
-            message = "It has subscribers of its channel already. Define another newsletter beside it."
+            message = "It already has subscribers on its channel. Create another newsletter instead."
             raise ValidationError({"channel": message})
         for field, value in fields.items():
             setattr(subscribable, field, value)
@@ -232,7 +232,7 @@ def check_subscribable(subscribable: Subscribable) -> None:
     if subscribable.arrangement == Subscribable.Arrangement.EVERY_N and subscribable.n is None:
         raise ValidationError({"n": HOW_MANY_POSTS})
     if subscribable.approval != DELAY and subscribable.approval_minutes is not None:
-        raise ValidationError({"approval_minutes": "Only what goes out after a while has such a time."})
+        raise ValidationError({"approval_minutes": "Only issues that are sent after a delay have one."})
     if subscribable.approval == DELAY and subscribable.approval_minutes is None:
         raise ValidationError({"approval_minutes": HOW_LONG_TO_WAIT})
     # They become part of a header.
@@ -260,7 +260,7 @@ def _check_channel(subscribable: Subscribable) -> None:
     except channels.InvalidDestination as error:
         raise ValidationError({"options": str(error)}) from error
     if kind.is_companion:
-        message = f"{kind.label} come beside a newsletter: let one offer them on its page."
+        message = f"{kind.label} can’t be a newsletter of their own. Let a newsletter offer them on its page."
         raise ValidationError({"channel": message})
     if subscribable.offers_devices and not kind.public_sign_up:
         raise ValidationError({"offers_devices": "A bridge has no page whose readers could ask for them."})

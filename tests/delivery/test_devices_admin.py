@@ -45,10 +45,10 @@ def page_of(admin: Client, newsletter: Any, tab: str = "") -> str:
 def test_a_newsletters_page_shows_how_its_newest_post_is_told_and_how_many_devices(admin: Client) -> None:
     newsletter = offering(title="Weekly <b>")
     page = page_of(admin, newsletter, "look")
-    assert "No device is told of it so far" in page
+    assert "No device gets notifications yet" in page
     assert "<strong>Post 0</strong><br>Weekly &lt;b&gt;" in page
     told(newsletter)
-    assert "No device is told of it so far" not in page_of(admin, newsletter, "look")
+    assert "No device gets notifications yet" not in page_of(admin, newsletter, "look")
     assert "With notifications on a device" in page_of(admin, newsletter, "subscribers")
 
 
@@ -74,7 +74,7 @@ def test_what_has_no_page_cannot_offer_it(changes: dict[str, Any]) -> None:
 
 
 def test_nothing_is_defined_with_the_channel_itself() -> None:
-    with pytest.raises(ValidationError, match="beside"):
+    with pytest.raises(ValidationError, match="of their own"):
         define_subscribable(name="pushes", feeds=[FeedFactory()], channel="webpush")
     assert "webpush" not in {kind.key for kind in channels.newsletter_kinds()}
     assert "webpush" not in {kind.key for kind in channels.bridge_kinds()}

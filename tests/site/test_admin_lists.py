@@ -67,7 +67,7 @@ def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_t
     twice = act(admin_client, row, "columns", **answers, **{"with-column-2": "email"})
     assert "Only one column can be the address" in twice
     said = act(admin_client, row, "columns", **answers, **{"with-column-2": "unsubscribed"})
-    assert "looked at again" in said
+    assert "being read again" in said
     work()
     row.refresh_from_db()
     assert (row.state, row.added) == ("checked", 2)
@@ -82,7 +82,7 @@ def test_what_a_program_means_stays_when_another_column_is_explained(admin_clien
     work()
     row = ListImport.objects.get()
     asked = act(admin_client, row, "columns")
-    assert "what its program means by it" in asked
+    assert "Detect automatically" in asked
     given = {"with-column-0": "email", "with-column-1": "ignore", "with-column-2": "ignore"}
     act(admin_client, row, "columns", **given, **{"with-column-3": "as it is", "confirmed": "yes"})
     work()

@@ -83,3 +83,13 @@ def test_it_can_be_sorted_by_the_number_of_subscribers(admin_client: Client) -> 
     columns = admin_client.get(reverse(LIST)).context["cl"].list_display
     page = text(admin_client.get(f"{reverse(LIST)}?o=-{columns.index('subscribers')}"))
     assert page.index("Many<") < page.index("None<")
+
+
+def test_what_is_sent_next_comes_first_and_what_has_stopped_last(admin_client: Client) -> None:
+    for title, days in (("Late", 5), ("Soon", 2), ("Stopped", 1)):
+        end = utcnow() + timedelta(days=days)
+        row = SubscribableFactory(title=title, arrangement="weekly", stopped=title == "Stopped")
+        AssignableFactory(subscribable=row, period_start=end - timedelta(days=7), period_end=end)
+    SubscribableFactory(title="Each")
+    rows = admin_client.get(reverse(LIST)).context["cl"].result_list
+    assert [row.title for row in rows] == ["Soon", "Late", "Each", "Stopped"]

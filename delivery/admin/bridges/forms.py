@@ -32,7 +32,7 @@ from subscriptions.subscribers.devices import count_devices
 
 # No real recipient: only for the preview.
 SAMPLE = Recipient(0, "", "")
-NOBODY_TOLD = "No device is told of it so far. Its page offers that to readers."
+NOBODY_TOLD = "No device gets notifications yet. Subscribers can turn them on on its page."
 
 
 def notification_of(subscribable: Subscribable) -> SafeString | str:
@@ -61,7 +61,7 @@ def notification_of(subscribable: Subscribable) -> SafeString | str:
 
 Arrangement = Subscribable.Arrangement
 RHYTHMS = {
-    Arrangement.EACH: "Each post by itself, when it has settled",
+    Arrangement.EACH: "Each post on its own, once it settles",
     Arrangement.DAILY: "One post a day, if there is anything new",
     Arrangement.WEEKLY: "One post a week",
     Arrangement.MONTHLY: "One post a month",
@@ -206,7 +206,7 @@ class ConnectForm(DestinationForm):
     title = forms.CharField(
         max_length=200,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="How you find it here; {newsletter} in words of your own.",
+        help_text="The bridge’s name in this admin, and {newsletter} in your own texts.",
     )
     name = forms.CharField(
         max_length=64,
@@ -236,8 +236,8 @@ class HowForm(KindForm):
         label="At",
         required=False,
         widget=ClockWidget(),
-        help_text="For one post a day, a week or a month. Weekdays, every few posts and schedules of your own"
-        " are in its settings.",
+        help_text="For one post a day, a week or a month. Settings has weekdays, every few posts and other"
+        " schedules.",
     )
 
     def __init__(self, kind: channels.ChannelSpec, bridge: Subscribable, *args: Any, **kwargs: Any) -> None:

@@ -108,7 +108,7 @@ def lead_there(
     place = oauth.known_as(given)
     context = {
         **admin.site.each_context(request),
-        "title": f"Say yes at {place}",
+        "title": f"Allow access at {place}",
         "place": place,
         "url": authorisation.url,
         "back": back,

@@ -15,8 +15,8 @@ from delivery.admin.bridges.set_up import MAY_CHANGE, connected_again
 from delivery.bridges.handshake import given_destination
 
 NOT_OURS = (
-    "Nothing was connected: that was begun in another browser or more than ten minutes ago, or it was used"
-    " already. Press Connect once more."
+    "Nothing was connected. It was started in another browser or more than ten minutes ago, or was already"
+    " used. Press Connect again."
 )
 
 

@@ -25,8 +25,8 @@ from subscriptions.models import Subscribable, Subscription
 
 POSTS_SHOWN = 10
 BRIDGES_SHOWN = 20
-AS_OF_NOW = "By the words that the bridge has now: what was posted with others stays as it was."
-ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
+AS_OF_NOW = "Shown with the bridge’s present settings. Posts made with earlier settings haven’t changed."
+ELSEWHERE = "Its posts can be published on Mastodon, in a chat or on a phone too."
 
 
 def is_bridge(subscribable: Subscribable) -> bool:
@@ -70,10 +70,10 @@ def what_it_posts(subscribable: Subscribable) -> SafeString | str:
     connections = connections_of(subscribable)
     said = format_html_join("", "{}", ((_standing(each),) for each in connections))
     if not connections:
-        said = paragraph("It posts nowhere so far: add where to under “Subscribers”, with “Add one”.")
+        said = paragraph("It posts nowhere yet. Add an account under “Subscribers”.")
     elif subscribable.stopped:
-        said = format_html("{}{}", paragraph("It posts nothing until you say so."), said)
-    way = button(set_up_url(subscribable), "Look at it, and try it")
+        said = format_html("{}{}", paragraph("It posts nothing until you start it."), said)
+    way = button(set_up_url(subscribable), "Preview and test")
     return format_html("{}{}<p>{}</p>", said, _last_posts(subscribable), way)
 
 
@@ -104,7 +104,7 @@ def what_was_posted(issue: Issue) -> SafeString | str:
     posted = list(rows[:POSTS_SHOWN])
     to = posted[0].destination if posted else next((one.destination for one in connections_of(bridge)), None)
     if to is None:
-        return "It posts nowhere so far."
+        return "It posts nowhere yet."
     try:
         looks = looks_of(issue_letter(issue), recipient_at(to), kind=bridge.channel)
     except (LetterError, Refused) as error:
@@ -133,7 +133,7 @@ def _last_posts(bridge: Subscribable) -> SafeString:
             )
             for row in rows
         ),
-        "Nothing was posted so far.",
+        "Nothing has been posted yet.",
     )
 
 

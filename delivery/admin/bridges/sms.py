@@ -78,8 +78,8 @@ def what_twilio_needs(account: ServiceAccount) -> SafeString | str:
     lane = lane_for(kind=SMS, core="", options={"account": account.name})
     inbound = format_html("<code>{}/sms/{}/inbound/</code>", settings.SITE_URL, account.name)
     told = paragraph(
-        "At Twilio, under your number or messaging service, set “A message comes in” to this address, by"
-        " POST: so readers can answer STOP, START and HELP."
+        "At Twilio, under your number or messaging service, set the webhook for incoming messages to this"
+        " address, by POST, so that subscribers can answer STOP, START and HELP."
     )
     unreachable = "" if callback_of(account.name) else paragraph(NOWHERE.format(settings.SITE_URL))
     rows = [("Incoming messages", inbound), *_caps(lane)]

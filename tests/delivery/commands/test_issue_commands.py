@@ -116,7 +116,7 @@ def test_a_newsletter_is_defined_with_its_approval() -> None:
     usual = ("define_subscribable", "letters", "--feed", feed, "--from", "Blog <blog@example.org>")
     assert "--approval-minutes: Say after how many minutes" in refused(*usual, "--approval", "delay")
     said = refused(*usual, "--approval", "click", "--approval-minutes", "5")
-    assert "--approval-minutes: Only what goes out after a while" in said
+    assert "--approval-minutes: Only issues that are sent after a delay" in said
     json_of(*usual, "--approval", "delay", "--approval-minutes", "30")
     letters = Subscribable.objects.get()
     assert (letters.approval, letters.approval_minutes) == ("delay", 30)

@@ -4,17 +4,20 @@ from datetime import UTC, datetime, time
 import pytest
 
 from subscriptions.admin.newsletter_panels import define_command
-from subscriptions.models import Subscribable
+from subscriptions.models import Assignment, Subscribable
 from tests.console import json_of, printed, refused
 from tests.factories import (
     AssignableFactory,
     AssignmentFactory,
     DailyFactory,
     FeedFactory,
+    ItemFactory,
     SubscribableFactory,
     SubscriptionFactory,
     UnconfirmedFactory,
+    an_entry,
 )
+from tests.feeds.documents import a_feed_of
 
 pytestmark = pytest.mark.django_db
 KEYS = [
@@ -40,6 +43,17 @@ def test_define_subscribable_takes_the_options_of_its_arrangement() -> None:
     made = Subscribable.objects.get()
     assert (made.at, made.weekday, made.visibility, made.sign_up) == (time(7), 0, "unlisted", "closed")
     assert (made.from_email, made.params) == ("Blog <letters@example.org>", {"Motto": "a=b"})
+
+
+def test_a_newsletter_can_begin_with_the_last_posts_of_its_feed() -> None:
+    entries = [an_entry(number) for number in (1, 2, 3)]
+    feed = a_feed_of(reversed(entries))
+    for entry in entries:
+        ItemFactory(feed=feed, guid=entry.guid, state="cleared", entry=None, content_hash="")
+    words = "--arrangement weekly --at 07:00 --weekday monday --last 2"
+    assert json_of("define_subscribable", "x", "--feed", str(feed.pk), *words.split())["open"] == 1
+    posts = Assignment.objects.values_list("item__guid", flat=True)
+    assert set(posts) == {entries[1].guid, entries[2].guid}
 
 
 @pytest.mark.parametrize(
