@@ -32,7 +32,7 @@ class Account(models.Model):
         max_length=64,
         unique=True,
         validators=[RegexValidator(r"\A(?!default\Z)[a-z0-9-]{1,64}\Z", "Use a–z, 0–9 and dashes.")],
-        help_text="Such as second-server. Newsletters are sent through it by this name.",
+        help_text="For example second-server. Newsletters name the account by this.",
     )
     kind = models.CharField(max_length=20, default="email", db_default="email", editable=False)
     # For mail: {"url": …} in the format of EMAIL_URL, which may include a password.

@@ -28,7 +28,7 @@ MOST_HASHTAGS = 8
 MOST_IMAGES = 10
 MOST_LINES = 50
 MOST_HTML = 200_000
-NOTHING_TO_SAY = "The post has neither a link nor words, so there is nothing to post."
+NOTHING_TO_SAY = "The post has neither a link nor text, so there is nothing to post."
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 _IMG = re.compile(r"<img( [^<>]*)>")

@@ -39,9 +39,9 @@ class Sent:
 class Holdup(StrEnum):
     """Obstacle besides recipient and lane, in words for people."""
 
-    DOMAIN = "Letters to this domain are refused"
+    DOMAIN = "Email to this domain is refused"
     SENDER = "The sender is refused"
-    LETTER = "The letter is too large"
+    LETTER = "The email is too large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Permanent:
 
 
 # Somebody deleted the post.
-NO_POST = Permanent("The post is no longer there.", needless=True)
+NO_POST = Permanent("The post no longer exists.", needless=True)
 
 
 @dataclass(frozen=True, slots=True)

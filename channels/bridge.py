@@ -23,30 +23,29 @@ if TYPE_CHECKING:
 TEMPLATE = Field(
     "template",
     "Words",
-    "What is posted, such as “{title} {link} {hashtags}”; {title|New post} has words for a post without a"
-    " title. Empty: the usual words.",
+    "Text of each post, for example “{title} {link} {hashtags}”. Use {title|New post} to "
+    "give a fallback for posts without a title. Leave empty for the default.",
     clean=checked_template,
     many_lines=True,
 )
 WHEN_UNSURE = Field(
     "when_unsure",
-    "When nobody knows whether a post arrived",
-    "The service cannot be asked. Hold it for you to decide, send it again (it may stand there twice), or"
-    " skip it (it may be missing).",
+    "If delivery can’t be confirmed",
+    "Used when the service can’t be asked whether a post arrived. Hold it for your decision, "
+    "send it again (it may appear twice) or skip it (it may be missing).",
     choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
 )
 
 EDIT = fields.switch(
     EDIT_CORRECTED,
     "Edit corrected posts",
-    "Within a day of posting a post that changes in its feed is edited where it stands. For one post at a"
-    " time, not for digests.",
+    "If a post changes in its feed within a day, the published post is edited too. Doesn’t apply to digests.",
 )
 DELETE = fields.switch(
     DELETE_WITHDRAWN,
     "Delete withdrawn posts",
-    "Within a day of posting a post that is taken out of its feed is deleted where it stands, after an hour."
-    " For one post at a time, not for digests.",
+    "If a post is removed from its feed within a day, the published post is deleted an hour "
+    "later. Doesn’t apply to digests.",
 )
 
 
@@ -64,8 +63,10 @@ def account_field(kind: str, label: str, help_text: str) -> Field:
     def known(typed: str) -> str:
         names = [name for name, _ in choices()]
         if typed not in names:
-            there_are = f"There are: {', '.join(names)}." if names else "There is none yet: add one first."
-            raise ValueError(f"there is no such account. {there_are}")
+            there_are = (
+                f"There are: {', '.join(names)}." if names else "There are no accounts yet. Add one first."
+            )
+            raise ValueError(f"account not found. {there_are}")
         return typed
 
     return Field("account", label, help_text, required=True, choices=choices, clean=known)
@@ -136,7 +137,7 @@ class BridgeSpec(ABC):
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Return the account's name from the service (network). Raises InvalidDestination."""
-        raise InvalidDestination(f"{self.label} needs no account besides its destinations.")
+        raise InvalidDestination(f"{self.label} doesn’t use accounts.")
 
 
 class BridgeChannel(ABC):

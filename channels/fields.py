@@ -13,27 +13,27 @@ from common.truncation import plain_line
 def nickname(typed: str) -> str:
     name = typed.removeprefix("@").lower()
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        raise ValueError("give a short name of letters, digits, dots, dashes or underscores, such as bot.")
+        raise ValueError("use a short name of letters, digits, dots, dashes or underscores, such as bot.")
     return name
 
 
 def short_name(typed: str) -> str:
     name = typed.lower()
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        raise ValueError("give a short name of letters, digits, dots, dashes or underscores, such as news.")
+        raise ValueError("use a short name of letters, digits, dots, dashes or underscores, such as news.")
     return name
 
 
 def secret_word(typed: str) -> str:
     """Check it for use in a header. Raises ValueError without its text."""
     if not re.fullmatch(r"[!-~]{1,500}", typed):
-        raise ValueError("it has spaces or letters no token has.")
+        raise ValueError("a token has no such characters.")
     return typed
 
 
 def language_code(typed: str) -> str:
     if not re.fullmatch(r"[A-Za-z]{2,3}", typed):
-        raise ValueError("give a code of two or three letters, such as en.")
+        raise ValueError("enter a code of two or three characters, such as en.")
     return typed.lower()
 
 
@@ -57,14 +57,16 @@ def posting_url(example: str) -> Callable[[str], str]:
                 raise ValueError(typed)
             return server_url(f"{parts.scheme}://{parts.netloc}", example=example) + place
         except ValueError:
-            raise ValueError(f"it is no address to post to. It begins with https://{example}/.") from None
+            raise ValueError(
+                f"this isn’t an address to post to. Use an address like https://{example}/."
+            ) from None
 
     return clean
 
 
 def server(name: str, label: str, *, example: str) -> Field:
     clean = partial(server_url, example=example)
-    return Field(name, label, f"Such as https://{example}.", required=True, clean=clean)
+    return Field(name, label, f"For example https://{example}.", required=True, clean=clean)
 
 
 def secret(name: str, label: str, help: str) -> Field:
@@ -83,7 +85,7 @@ def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Fiel
 def pictures(*, most: int) -> Field:
     """The default is one."""
     counts = {count: count for count in ("1", "0", *map(str, range(2, most + 1)))}
-    help = "How many of a post's pictures are posted with it. Without them it is posted all the same."
+    help = "Number of a post’s pictures to include. If they fail, the post is published without them."
     return choice("images", "Pictures", help, counts)
 
 
@@ -92,14 +94,14 @@ def switch(name: str, label: str, help: str = "") -> Field:
     return choice(name, label, help, {"": "No", "on": "Yes"})
 
 
-ACCOUNT = Field("account", "Account", "A short name of your own, such as bot.", required=True, clean=nickname)
+ACCOUNT = Field("account", "Account", "A short name, such as bot.", required=True, clean=nickname)
 LANGUAGE = Field(
     "language",
     "Language",
-    "Two or three letters, such as en; empty: the feed's language.",
+    "A code of two or three characters, such as en. Leave empty for the feed’s language.",
     clean=language_code,
 )
-HASHTAGS = switch("hashtags", "Hashtags", "Add the post's categories as hashtags, as far as there is room.")
-SUMMARY = switch("summary", "Summary", "Add the post's summary, as far as there is room.")
+HASHTAGS = switch("hashtags", "Hashtags", "Adds the post’s categories as hashtags if they fit.")
+SUMMARY = switch("summary", "Summary", "Adds the post’s summary if it fits.")
 THREAD = switch("thread", "Digest as a thread", "All posts of a digest with their links, in several posts.")
 SILENT = switch("silent", "Without a sound")

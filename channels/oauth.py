@@ -21,7 +21,7 @@ from common.refused import Refused
 from common.text import one_line, shortened
 
 T = TypeVar("T")
-AGAIN = "Press Connect once more."
+AGAIN = "Press Connect again."
 LONGEST_SECRET, LONGEST_SAID = 2_000, 300
 # RFC 6749 §5.2, and Slack's equivalents.
 # https://docs.slack.dev/reference/methods/oauth.v2.access
@@ -81,7 +81,7 @@ class OAuth(ABC):
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
         """Register at the service (network). Raises NotConnected."""
-        raise NotConnected(f"{self.label}: add it first.")
+        raise NotConnected(f"{self.label} isn’t set up. Add it first.")
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
         """Return whether the service still knows the application (network)."""
@@ -166,20 +166,20 @@ def code_of_yes(params: Mapping[str, str], service: str) -> str:
     """Return the code from a redirect (RFC 6749 §4.1.2). Raises NotConnected."""
     error = params.get("error", "")
     if error == "access_denied":
-        raise NotConnected(f"You said no at {service}, so nothing was connected.")
+        raise NotConnected(f"You declined access at {service}, so nothing was connected.")
     if error:
         said = params.get("error_description", "") or error
         raise NotConnected(f"{service} said: {shortened(one_line(said), LONGEST_SAID)}")
     code = params.get("code", "")
     if not 0 < len(code) <= LONGEST_SECRET:
-        raise NotConnected(f"{service} led back without an answer. {AGAIN}")
+        raise NotConnected(f"{service} redirected back without a response. {AGAIN}")
     return code
 
 
 def a_secret(said: object) -> str:
     """Raises UnreadableAnswer."""
     if not isinstance(said, str) or not 0 < len(said) <= LONGEST_SECRET:
-        raise UnreadableAnswer("It gave no usable answer.")
+        raise UnreadableAnswer("It returned no usable response.")
     return said
 
 
@@ -210,10 +210,10 @@ def ask_service(
 
 def _refusal(code: object, outcome: Outcome, service: str) -> NotConnected:
     if code in CODE_IS_OVER:
-        return NotConnected(f"What {service} gave was used already, or is too old. {AGAIN}")
+        return NotConnected(f"The code from {service} was already used or has expired. {AGAIN}")
     if code in APP_IS_UNKNOWN:
-        return AppUnknown(f"{service} does not know our application under this id and secret.")
+        return AppUnknown(f"{service} doesn’t recognise our application’s ID and secret.")
     if code in REDIRECT_IS_WRONG:
-        return NotConnected(f"{service} does not lead back here: the application lacks our redirect URL.")
+        return NotConnected(f"{service} can’t redirect here because the application lacks our redirect URL.")
     why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
     return NotConnected(f"Nothing was connected: {why}")

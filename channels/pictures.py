@@ -77,7 +77,7 @@ def _octets(url: str) -> bytes | None:
         return None
     if answer.status == 200 and is_picture(answer.body):
         return answer.body
-    _leave_out(url, f"The answer is {answer.status}, and no JPEG, PNG, GIF or WebP.")
+    _leave_out(url, f"The response is {answer.status}, not JPEG, PNG, GIF or WebP.")
     return None
 
 
@@ -89,4 +89,4 @@ def is_picture(octets: bytes) -> bool:
 
 def _leave_out(url: str, why: str) -> None:
     """Name only the host: an address may be secret."""
-    log.info("A picture of %s is left out. %s", host_of(url), why)
+    log.info("A picture of %s was left out. %s", host_of(url), why)

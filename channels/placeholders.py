@@ -78,7 +78,7 @@ class UnknownField(LetterError):
 
     def __init__(self, field: str, names: Mapping[str, str]) -> None:
         there_are = ", ".join(f"%{name}%" for name in names.values())
-        super().__init__(f"There is no field %{field}%. There are: {there_are}.")
+        super().__init__(f"There is no field %{field}%. Available: {there_are}.")
 
 
 def field_names(params: Mapping[str, str]) -> dict[str, str]:

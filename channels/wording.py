@@ -43,11 +43,9 @@ def checked_template(template: str) -> str:
     there_are = ", ".join(f"{{{name}}}" for name in PLACES)
     for match in _PLACE.finditer(text):
         if match[1] and match[1] not in PLACES:
-            raise BadTemplate(f"there is no {{{match[1]}}}. There are: {there_are}.")
+            raise BadTemplate(f"there is no {{{match[1]}}}. Available: {there_are}.")
     if text and re.search(r"[{}]", _PLACE.sub("", text)):
-        raise BadTemplate(
-            f"a brace stands alone. Write {{{{ for one that is shown; the places are {there_are}."
-        )
+        raise BadTemplate(f"unmatched brace. Write {{{{ to show a brace. The placeholders are {there_are}.")
     return text
 
 

@@ -26,9 +26,9 @@ def check_discord(app_configs: Any, **options: Any) -> list[CheckMessage]:
         return []
     if missing:
         names = " and ".join(missing)
-        text = f"The Discord bot is off: set {names}, too. docs/discord-bot.md says where they are."
+        text = f"The Discord bot is off. Also set {names}; docs/discord-bot.md says where to find them."
         return [Warning(text, id="chat.W001")]
     if not can_be_called():
-        text = "Discord calls addresses that begin with https:// only: set SITE_URL to such a one."
+        text = "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
         return [Warning(text, id="chat.W002")]
     return []

@@ -43,7 +43,7 @@ def lend(request: HttpRequest, keys: list[int]) -> str:
     """Refuses those with credentials."""
     feeds = Feed.objects.filter(pk__in=keys, credentials="", bot_feed=None)
     done = BotFeed.objects.bulk_create([BotFeed(feed=feed, is_operators=True) for feed in feeds])
-    return f"The Discord bot may use {pluralize(len(done), 'feed')}: servers that ask for it share it."
+    return f"The Discord bot may use {pluralize(len(done), 'feed')} for servers that request it."
 
 
 def install() -> None:
@@ -53,7 +53,7 @@ def install() -> None:
         Panel("Discord servers", of_servers, order=23),
         Action(
             "lend",
-            "Let the Discord bot use it",
+            "Share it with the Discord bot",
             lend,
             fits=lambda feed: not feed.credentials and not BotFeed.objects.filter(feed=feed).exists(),
         ),

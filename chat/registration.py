@@ -92,23 +92,26 @@ def register(*, guild: str = "", now: datetime) -> Registered:
 
 def _refuse_unready() -> None:
     if missing := missing_settings():
-        raise Refused(f"Set {', '.join(missing)} first: docs/discord-bot.md says where they are found.")
+        raise Refused(f"Set {', '.join(missing)} first. docs/discord-bot.md says where to find them.")
     if not can_be_called():
-        raise Refused("Discord calls addresses that begin with https:// only: set SITE_URL to such a one.")
+        raise Refused(
+            "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
+        )
 
 
 def _checked(known: Any) -> Mapping[str, Any]:
     """Raise Refused unless the three settings are of one application."""
     if not isinstance(known, dict):
-        raise Refused("Discord said nothing of the application. Try again.")
+        raise Refused("Discord returned no application. Try again.")
     if str(known.get("id")) != settings.DISCORD_APPLICATION_ID:
         raise Refused(
-            f"DISCORD_BOT_TOKEN is the token of the application {known.get('id')}, and DISCORD_APPLICATION_ID"
-            f" is {settings.DISCORD_APPLICATION_ID}. Take both from the same application."
+            f"DISCORD_BOT_TOKEN belongs to the application {known.get('id')}, but "
+            f"DISCORD_APPLICATION_ID is {settings.DISCORD_APPLICATION_ID}. Copy both "
+            "from the same application."
         )
     if str(known.get("verify_key")).lower() != settings.DISCORD_PUBLIC_KEY.lower():
         raise Refused(
-            "DISCORD_PUBLIC_KEY is another application's. Copy it from its page General Information."
+            "DISCORD_PUBLIC_KEY belongs to another application. Copy it from the page General Information."
         )
     return known
 

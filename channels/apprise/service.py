@@ -49,21 +49,21 @@ def service_address(url: str) -> ServiceAddress:
     schema, _, rest = url.partition("://")
     schema = schema.lower()
     if not rest or len(url) > LONGEST_URL or not re.fullmatch("[!-~]+", url):
-        raise ValueError("it is no Apprise URL, such as gotifys://host/token.")
+        raise ValueError("this isn’t an Apprise URL, such as gotifys://host/token.")
     if schema not in OWN_SERVERS | FIXED_SERVERS:
         allowed = ", ".join(sorted(OWN_SERVERS | FIXED_SERVERS))
-        raise ValueError(f"this service cannot be used here. There are: {allowed}.")
+        raise ValueError(f"this service isn’t supported. Supported: {allowed}.")
     try:
         parts = urlsplit(f"//{rest}")
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise ValueError("its host cannot be read.") from None
+        raise ValueError("the host can’t be read.") from None
     if taken := RESERVED & {name.lstrip("+-:").lower() for name, _ in parse_qsl(parts.query, True)}:
-        raise ValueError(f"leave out {', '.join(sorted(taken))}: that is not the URL's to say.")
+        raise ValueError(f"remove {', '.join(sorted(taken))}. It can’t be set in the URL.")
     if schema in FIXED_SERVERS:
         return ServiceAddress(schema)
     if not host:
-        raise ValueError("it has no host.")
+        raise ValueError("the host is missing.")
     return ServiceAddress(schema, host)
 
 
@@ -158,10 +158,10 @@ class ApprisedService:
         )
         self._service: Any = apprise.Apprise.instantiate(url, asset=self._asset)
         if self._service is None:
-            raise CannotUse("Apprise cannot read this URL.")
+            raise CannotUse("Apprise can’t read this URL.")
         guard(type(self._service))
         if len(self._service) != 1:
-            raise CannotUse("The URL has to have one target: make a destination for each.")
+            raise CannotUse("The URL must have exactly one target. Create a destination for each.")
         self._schema, self._allow = service_address(url).schema, allow
         self._service.socket_connect_timeout = self._service.socket_read_timeout = timeout
 
@@ -210,5 +210,5 @@ class ApprisedService:
 def _unreachable(url: str, error: requests.RequestException) -> CannotUse:
     host = host_of(url)
     if isinstance(error, AddressRefused):
-        return CannotUse(f"{host} has a private address, which ALLOW_PRIVATE_NETWORKS does not name.")
-    return CannotUse(f"{host} cannot be reached.")
+        return CannotUse(f"{host} has a private address, which ALLOW_PRIVATE_NETWORKS doesn’t allow.")
+    return CannotUse(f"{host} can’t be reached.")

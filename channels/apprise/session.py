@@ -76,7 +76,7 @@ class AppriseSession:
             text = fit_parts(message.parts, lambda text: len(text) <= most)
             reply = service.send(text)
         except DoesNotFit:
-            return Permanent("The link alone is longer than what the service takes.")
+            return Permanent("The link alone is longer than the service allows.")
         except CannotUse as error:
             return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), secrets_of(url))
         return masked(_outcome(reply, service_address(url).schema, progress), secrets_of(url))
@@ -97,7 +97,7 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
     if status in REFUSALS:
         count = int(progress.get("refusals", 0)) + 1
         if count >= REFUSALS_BELIEVED:
-            return Permanent(f"{said} Save a URL that is good.", disables=True)
+            return Permanent(f"{said} Save a working URL.", disables=True)
         return Temporary(said, progress={"refusals": count})
     if status in ABOUT_MESSAGE:
         return Permanent(said)
@@ -120,7 +120,7 @@ class AppriseChannel(BridgeChannel):
         try:
             text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
         except DoesNotFit:
-            return Looks("", refusal="The link alone is longer than what is posted.")
+            return Looks("", refusal="The link alone is longer than the service allows.")
         return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
 
     def connect(self, lane: LaneFacts) -> AppriseSession:

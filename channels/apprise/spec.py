@@ -16,15 +16,15 @@ class AppriseSpec(BridgeSpec):
 
     key = "apprise"
     label = "Apprise (without receipts)"
-    sentence = "A message by Teams, Gotify, Pushover, Signal and some fifty other services."
+    sentence = "Posts through Teams, Gotify, Pushover, Signal and some fifty other services."
     asks_when_unsure = True
     destination_fields = (
-        Field("account", "Name", "A short name of your own, such as phone.", required=True, clean=short_name),
+        Field("account", "Name", "A short name, such as phone.", required=True, clean=short_name),
         Field(
             "apprise_url",
             "Apprise URL",
-            "One service, one target, such as gotifys://host/token. Apprise says whether a service took a"
-            " message, and no more: there is no receipt, and nothing can be changed afterwards.",
+            "One service and one target, such as gotifys://host/token. Apprise only reports whether "
+            "the service accepted a message, so posts can’t be edited or deleted later.",
             required=True,
             secret=True,
             clean=apprise_url,

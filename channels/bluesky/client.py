@@ -38,7 +38,7 @@ BLUESKY = ApiService(
         "AccountTakedown": Verdict.DESTINATION,
         "AccountDeactivated": Verdict.DESTINATION,
     },
-    advice="If the account is in order, save a new app password (Settings, Privacy and security).",
+    advice="If the account is active, save a new app password (Settings, Privacy and security).",
 )
 
 

@@ -126,14 +126,14 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
     if said.refusal:
         return Message(account, refusal=said.refusal)
     if octets(said.link) > LONGEST_LINK:
-        return Message(account, refusal="The post's link is longer than what Bluesky takes.")
+        return Message(account, refusal="The post’s link is longer than Bluesky allows.")
     try:
         posts = [_announcing(said, options)]
     except DoesNotFit:  # the default text always fits
         options = {**options, "template": ""}
         posts = [_announcing(said, options)]
     if not (posts[0].record["text"].strip() or "embed" in posts[0].record):
-        return Message(account, refusal="There are no words to post.")
+        return Message(account, refusal="There is no text to post.")
     if said.is_digest and options.get("thread"):
         for number, line in enumerate(said.lines[:MOST_ANSWERS], start=1):
             ending = [FittingPart("\n"), FittingPart(line.link, link=line.link)] if line.link else []

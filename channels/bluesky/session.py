@@ -66,8 +66,8 @@ def tid(microseconds: int, clock: int) -> str:
 
 
 OWN_LOGIN = (
-    "This is the account's own password, with which everything can be done. Make an app password in Bluesky"
-    " (Settings, Privacy and security), and connect again with it."
+    "This is the account’s main password, which gives full access. Create an app password in "
+    "Bluesky (Settings, Privacy and security) and reconnect with it."
 )
 PLC = "https://plc.directory"
 
@@ -84,12 +84,12 @@ def check_account(
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
     client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
-    elsewhere = f"{host_of(service)} does not look like {BLUESKY.name}."
+    elsewhere = f"{host_of(service)} doesn’t look like {BLUESKY.name}."
     with closing(transport), told_at_fields("service_url", credentials="app_password", elsewhere=elsewhere):
         signed_in = client.sign_in()
         pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
     if not signed_in.is_active:
-        raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
+        raise InvalidDestination(f"handle: {host_of(service)} reports that this account isn’t active.")
     handle = signed_in.handle
     kept = {name: value for name, value in config.items() if name != WARNING}
     if signed_in.is_main_password:

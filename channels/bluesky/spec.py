@@ -30,29 +30,30 @@ def handle(typed: str) -> str:
     if DID.fullmatch(name):
         return name
     if not HANDLE.fullmatch(name.lower()):
-        raise ValueError("give the whole handle, such as bees.bsky.social.")
+        raise ValueError("enter the full handle, such as bees.bsky.social.")
     return name.lower()
 
 
 def app_password(typed: str) -> str:
     if len(typed) > 256 or not typed.isprintable():
-        raise ValueError("it has letters no password has, or too many.")
+        raise ValueError("an app password has no such characters, or is shorter.")
     return typed
 
 
 class BlueskySpec(BridgeSpec):
     key = "bluesky"
     label = "Bluesky"
-    sentence = "A post of an account of yours, with a card of its link."
+    sentence = "Posts to your Bluesky account, with a link card."
     # No edits: Bluesky's app shows the first version, and a replaced record loses its likes.
     deletes = True
     announcement_hook = "bluesky_announcement"
     destination_fields = (
-        Field("handle", "Handle", "Such as bees.bsky.social.", required=True, clean=handle),
+        Field("handle", "Handle", "For example bees.bsky.social.", required=True, clean=handle),
         Field(
             "app_password",
             "App password",
-            "In Bluesky: Settings, Privacy and security, App passwords. Never the account's own password.",
+            "Create it in Bluesky under Settings, Privacy and security, App passwords. Don’t use the "
+            "account’s main password.",
             required=True,
             secret=True,
             clean=app_password,
@@ -60,7 +61,8 @@ class BlueskySpec(BridgeSpec):
         Field(
             "service_url",
             "Service",
-            "Where the account signs in. Empty: https://bsky.social. Only for a server of your own.",
+            "The server where the account signs in. Default: https://bsky.social. Change it only if "
+            "you use another server.",
             clean=partial(server_url, example="bsky.social"),
         ),
     )
@@ -68,19 +70,19 @@ class BlueskySpec(BridgeSpec):
         Field(
             "card",
             "Link",
-            "A card shows the post's title, summary and picture. Digests have the address in the words.",
+            "A card shows the post’s title, summary and picture. Digests put the link in the text instead.",
             choices=lambda: [("", "As a card"), ("no", "In the words")],
         ),
         Field(
             "tags",
             "Categories",
-            "Tags make posts found by their subjects.",
+            "Tags help people find posts by topic.",
             choices=lambda: [("", "As tags that are not shown"), ("no", "Leave them out")],
         ),
         Field(
             "thread",
             "Posts of a digest",
-            choices=lambda: [("", "A link to all of them"), ("yes", "Each as an answer, too: a thread")],
+            choices=lambda: [("", "One link to all of them"), ("yes", "A thread, with one reply per post")],
         ),
         Field("content_label", "Content warning", choices=lambda: list(LABELS.items())),
         LANGUAGE,

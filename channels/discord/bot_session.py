@@ -35,16 +35,16 @@ DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 REST_LATER = timedelta(minutes=10)
 # Already shown to followers, or already has a thread.
 DONE_ALREADY = (ALREADY_CROSSPOSTED, HAS_A_THREAD)
-SAME_WORDS = "A message with the same words is there, and the post has no link to know it by."
+SAME_WORDS = "A message with the same text exists, and the post has no link to identify it."
 AS_ITSELF = (
-    "Posted under the bot's own name and picture: for others it needs the permission “Manage Webhooks” in the"
-    " channel, and room for one more webhook there."
+    "Posted with the bot’s own name and picture. To use others, the bot needs the permission "
+    "“Manage Webhooks” in the channel, and the channel must have room for one more webhook."
 )
-NOT_YET = "Whether the post went out is looked up again: it may still appear."
+NOT_YET = "Checking again whether the post was published."
 # After so long an interrupted request has ended. Webhooks have no nonce against duplicates.
 WEBHOOK_SETTLES = timedelta(minutes=5)
 WEBHOOK_NAME = "Feedletter"
-UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
+UNUSABLE = "Nothing was posted because the bot’s account has no token. Save it again."
 
 
 class BotSession(DiscordSession):
@@ -210,7 +210,7 @@ class BotSession(DiscordSession):
     def _looked_up(self, client: ApiClient, message: Message, begun_at: datetime) -> Outcome | None:
         """Return the outcome of an earlier attempt; None if nothing was posted."""
         if self.begins_thread(message):
-            return Ambiguous("Whether the post went out cannot be looked up in a forum.", holds=True)
+            return Ambiguous("Posts in a forum can’t be looked up.", holds=True)
         try:
             me = self._me(client)
             newest = self._ask(
@@ -227,7 +227,7 @@ class BotSession(DiscordSession):
             if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
                 return replace(why, suspect=False)
             words = "" if isinstance(why, Sent) else why.text
-            text = f"Whether the post went out could not be looked up. {words}"
+            text = f"Couldn’t check whether the post was published. {words}"
             return Ambiguous(text, holds=isinstance(why, Permanent))
         since = begun_at - CLOCKS_DIFFER
         for found in newest:
@@ -246,7 +246,7 @@ class BotSession(DiscordSession):
             is_settled = not message.look or client.now >= begun_at + WEBHOOK_SETTLES
             return None if is_settled else Ambiguous(NOT_YET)
         hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
-        return Ambiguous(f"Whether the post went out could not be looked up: {hidden}.", holds=True)
+        return Ambiguous(f"Couldn’t check whether the post was published: {hidden}.", holds=True)
 
     def _me(self, client: ApiClient) -> str:
         return self._ask(client, f"{self._base}/users/@me", lambda answer: snowflake(answer.at("id")))

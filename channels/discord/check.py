@@ -25,8 +25,8 @@ class DiscordConnect(WebhookOAuth):
     scope = "webhook.incoming"
     account_fields = application_fields("Discord's developer portal, under OAuth2")
     steps = (
-        "At discord.com/developers/applications: New Application. Its name stands above what is posted.",
-        "Under OAuth2, Redirects: Add Redirect, paste the address below, and save.",
+        "At discord.com/developers/applications, choose New Application. Its name is shown above posts.",
+        "Under OAuth2, Redirects, choose Add Redirect, paste the address below and save.",
         "On the same page, copy the Client ID and the Client Secret (Reset Secret shows a new one).",
     )
 
@@ -64,7 +64,9 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
     with closing(asking), told_at_fields("webhook_url"):
         kind, name, places = client.call("GET", at, headers=agent(), read=read)
     if kind != INCOMING:
-        raise InvalidDestination("webhook_url: it is a webhook of another sort. Make a new one for this.")
+        raise InvalidDestination(
+            "webhook_url: this is another kind of webhook. Create a new one for this bridge."
+        )
     return replace(destination, label=f"{name} ({destination.core})", config={**destination.config, **places})
 
 
@@ -85,7 +87,9 @@ def check_channel(
         url, token, read, asking or ApiSession(), blamed="account", place="channel_id"
     )
     if kind in HOLD_CHANNELS or not guild:
-        raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
+        raise InvalidDestination(
+            "channel_id: this channel doesn’t accept posts. Enter the ID of a server’s channel."
+        )
     known = {"channel_type": str(kind), "guild_id": guild, **({"tags": tags} if tags else {})}
     return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
 

@@ -89,7 +89,7 @@ MOST_LISTED = 10
 # Discord's limit for a thread.
 MOST_TAGS = 5
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
-TOO_LONG = "The link alone is longer than what Discord takes."
+TOO_LONG = "The link alone is longer than Discord allows."
 UNTITLED = "New Untitled Post"
 NO_FOOTER = "-"
 

@@ -76,7 +76,7 @@ BREAKER = Breaker(
     name="Discord",
     refusals=2_000,
     within=timedelta(minutes=10),
-    why="At 10,000 it shuts this server's address out.",
+    why="At 10,000 it blocks this server’s address.",
 )
 _COMMON = ApiService(
     name="Discord",
@@ -91,12 +91,12 @@ WEBHOOK = replace(
     _COMMON,
     # Repeated calls of a missing webhook get us blocked.
     verdicts={**_VERDICTS, 404: Verdict.DESTINATION},
-    advice="Make a new webhook in the channel's settings under Integrations, and save its address.",
+    advice="Create a new webhook in the channel’s settings under Integrations, and save its address.",
 )
 BOT = replace(
     _COMMON,
     verdicts={**_VERDICTS, **dict.fromkeys((401, 50014, 40001, "everywhere"), Verdict.SHARED)},
-    advice="Look at the bot's token, and at what it may do in the channel.",
+    advice="Check the bot’s token and its permissions in the channel.",
 )
 
 
@@ -116,7 +116,7 @@ def nonce_of(key: str) -> str:
 
 def snowflake(said: Any) -> str:
     if not isinstance(said, str) or not said.isascii() or not said.isdecimal() or len(said) > 20:
-        raise UnreadableAnswer("Discord named no id.")
+        raise UnreadableAnswer("Discord returned no ID.")
     return said
 
 

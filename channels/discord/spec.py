@@ -45,7 +45,7 @@ def webhook(typed: str) -> str:
         is_discords = None
     found = _WEBHOOK.fullmatch(parts.path) if is_discords else None
     if found is None:
-        raise ValueError(f"it is not the address of a webhook of Discord's, such as {WEBHOOK_EXAMPLE}")
+        raise ValueError(f"this isn’t a Discord webhook address, such as {WEBHOOK_EXAMPLE}")
     return f"https://discord.com/api/v10/webhooks/{found[1]}/{found[2]}"
 
 
@@ -54,7 +54,9 @@ def an_id_of_discord(typed: str) -> str:
     found = _CHANNEL.search(typed)
     number = found[1] if found else typed
     if not re.fullmatch(r"\d{5,20}", number, re.ASCII):
-        raise ValueError("give the id, a number of about 18 digits: “Copy ID” in Discord's developer mode.")
+        raise ValueError(
+            "enter the ID, a number of about 18 digits. Discord’s developer mode shows “Copy ID”."
+        )
     return number
 
 
@@ -70,20 +72,22 @@ def sender_name(typed: str) -> str:
     if len(name) > SENDER_LIMIT:
         raise ValueError(f"at most {SENDER_LIMIT} characters.")
     if any(taken in name.lower() for taken in _TAKEN_NAMES) or name.lower() in ("everyone", "here"):
-        raise ValueError("Discord takes no name with “discord” or “clyde” in it, nor “everyone” or “here”.")
+        raise ValueError(
+            "Discord doesn’t allow names that contain “discord” or “clyde”, or “everyone” or “here”."
+        )
     return name
 
 
 def picture(typed: str) -> str:
     if not (link := postable(typed)) or len(typed) > 2_000:
-        raise ValueError("give the address of a picture on the web, such as https://blog.example/logo.png.")
+        raise ValueError("enter the web address of a picture, such as https://blog.example/logo.png.")
     return link
 
 
 def colour(typed: str) -> str:
     found = _COLOUR.fullmatch(typed)
     if found is None:
-        raise ValueError("give six digits from 0 to 9 and a to f, such as #f5a623.")
+        raise ValueError("enter six digits from 0 to 9 and a to f, such as #f5a623.")
     return f"#{found[1].lower()}"
 
 
@@ -92,16 +96,16 @@ def words(typed: str) -> str:
         return typed_words(read_words(typed))
     except InvalidWords:
         raise ValueError(
-            f"give at most {MOST_WORDS} words of {LONGEST_WORD} letters each: phrases stand between two"
-            " quotation marks, and a star beside letters."
+            f"enter at most {MOST_WORDS} words of {LONGEST_WORD} characters each. Put phrases in quotation "
+            "marks. A star must follow a character."
         ) from None
 
 
 STYLES = {
     "": "A card",
-    "compact": "In brief, with a link",
+    "compact": "Short text with a link",
     "text": "Text with a preview",
-    "link": "The link alone",
+    "link": "Link only",
 }
 PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
 _STYLE = choice("style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES)
@@ -110,7 +114,7 @@ _COMMON = (
     choice(
         "image",
         "Picture",
-        "Of the post, on its card. In brief it stands where there are few words.",
+        "Shown on the post’s card. In short text it’s shown only if there is little text.",
         PICTURE_SIZES,
     ),
     Field("colour", "Colour", "Of the card's edge, such as #f5a623.", clean=colour),
@@ -123,36 +127,38 @@ _COMMON = (
     ),
     switch(
         "trim",
-        "Leave out what all posts say",
-        "What nearly all summaries of a feed begin or end with. In brief it is always left out.",
+        "Remove repeated text",
+        "Removes text that nearly all summaries of a feed begin or end with. Short text always removes it.",
     ),
     Field(
         "role",
-        "Role to call",
-        "The id of a role that each post calls; empty: nobody.",
+        "Role to mention",
+        "ID of a role to mention with each post. Leave empty for none.",
         clean=an_id_of_discord,
     ),
     Field(
         "role_words",
-        "Words that call it",
-        'Only posts with one of them call the role, such as: release "new version" bee*. Empty: each post.',
+        "Words that trigger the mention",
+        'Mentions the role only for posts with one of these words, for example: release "new '
+        'version" bee*. Leave empty to mention it for every post.',
         clean=words,
     ),
     SILENT,
     Field(
         "thread_name",
         "Name of each new thread",
-        f"Where each post begins a thread: such as “{{title}}”, which is usual. At most"
-        f" {THREAD_NAME_LIMIT} characters count.",
+        f"Used where each post starts a thread. The default is “{{title}}”. At most "
+        f"{THREAD_NAME_LIMIT} characters "
+        "are used.",
         clean=checked_template,
     ),
     Field(
         "applied_tags",
-        "Tags in the forum",
-        f"Ids of at most {MOST_TAGS} tags, with spaces between.",
+        "Forum tags",
+        f"IDs of at most {MOST_TAGS} tags, separated by spaces.",
         clean=tags,
     ),
-    Field("thread_id", "Thread", "The id of a thread; all goes in there.", clean=an_id_of_discord),
+    Field("thread_id", "Thread", "ID of a thread that gets all posts.", clean=an_id_of_discord),
 )
 
 
@@ -166,7 +172,7 @@ def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
 class DiscordSpec(BridgeSpec):
     key = "discord"
     label = "Discord"
-    sentence = "A message in a channel of your server, by a webhook."
+    sentence = "Posts to a channel of your server through a webhook."
     edits = deletes = True
     asks_when_unsure = True
     destination_fields = (
@@ -206,7 +212,7 @@ class DiscordSpec(BridgeSpec):
 class DiscordBotSpec(BridgeSpec):
     key = "discord_bot"
     label = "Discord bot"
-    sentence = "A message in a channel of any server that your bot is in."
+    sentence = "Posts to a channel of any server that your bot has joined."
     edits = deletes = True
     account_fields = (
         Field(
@@ -219,11 +225,12 @@ class DiscordBotSpec(BridgeSpec):
         ),
     )
     destination_fields = (
-        account_field("discord_bot", "Bot", "The account of the bot that posts."),
+        account_field("discord_bot", "Bot", "The bot account that posts."),
         Field(
             "channel_id",
             "Channel",
-            "Its id, or the link to it. The bot needs to view it, post, embed links and read its history.",
+            "ID of the channel, or a link to it. The bot needs permission to view it, post, embed "
+            "links and read its history.",
             required=True,
             clean=an_id_of_discord,
         ),
@@ -233,25 +240,25 @@ class DiscordBotSpec(BridgeSpec):
         choice(
             "thread_minutes",
             "A thread for each post",
-            "Beneath its message, put away after so long without a word. In forums there is one anyhow. The"
-            " bot has to be allowed to create public threads.",
+            "Started below the message, and archived after this long without messages. Forums always "
+            "have threads. The bot needs permission to create public threads.",
             THREAD_MINUTES,
         ),
         switch(
             "tags_by_category",
             "Tags by category",
-            "In forums: those that are called as the post's categories are. Save the bridge again when the"
-            " forum gets new ones.",
+            "In forums, adds the tags that have the same name as a category of the post. Save the "
+            "bridge again after adding tags to the forum.",
         ),
         switch(
             "crosspost",
-            "Show it to followers",
-            "In announcement channels: other servers that follow the channel get it, too.",
+            "Publish to followers",
+            "In announcement channels, also sends posts to servers that follow the channel.",
         ),
         *_sender(
             "the bot's",
-            "For another name or picture the bot needs the permission “Manage Webhooks” in the channel;"
-            " without it, it posts as itself.",
+            "To use another name or picture, the bot needs the permission “Manage Webhooks” in the "
+            "channel. Without it, it posts as itself.",
         ),
     )
 

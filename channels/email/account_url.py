@@ -9,9 +9,10 @@ from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from channels.rules.accounts import DEFAULT_ACCOUNT
 
 EXPECTED_ACCOUNT_URLS = (
-    "smtp://user:password@host:25, smtps://user:password@host:465, smtp+starttls://user:password@host:587 "
-    "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
-    "service), or mailbox: to keep letters here"
+    "smtp://user:password@host:25, smtps://user:password@host:465, "
+    "smtp+starttls://user:password@host:587 (without user:password@ if the server needs no "
+    "sign-in), anymail+mailgun://KEY@domain (or another email service), or mailbox: to keep "
+    "emails here"
 )
 # Replaces an undecryptable URL.
 UNREADABLE = "unreadable:"
@@ -31,20 +32,20 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
     """
     if account == DEFAULT_ACCOUNT and url == UNREADABLE:
         raise ImproperlyConfigured(
-            "The password of the default mail account cannot be read, because SECRET_KEY has changed:"
-            " give it again under Mail set-up."
+            "The password of the default email account can’t be read because SECRET_KEY has changed. "
+            "Enter it again under “Set up email”."
         )
     if account == DEFAULT_ACCOUNT and not (url or settings.EMAIL_URL):
-        raise ImproperlyConfigured("No mail is set up: use Mail set-up in the admin, or set EMAIL_URL.")
+        raise ImproperlyConfigured("Email isn’t set up. Use “Set up email” in the admin, or set EMAIL_URL.")
     if account == DEFAULT_ACCOUNT:
-        name = "The URL of the default mail account" if url else "EMAIL_URL"
+        name = "The URL of the default email account" if url else "EMAIL_URL"
         return parse_email_url(url or settings.EMAIL_URL, name=name)
     if not url:
         raise ImproperlyConfigured(
-            f"There is no mail account {account} any more, or its URL cannot be read because SECRET_KEY has"
-            f" changed: “manage.py add_account {account} --replace” sets it anew."
+            f"The email account {account} doesn’t exist, or its URL can’t be read because SECRET_KEY has "
+            f"changed. Save it again with “manage.py add_account {account} --replace”."
         )
-    return parse_email_url(url, name=f"The URL of the mail account {account}")
+    return parse_email_url(url, name=f"The URL of the email account {account}")
 
 
 def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
@@ -57,7 +58,7 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
     if scheme.startswith(ANYMAIL_PREFIX):
         return parse_esp_url(url, name=name)
     if scheme not in _SECURITY:
-        raise _wrong(name, "its beginning is none of these")
+        raise _wrong(name, "it must start with one of these")
     if any(character.isspace() or not character.isprintable() for character in url):
         raise _wrong(name, "it contains a space or a control character")
     try:
@@ -65,14 +66,17 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
         port = parts.port  # raises ValueError
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
-        raise _wrong(name, "its host or port cannot be read") from None
+        raise _wrong(name, "its host or port can’t be read") from None
     if parts.path.strip("/") or parts.query or parts.fragment:
-        raise _wrong(name, "something follows the port; write / as %2F, ? as %3F and # as %23 in a password")
+        raise _wrong(
+            name,
+            "the port is followed by something else; write / as %2F, ? as %3F and # as %23 in a password",
+        )
     if not parts.hostname:
         raise _wrong(name, "the host is missing")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if bool(user) != bool(password):
-        raise _wrong(name, "user and password go together")
+        raise _wrong(name, "a user needs a password, and a password needs a user")
     security = _SECURITY[scheme]
     port = _PORTS[security] if port is None else port
     if not port:

@@ -48,7 +48,7 @@ def parse_address(text: str) -> EmailAddress:
             return EmailAddress(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
         valid = _validated(address)
     except EmailNotValidError as error:
-        raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
+        raise InvalidDestination(f"“{_shown(address)}” isn’t an email address: {error}") from error
     domain = valid.ascii_domain.lower()
     # Not casefold(): ß and ss are different letters in a mailbox.
     local = unicodedata.normalize("NFC", valid.local_part.lower())
@@ -92,20 +92,18 @@ def clean_name(text: str) -> str:
 def _split(text: str) -> tuple[str, str]:
     text = text.strip()
     if not text:
-        raise InvalidDestination("The e-mail address is missing.")
+        raise InvalidDestination("The email address is missing.")
     if len(text) > MAX_ADDRESS_TEXT:
-        raise InvalidDestination(f"The e-mail address is too long: at most {MAX_ADDRESS_TEXT} characters.")
+        raise InvalidDestination(f"The email address is too long: at most {MAX_ADDRESS_TEXT} characters.")
     if CONTROLS.search(text):
-        raise InvalidDestination("The e-mail address contains a line break or another control character.")
+        raise InvalidDestination("The email address contains a line break or another control character.")
     if text.count("@") > 1 and re.search(r"@[^\"]*[,;]", text):
-        raise InvalidDestination(f"“{_shown(text)}” is more than one e-mail address; give one.")
+        raise InvalidDestination(f"“{_shown(text)}” is more than one email address. Enter only one.")
     if "<" not in text and ">" not in text:
         return "", text
     match = _NAMED.fullmatch(text)
     if not match:
-        raise InvalidDestination(
-            f"“{_shown(text)}” is not an e-mail address: expected Name <name@example.org>."
-        )
+        raise InvalidDestination(f"“{_shown(text)}” isn’t an email address. Use Name <name@example.org>.")
     return checked_name(match["name"]), match["address"].strip()
 
 

@@ -110,7 +110,7 @@ def url_field(name: str, *urls: str) -> str:
 def checked(address: str) -> str:
     """Raise ValueError if the address could break out of `<…>` or its line."""
     if not _IN_ADDRESS.fullmatch(address):
-        raise ValueError("The address contains what no e-mail address may.")
+        raise ValueError("The address contains characters that an email address can’t have.")
     return address
 
 

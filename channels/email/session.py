@@ -91,14 +91,14 @@ class CannotLogIn(Refused):
 def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
     """Return the server's answer (network). Raises CannotLogIn."""
     if not isinstance(target, SmtpSettings):
-        raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
+        raise CannotLogIn("Only SMTP servers can be tested this way. Send a test email instead.")
     try:
         reply = asyncio.run(_reply_to_login(target, context))
     except CannotConnect as error:
         raise CannotLogIn(str(error)) from None
     if reply is None:
-        return f"{target.name} answers; it was not asked for a login, because the URL has no user."
-    return f"{target.name} took the login: {reply_words(reply.code, reply.text)}"
+        return f"{target.name} answers. No sign-in was tried because the URL has no user."
+    return f"{target.name} accepted the sign-in: {reply_words(reply.code, reply.text)}"
 
 
 async def _reply_to_login(target: SmtpSettings, context: ssl.SSLContext | None) -> Reply | None:

@@ -26,7 +26,7 @@ async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.sock
     async with asyncio.timeout(seconds):
         waiting = await _addresses(host, port)
     attempts: dict[asyncio.Task[socket.socket], Address] = {}
-    error: OSError = socket.gaierror(socket.EAI_NONAME, "the name has no address")
+    error: OSError = socket.gaierror(socket.EAI_NONAME, "the host name has no address")
     try:
         while waiting or attempts:
             if waiting:

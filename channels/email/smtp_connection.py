@@ -117,7 +117,7 @@ class Wire(asyncio.Protocol):
             self._lines, self._size = [], 0
         if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
             self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
-            self.abort("its reply had no end")
+            self.abort("its reply never ended")
         if self._has(self._wanted):
             self._wake()
         elif len(self._replies) > before:
@@ -179,7 +179,7 @@ class Wire(asyncio.Protocol):
             return
         if self._loop.time() >= self._deadline:
             self.was_silent = True
-            self.abort("it did not answer in time")
+            self.abort("it didn’t answer in time")
         else:
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
 
@@ -231,11 +231,11 @@ async def connect(
     try:
         return await opening.established()
     except Lost as error:
-        text = f"{where} broke off before it took anything: {error}"
+        text = f"{where} closed the connection before accepting anything: {error}"
         raise CannotConnect(text, cause_of(error), str(error)) from error
     except (OSError, UnicodeError) as error:
         words = reason(error)
-        raise CannotConnect(f"{where} cannot be reached: {words}", cause_of(error), words) from error
+        raise CannotConnect(f"{where} can’t be reached: {words}", cause_of(error), words) from error
 
 
 @lru_cache(maxsize=1)
@@ -280,7 +280,7 @@ class _Opening:
             if target.security == STARTTLS:
                 if "starttls" not in features:
                     raise CannotConnect(
-                        f"{target.name} does not offer STARTTLS: use smtps:// (Mail set-up, or EMAIL_URL).",
+                        f"{target.name} doesn’t offer STARTTLS. Use smtps:// (“Set up email”, or EMAIL_URL).",
                         Cause.NO_STARTTLS,
                     )
                 self._expect(await self._command(wire, "STARTTLS"), 220)
@@ -326,5 +326,5 @@ class _Opening:
     def _expect(self, reply: Reply, code: int) -> None:
         if reply.code != code:
             said = reply_words(reply.code, reply.text)
-            text = f"The mail server {self.target.name} is not ready: {said}"
+            text = f"The mail server {self.target.name} isn’t ready: {said}"
             raise CannotConnect(text, Cause.NOT_READY, said)

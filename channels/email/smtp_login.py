@@ -49,8 +49,9 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
     mechanisms = sorted((name for name in order if name in offered), key=lambda name: name != usual)
     if not mechanisms:
         raise CannotConnect(
-            f"{target.name} offers no login we know ({', '.join(_KNOWN)}) here; "
-            "encrypt it by STARTTLS or TLS (Mail set-up, or EMAIL_URL), or leave out user and password.",
+            f"{target.name} offers no supported sign-in method ({', '.join(_KNOWN)}). Encrypt the "
+            "connection with STARTTLS or TLS "
+            "(“Set up email”, or EMAIL_URL), or remove the user and password.",
             Cause.NO_LOGIN,
         )
     refusal: Reply | None = None
@@ -74,11 +75,12 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
     said = reply_words(refusal.code, refusal.text)
     if 500 <= refusal.code < 600:
         raise CannotConnect(
-            f"{target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL): {said}",
+            f"{target.name} refused the sign-in. Check the user and password (“Set up "
+            f"email”, or EMAIL_URL): {said}",
             Cause.LOGIN,
             said,
         )
-    text = f"{target.name} cannot check the login now; it is tried again by itself: {said}"
+    text = f"{target.name} can’t check the sign-in now. It will be retried automatically: {said}"
     raise CannotConnect(text, Cause.NOT_READY, said)
 
 

@@ -34,8 +34,9 @@ _CONGESTED = "5.4.5"
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
 # For every letter of the account.
 _OF_ACCOUNT = {
-    Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
-    Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
+    Meaning.LOGIN: "The mail server requires a different sign-in (“Set up email”, or EMAIL_URL)",
+    Meaning.RELAY: "The mail server doesn’t relay for this account. Check the account (“Set up email”, or "
+    "EMAIL_URL)",
 }
 # For every letter to the domain; before RCPT, for every letter.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
@@ -127,7 +128,7 @@ def _held_up(holdup: Holdup, said: str, status: str, meant: Meaning) -> Temporar
 
 
 def _strange(stage: Stage, said: str) -> str:
-    return reply_words(0, f"The mail server answered {stage} with something else than SMTP: {said}")
+    return reply_words(0, f"The mail server answered {stage} with a response that isn’t SMTP: {said}")
 
 
 class CannotConnect(Exception):
@@ -163,7 +164,7 @@ class Lost(Exception):
 
 def reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "it did not answer in time"
+        return "it didn’t answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate was refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):

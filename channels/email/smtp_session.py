@@ -26,7 +26,7 @@ _ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
 _GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
-CUT_OFF = "it did not answer before this worker had to stop"
+CUT_OFF = "it didn’t answer before this worker had to stop"
 # RFC 5321 §4.2.3.
 _OUT_OF_TURN = 503
 # They offer PIPELINING but fail on a command after a message.
@@ -202,7 +202,7 @@ class SmtpSession:
             is_unknown = error.sent_all or next_envelope
             return Ambiguous(text) if is_unknown else Temporary(text), False
         outcome = _answer(connection, Stage.MESSAGE, reply)
-        return outcome or Ambiguous("The mail server gave no answer."), False
+        return outcome or Ambiguous("The mail server sent no response."), False
 
     def _announce(
         self, connection: Connection, following: Callable[[], MailMessage | None], now: datetime
@@ -220,7 +220,7 @@ class SmtpSession:
         return b"".join(_commands(connection, message, len(data)))
 
     def _announce_no_more(self, why: object) -> None:
-        log.info("%s is told of a message only when it has the one before: %s", self.target.name, why)
+        log.info("%s is sent a message's metadata only after the previous message: %s", self.target.name, why)
         _ONE_AT_A_TIME.add(self._server)
 
     @property
@@ -277,10 +277,12 @@ class _LostAt(Exception):
 
 def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | Temporary | None:
     if "smtputf8" not in connection.features and message.needs_utf8:
-        return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
+        return Permanent(
+            "The mail server can’t send to addresses with international characters (no SMTPUTF8)."
+        )
     limit = connection.features.get("size", "")
     if limit.isascii() and limit.isdigit() and 0 < int(limit[:18]) < len(data):
-        text = f"{Holdup.LETTER}: it has {len(data)} octets, and the mail server takes {limit} at most."
+        text = f"{Holdup.LETTER}: it has {len(data)} bytes, and the mail server accepts at most {limit}."
         return Temporary(text, holdup=Holdup.LETTER, meaning=Meaning.SIZE)
     return None
 

@@ -9,7 +9,7 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 
 def _accounts() -> list[tuple[str, str]]:
     names = Account.objects.mail().values_list("name", flat=True)
-    return [("", "The default one"), *((name, name) for name in names)]
+    return [("", "Default"), *((name, name) for name in names)]
 
 
 class EmailSpec:
@@ -17,7 +17,7 @@ class EmailSpec:
 
     key = "email"
     label = "E-mail"
-    sentence = "A letter to everybody who has signed up."
+    sentence = "An email to each subscriber."
     public_sign_up = True
     is_by_code = False
     needs_html = True
@@ -25,14 +25,16 @@ class EmailSpec:
     arrangements = frozenset(ARRANGEMENTS)
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
-        Field("email", "E-mail address", "Such as ada@example.org or Ada <ada@example.org>.", required=True),
-        Field("name", "Name", "How letters address them; may be empty."),
+        Field(
+            "email", "E-mail address", "For example ada@example.org or Ada <ada@example.org>.", required=True
+        ),
+        Field("name", "Name", "How emails address this person. Can be empty."),
     )
     option_fields: tuple[Field, ...] = (
         Field(
             "account",
             "Mail account",
-            "Whose server carries its letters and mails. More are added under Delivery, Mail set-up.",
+            "The email account that sends the newsletter. Add more in Settings under “Set up email”.",
             choices=_accounts,
         ),
     )
@@ -50,14 +52,14 @@ class EmailSpec:
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
         """Omit the default account. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
-            raise InvalidDestination(f"E-mail has no option “{name}”.")
+            raise InvalidDestination(f"Email has no option “{name}”.")
         account = data.get("account", "").strip()
         if not account or account == DEFAULT_ACCOUNT:
             return {}
         names = [name for name, _ in _accounts() if name]
         if account not in names:
-            known = f"There are: {', '.join(names)}." if names else "There is none besides the default one."
-            raise InvalidDestination(f"account: there is no mail account “{account[:64]}”. {known}")
+            known = f"There are: {', '.join(names)}." if names else "There is only the default account."
+            raise InvalidDestination(f"account: there is no email account “{account[:64]}”. {known}")
         return {"account": account}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:

@@ -31,7 +31,7 @@ from common.ports.channels import ParsedDestination
 GOTIFY = ApiService(
     name="a Gotify server",
     words=lambda answer: answer.text_at("errorDescription"),
-    advice="Save the token of an application that is still there.",
+    advice="Save the token of an existing application.",
 )
 
 
@@ -70,7 +70,7 @@ def check_server(
     url = destination.config["server_url"]
     opened = GotifySession(session=session, timeout=timeout)
     client = opened.client(url, GOTIFY, utcnow(), secrets=tuple(destination.secrets.values()))
-    elsewhere = f"{client.host} does not look like {GOTIFY.name}."
+    elsewhere = f"{client.host} doesn’t look like {GOTIFY.name}."
     with closing(opened), told_at_fields("server_url", elsewhere=elsewhere):
         client.call("GET", f"{url}/version", read=_version)
 

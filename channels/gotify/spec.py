@@ -13,19 +13,21 @@ class GotifySpec(BridgeSpec):
 
     key = "gotify"
     label = "Gotify"
-    sentence = "A push to your phones and browsers, by a Gotify server of yours."
+    sentence = "Push notifications to your phones and browsers through your Gotify server."
     asks_when_unsure = True
     core_is_chosen = True
     destination_fields = (
         Field(
             "account",
             "Name",
-            "A short name of your own, such as news.",
+            "A short name, such as news.",
             required=True,
             clean=fields.short_name,
         ),
         fields.server("server_url", "Server", example="gotify.example"),
-        fields.secret("access_token", "Access token", "In Gotify: Apps, Create application; show it there."),
+        fields.secret(
+            "access_token", "Access token", "In Gotify, choose Apps, Create application, and show its token."
+        ),
     )
     own_options = (
         Field("priority", "Priority", choices=lambda: list(PRIORITIES.items())),

@@ -110,9 +110,11 @@ class ApiClient:
             cover = partial(covered, secrets=self.secrets)
             outcome = of_answer(answer, self.host, self.now, self.service, cover=cover)
         elif posting:
-            outcome = Ambiguous(f"{self.host} took the post, but its answer cannot be read.")
+            outcome = Ambiguous(f"{self.host} accepted the post, but its response can’t be read.")
         else:
-            outcome = Temporary(f"Nothing was posted: {self.host} does not answer like {self.service.name}.")
+            outcome = Temporary(
+                f"Nothing was posted because {self.host} doesn’t respond like {self.service.name}."
+            )
         return masked(outcome, self.secrets)
 
 
@@ -144,7 +146,7 @@ def host_of(url: str) -> str:
 def an_id(said: Any) -> str:
     """Raises UnreadableAnswer."""
     if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
-        raise UnreadableAnswer("The server named no usable id.")
+        raise UnreadableAnswer("The server returned no usable ID.")
     return str(said)
 
 
@@ -182,7 +184,7 @@ def told_at_fields(
         elif isinstance(outcome, Permanent):
             field, text = address, elsewhere or text
         else:
-            field, text = address, f"it could not be checked. {text}"
+            field, text = address, f"it couldn’t be checked. {text}"
         raise InvalidDestination(f"{field}: {text}") from None
 
 
@@ -219,6 +221,6 @@ def outcome_of(act: Callable[[], Outcome]) -> Outcome:
     try:
         return act()
     except DoesNotFit:
-        return Permanent("The link alone is longer than what the service takes.")
+        return Permanent("The link alone is longer than the service allows.")
     except Failed as failed:
         return failed.outcome

@@ -29,11 +29,11 @@ SERVICE_DOWN = (502, 503, 504, *range(520, 531))
 ABOUT_MESSAGE = (400, 413, 422)
 ANSWER = re.compile(r"\S{1,300} answered \d{3}\b")
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
+    (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS doesn’t allow"),
     (socket.gaierror, "has no address in the DNS"),
     (ssl.SSLCertVerificationError, "has no valid certificate"),
     (ConnectionRefusedError, "refuses connections"),
-    ((requests.exceptions.Timeout, TimeoutError), "did not answer in time"),
+    ((requests.exceptions.Timeout, TimeoutError), "didn’t answer in time"),
 )
 
 
@@ -122,11 +122,13 @@ def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
     redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:
         moved = "If it has moved, save its new address."
-        return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
+        return Temporary(
+            f"Nothing was posted because {host} redirects to {redirect}. {moved}", stops_lane=True
+        )
     if posting and not never_left(failure):
-        return Ambiguous(f"The connection to {host} ended before its answer was complete.")
+        return Ambiguous(f"The connection to {host} closed before the response was complete.")
     reasons = (words for types, words in REASONS if any(isinstance(link, types) for link in links))
-    return Temporary(f"Nothing was posted: {host} {next(reasons, 'cannot be reached')}.", stops_lane=True)
+    return Temporary(f"Nothing was posted: {host} {next(reasons, 'can’t be reached')}.", stops_lane=True)
 
 
 def retry_at(headers: Mapping[str, str], now: datetime, *, said: Any = None) -> datetime | None:

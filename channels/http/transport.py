@@ -18,7 +18,7 @@ from common.net.transport import budget
 MAX_HOST = 253
 LONGEST_URL = 2_000
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-EXAMPLE = "Give it as https://{}."
+EXAMPLE = "Use an address like https://{}."
 
 
 def server_url(typed: str, *, example: str) -> str:
@@ -37,11 +37,11 @@ def server_url(typed: str, *, example: str) -> str:
             if len(host) > MAX_HOST or not _HOST.fullmatch(host):
                 raise ValueError(host)
     except ValueError:
-        raise ValueError(f"“{text[:100]}” is no web address. {how}") from None
+        raise ValueError(f"“{text[:100]}” isn’t a web address. {how}") from None
     if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError(f"“{text[:100]}” says more than the server. {how}")
+        raise ValueError(f"“{text[:100]}” must contain only the server’s address. {how}")
     if scheme != "https" and not (scheme == "http" and _is_loopback(host)):
-        raise ValueError(f"it has to begin with https://, “{text[:100]}” does not.")
+        raise ValueError(f"it must start with https://, and “{text[:100]}” doesn’t.")
     usual_port = 443 if scheme == "https" else 80
     return f"{scheme}://{host}" + (f":{port}" if port not in (None, usual_port) else "")
 
@@ -134,7 +134,7 @@ class Transport:
             for chunk in response.iter_content(64 * 1024):
                 read += chunk
                 if len(read) > MAX_ANSWER_BYTES:
-                    raise AnswerTooLong("its answer was too long")
+                    raise AnswerTooLong("its response was too long")
         self.answer = ApiResponse(response.status_code, response.headers, bytes(read))
         if response.is_redirect or 300 <= response.status_code < 400:
             try:

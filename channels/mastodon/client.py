@@ -41,7 +41,7 @@ MASTODON = ApiService(
     words=lambda answer: answer.text_at("error"),
     code=_code,
     verdicts={"account": Verdict.STOPS},
-    advice=f"Save a new access token: the old one is no longer good, or lacks the scopes {SCOPES}.",
+    advice=f"Save a new access token. The old one was revoked or lacks the scopes {SCOPES}.",
 )
 
 
@@ -158,7 +158,7 @@ class Client:
         newest = partial(self._api.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
         found = self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
         if found and not is_known:
-            raise Failed(Permanent(f"A status with the same words is there: {found.url or found.remote_id}"))
+            raise Failed(Permanent(f"A status with the same text exists: {found.url or found.remote_id}"))
         return found
 
     def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:

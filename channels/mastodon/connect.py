@@ -119,7 +119,7 @@ def _account_of(url: str, token: str) -> str:
     try:
         return nickname(Client(session, url, token, utcnow()).account()[1])
     except (Failed, ValueError):
-        raise NotConnected(f"{host_of(url)} gave a token, but does not say whose account it is.") from None
+        raise NotConnected(f"{host_of(url)} returned a token, but not its account.") from None
     finally:
         session.close()
 

@@ -33,7 +33,7 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import DoesNotFit
 from common.ttl_cache import TtlCache
 
-HOW = f"Make one on the instance under Preferences, Development, with the scopes {SCOPES}."
+HOW = f"Create one on the instance under Preferences, Development, with the scopes {SCOPES}."
 # Reading is needed for the look-up after a lost answer.
 NEEDED = ({"write", "write:statuses"}, "post"), ({"read", "read:statuses"}, "read its own posts")
 
@@ -42,13 +42,13 @@ def check_token(destination: ParsedDestination, session: ApiSession | None = Non
     url, token = destination.config["instance_url"], destination.secrets["access_token"]
     with closing(session or ApiSession()) as opened:
         client = Client(opened, url, token, utcnow())
-        refused = f"{client.host} does not accept it. {HOW}"
-        elsewhere = f"{client.host} does not look like {MASTODON.name}."
+        refused = f"{client.host} doesn’t accept it. {HOW}"
+        elsewhere = f"{client.host} doesn’t look like {MASTODON.name}."
         with told_at_fields("instance_url", credentials="access_token", refused=refused, elsewhere=elsewhere):
             (number, _), scopes = client.account(), client.scopes()
     for some, what in NEEDED:
         if scopes and not scopes & some:
-            raise InvalidDestination(f"access_token: it may not {what}. {HOW}")
+            raise InvalidDestination(f"access_token: it isn’t allowed to {what}. {HOW}")
     return replace(destination, config={**destination.config, "account_id": number})
 
 
@@ -105,7 +105,7 @@ class MastodonSession(ApiSession):
                 tried.append((texts, is_plain))
                 return post_thread(texts, post, key=key, progress=progress, look_up=look_up)
             except DoesNotFit:
-                return Permanent(f"The link alone is longer than what {client.host} takes.")
+                return Permanent(f"The link alone is longer than {client.host} allows.")
             except Failed as failed:
                 outcome = carrying(failed.outcome, uploads.progress)
                 if not failed.is_about_message:
@@ -142,7 +142,7 @@ class MastodonSession(ApiSession):
             try:
                 return edit(limits)
             except DoesNotFit:
-                return Permanent(f"The link alone is longer than what {client.host} takes.")
+                return Permanent(f"The link alone is longer than {client.host} allows.")
             except Failed as failed:
                 outcome = failed.outcome
                 if not failed.is_about_message:
@@ -181,7 +181,7 @@ class MastodonChannel(BridgeChannel):
         try:
             texts = message.texts(limits)
         except DoesNotFit:
-            return Looks("", refusal="The link alone is longer than what an instance takes.")
+            return Looks("", refusal="The link alone is longer than an instance allows.")
         length = status_length(texts[0], limits.per_url) + graphemes(warning)
         shown = "\n\n".join(filter(None, (warning, texts[0])))
         return Looks(
@@ -191,7 +191,7 @@ class MastodonChannel(BridgeChannel):
             message.refusal,
             pictures=tuple(image.url for image in message.images),
             answers=tuple(texts[1:]),
-            notes=("The pictures are hidden until somebody looks.",) if message.sensitive else (),
+            notes=("The pictures are hidden until someone reveals them.",) if message.sensitive else (),
         )
 
     def connect(self, lane: LaneFacts) -> MastodonSession:

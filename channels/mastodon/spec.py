@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 VISIBILITIES = {
     "public": "Public",
-    "unlisted": "Unlisted: kept out of public timelines, the custom for accounts that post a lot",
+    "unlisted": "Unlisted: not in public timelines; usual for accounts that post often",
     "private": "Followers only",
 }
-QUOTERS = {"": "As the account has it", "public": "Anyone", "followers": "Followers", "nobody": "Nobody"}
+QUOTERS = {"": "The account’s default", "public": "Anyone", "followers": "Followers", "nobody": "Nobody"}
 LONGEST_WARNING = 200
 SCOPES = "read, write:statuses and, for pictures, write:media"
 TOKEN_HELP = (
-    f"On the instance: Preferences, Development, New application, with the scopes {SCOPES}."
-    " Mark the account as automated there, too."
+    f"On the instance, choose Preferences, Development, New application, with the scopes {SCOPES}. "
+    "Also mark the account as automated there."
 )
 
 
 class MastodonSpec(BridgeSpec):
     key = "mastodon"
     label = "Mastodon"
-    sentence = "A post of an account of yours, on any instance."
+    sentence = "Posts to your account on any instance."
     edits = deletes = True
     core_is_chosen = True
     announcement_hook = "mastodon_announcement"
@@ -43,7 +43,7 @@ class MastodonSpec(BridgeSpec):
         fields.HASHTAGS,
         fields.SUMMARY,
         fields.THREAD,
-        fields.choice("quotes", "Who may quote", "Only from Mastodon 4.5 on.", QUOTERS),
+        fields.choice("quotes", "Who can quote", "Only from Mastodon 4.5 on.", QUOTERS),
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:

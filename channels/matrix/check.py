@@ -12,7 +12,7 @@ from channels.matrix.session import MatrixSession
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 
-ENCRYPTED = "room: it is encrypted, and encryption cannot be switched off. Choose or make a room without."
+ENCRYPTED = "room: this room is encrypted, and encryption can’t be turned off. Use a room without encryption."
 
 
 def resolved(
@@ -27,7 +27,7 @@ def resolved(
     with closing(opened):
         url = _found(opened, config["server_url"])
         server = Homeserver(opened.client(url, MATRIX, utcnow(), secrets=(token,)), url, token)
-        elsewhere = f"{urlsplit(url).netloc} does not look like {MATRIX.name}."
+        elsewhere = f"{urlsplit(url).netloc} doesn’t look like {MATRIX.name}."
         with told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
             account = server.whoami()
         with told_at_fields("room"):
@@ -38,7 +38,7 @@ def resolved(
             # From room version 12 on, ids have no server.
             created = {} if ":" in room else server.creation(room)
     if not (_may_post(account, levels) or _may_be_creator(account, created)):
-        raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
+        raise InvalidDestination(f"room: {account} isn’t allowed to post there. Make it a moderator.")
     host = urlsplit(url).netloc
     return replace(
         destination,

@@ -37,7 +37,7 @@ MATRIX = ApiService(
         "M_USER_SUSPENDED": Verdict.STOPS,
     },
     waits=_seconds,
-    advice="Save a token that is good, of an account that is in the room and may post there.",
+    advice="Save a valid token of an account that has joined the room and can post there.",
 )
 
 

@@ -56,7 +56,7 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
             return notice(parts, said.refusal)
         except DoesNotFit:
             continue
-    return notice([], said.refusal or "The link alone is longer than an event may be.")
+    return notice([], said.refusal or "The link alone is longer than an event allows.")
 
 
 def size_of(notice: Notice) -> int:

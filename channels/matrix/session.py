@@ -29,8 +29,8 @@ from common.ttl_cache import TtlCache
 ROOM_REMEMBERED_SECONDS = 60 * 60.0
 MOST_ROOMS = 1000
 ENCRYPTED = (
-    "The room is encrypted now, and encryption cannot be switched off. Nothing was posted, because bridges"
-    " post readable text. Choose or make a room without."
+    "The room is now encrypted, and encryption can’t be turned off. Nothing was posted, "
+    "because bridges post unencrypted text. Use a room without encryption."
 )
 
 
@@ -64,7 +64,7 @@ class MatrixSession(ApiSession):
                 found = server.find(room, key, since=begun_at)
             except Failed as failed:
                 why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-                return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=True)
+                return Ambiguous(f"Couldn’t check whether the post was published. {why}", holds=True)
             if found:
                 return _sent(message, found)
         if (obstacle := self._obstacle(server, message)) is not None:

@@ -13,7 +13,7 @@ def room_name(typed: str) -> str:
     """Check a room's id or alias. Raises ValueError."""
     # "MUST NOT exceed 255 bytes"; since room version 12 ids have no server.
     if not re.fullmatch(r"![!-~]{1,254}|#[^\s:]+:[!-~]+", typed) or len(typed.encode()) > 255:
-        raise ValueError("give an alias such as #news:matrix.example, or an id, which begins with !.")
+        raise ValueError("enter an alias such as #news:matrix.example, or an ID that starts with !.")
     return typed
 
 
@@ -22,21 +22,21 @@ class MatrixSpec(BridgeSpec):
 
     key = "matrix"
     label = "Matrix"
-    sentence = "A notice in a room that is not encrypted."
+    sentence = "Posts notices to an unencrypted room."
     edits = deletes = True
     destination_fields = (
         Field(
             "server_url",
             "Homeserver",
-            "The account's, such as https://matrix.example.",
+            "The account’s server, such as https://matrix.example.",
             required=True,
             clean=partial(server_url, example="matrix.example"),
         ),
         Field(
             "access_token",
             "Access token",
-            "Of an account made for this. In Element: All settings, Help & About, Access Token. Close the"
-            " window then, without signing out.",
+            "Use a separate account. In Element, choose All settings, Help & About, Access Token. "
+            "Then close the window without signing out.",
             required=True,
             secret=True,
             clean=secret_word,
@@ -44,7 +44,7 @@ class MatrixSpec(BridgeSpec):
         Field(
             "room",
             "Room",
-            "Such as #news:matrix.example. The account has to be invited, or the room open to all.",
+            "For example #news:matrix.example. Invite the account, or make the room public.",
             required=True,
             clean=room_name,
         ),

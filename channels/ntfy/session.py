@@ -35,7 +35,7 @@ from common.truncation import DoesNotFit
 NTFY = ApiService(
     name="an ntfy server",
     words=lambda answer: answer.text_at("error"),
-    advice="Save a token, or a user and password, that may write to this topic.",
+    advice="Save a token, or a user and password, that can write to this topic.",
 )
 
 
@@ -81,7 +81,7 @@ class NtfySession(ApiSession):
                 client.call("POST", url, read=_published, posting=True, data=body, headers=headers)
                 return Sent(sequence_id)
             except DoesNotFit:
-                return Permanent(f"The link alone is longer than what {client.host} takes.")
+                return Permanent(f"The link alone is longer than {client.host} allows.")
             except Failed as failed:
                 outcome = failed.outcome
                 if not failed.is_about_message:
@@ -106,7 +106,7 @@ def check_topic(
     opened = NtfySession(session=session, timeout=timeout)
     client = opened.client(config["server_url"], NTFY, utcnow(), secrets=tuple(secrets.values()))
     headers = _credentials(config, secrets)
-    elsewhere = f"{client.host} does not look like {NTFY.name}."
+    elsewhere = f"{client.host} doesn’t look like {NTFY.name}."
     with closing(opened), told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
         try:
             client.call(
@@ -152,7 +152,7 @@ class NtfyChannel(BridgeChannel):
         try:
             body = json.loads(message.body("0" * LONGEST_SEQUENCE_ID))
         except DoesNotFit:
-            return Looks("", refusal="The link alone is longer than what ntfy takes.")
+            return Looks("", refusal="The link alone is longer than ntfy allows.")
         return Looks(
             body["message"],
             octets(body["message"]),

@@ -27,43 +27,44 @@ def topic_name(typed: str) -> str:
 def tag_list(typed: str) -> str:
     tags = [tag for tag in re.split(r"[\s,]+", typed) if tag]
     if len(tags) > MOST_TAGS or not all(re.fullmatch(r"[\w+-]{1,64}", tag) for tag in tags):
-        raise ValueError(f"give up to {MOST_TAGS} words with commas between them, such as newspaper, bee.")
+        raise ValueError(f"enter up to {MOST_TAGS} words separated by commas, such as newspaper, bee.")
     return ",".join(tags)
 
 
 class NtfySpec(BridgeSpec):
     key = "ntfy"
     label = "ntfy"
-    sentence = "A push to phones and desktops, by ntfy.sh or a server of yours."
+    sentence = "Push notifications to phones and desktops, through ntfy.sh or your server."
     edits = deletes = True
     destination_fields = (
         Field(
             "server_url",
             "Server",
-            "Such as https://ntfy.sh.",
+            "For example https://ntfy.sh.",
             required=True,
             clean=partial(server_url, example="ntfy.sh"),
         ),
         Field(
             "topic",
             "Topic",
-            "Where nobody has reserved it, whoever guesses a topic can read and post: choose a long one.",
+            "Unless the topic is reserved, anyone who guesses its name can read and post. Choose a "
+            "long name.",
             required=True,
             clean=topic_name,
         ),
         Field(
             "access_token",
             "Access token",
-            "In ntfy's settings, Access tokens; begins with tk_. Empty for a topic that is open to all.",
+            "In ntfy, choose Settings, Access tokens. It starts with tk_. Leave empty for a public topic.",
             secret=True,
             clean=secret_word,
         ),
-        Field("user", "User", "Instead of a token, with its password.", clean=words_of_at_most(200)),
+        Field("user", "User", "Use this with its password instead of a token.", clean=words_of_at_most(200)),
         Field("password", "Password", secret=True),
     )
     own_options = (
         Field("priority", "Priority", choices=lambda: list(PRIORITIES.items())),
-        Field("tags", "Tags", "Such as newspaper, bee: shown as emoji where ntfy knows one.", clean=tag_list),
+        Field("tags", "Tags", "For example newspaper, bee. ntfy shows known tags as emoji.", clean=tag_list),
         Field(
             "picture",
             "Picture",
@@ -74,9 +75,9 @@ class NtfySpec(BridgeSpec):
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
         """The `core` is topic@host."""
         if bool(given["user"]) != bool(given["password"]):
-            raise InvalidDestination("password: user and password belong together.")
+            raise InvalidDestination("password: enter both user and password.")
         if given["access_token"] and given["user"]:
-            raise InvalidDestination("access_token: give a token, or a user and password, not both.")
+            raise InvalidDestination("access_token: enter a token, or a user and password, but not both.")
         host = urlsplit(given["server_url"]).netloc
         return ParsedDestination(
             core=f"{given['topic']}@{host}",

@@ -12,21 +12,21 @@ class Concern(StrEnum):
 
 
 class Meaning(StrEnum):
-    NO_ADDRESS = "there is no such address"
-    NO_HOST = "there is no such mail host"
+    NO_ADDRESS = "the address doesn’t exist"
+    NO_HOST = "the mail server doesn’t exist"
     CLOSED = "the mailbox is closed"
     FULL = "the mailbox is full"
     SENDER = "the sender is refused"
-    IDENTITY = "it does not believe who the letter is from"
-    BLOCKED = "our server is on a block list, or has a bad reputation"
-    RELAY = "it does not relay for us"
-    LOGIN = "it wants a login"
-    RATE = "too much was sent at once"
-    POLICY = "it does not want this from us"
-    SIZE = "the letter is too large"
-    CONTENT = "it does not want the letter’s content"
-    AWAY = "the host is away or busy"
-    UNCLEAR = "it does not say why"
+    IDENTITY = "the sender failed authentication"
+    BLOCKED = "our server is on a block list or has a bad reputation"
+    RELAY = "the server doesn’t relay for us"
+    LOGIN = "the server requires a sign-in"
+    RATE = "too many emails were sent at once"
+    POLICY = "the server refuses email from us"
+    SIZE = "the email is too large"
+    CONTENT = "the server refuses the email’s content"
+    AWAY = "the server is unreachable or busy"
+    UNCLEAR = "no reason was given"
 
     @property
     def concern(self) -> Concern:
@@ -44,14 +44,17 @@ _CONCERNS = {
 
 
 HOLDUP_ADVICE = {
-    Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the"
-    " newsletter's sender.",
-    Meaning.IDENTITY: "Look at SPF, DKIM, DMARC and the name of the server's address (manage.py check_mail).",
-    Meaning.BLOCKED: "Look the mail server's address up at the list that it names, and ask to be taken off.",
-    Meaning.RELAY: "Check server and login (Mail set-up, or EMAIL_URL): it does not send to others for us.",
-    Meaning.LOGIN: "Check user and password (Mail set-up, or EMAIL_URL).",
-    Meaning.RATE: "Set a limit that it takes (manage.py alter_lane, --per-hour or --rate).",
-    Meaning.SIZE: "Raise the mail server's limit (Postfix: message_size_limit), or send fewer posts at once.",
+    Meaning.SENDER: "Allow the account (“Set up email”, or EMAIL_URL) to send from that address, or change "
+    "the newsletter’s sender.",
+    Meaning.IDENTITY: "Check SPF, DKIM, DMARC and reverse DNS (manage.py check_mail).",
+    Meaning.BLOCKED: "Look up the mail server’s address on the block list that it names, and ask to be "
+    "removed.",
+    Meaning.RELAY: "Check the server and sign-in (“Set up email”, or EMAIL_URL). The server doesn’t relay "
+    "for us.",
+    Meaning.LOGIN: "Check the user and password (“Set up email”, or EMAIL_URL).",
+    Meaning.RATE: "Lower the sending limit (manage.py alter_lane, --per-hour or --rate).",
+    Meaning.SIZE: "Raise the mail server’s limit (in Postfix, message_size_limit), or send fewer posts per "
+    "issue.",
 }
 
 

@@ -45,14 +45,14 @@ _MOST_WORDS = 5
 # Never deliverable: unknown, landline, answered STOP.
 DISABLING = frozenset({"30005", "30006", "21610"})
 CODE_WORDS = {
-    "21610": "Its owner answered STOP.",
-    "30003": "The phone was off, or out of reach.",
-    "30004": "The phone, or its network, blocks such messages.",
-    "30005": "There is no such number.",
-    "30006": "It is a landline, or its network cannot be reached.",
-    "30007": "The network took it for spam.",
+    "21610": "The recipient answered STOP.",
+    "30003": "The phone was off or out of range.",
+    "30004": "The phone or its network blocks these messages.",
+    "30005": "The number doesn’t exist.",
+    "30006": "The number is a landline, or its network can’t be reached.",
+    "30007": "The network rejected the message as spam.",
     "30008": "The network gave no reason.",
-    "30034": "In the USA the sender has to be registered first (A2P 10DLC).",
+    "30034": "In the USA the sender must be registered first (A2P 10DLC).",
 }
 
 

@@ -32,29 +32,30 @@ class TriedServer:
 
 _CAUSES = {
     Cause.NO_HOST: "There is no server called {host}. Copy the host from your provider’s help.",
-    Cause.CLOSED: "Nothing answers at {host}, port {port}. Check both. If they are right, a firewall on the"
-    " way keeps mail back: ask whoever runs this machine’s network.",
-    Cause.SILENT: "{host} did not answer at port {port}. Either this port wants another security (465 is TLS,"
-    " 587 is STARTTLS), or a firewall on the way keeps mail back.",
-    Cause.CERTIFICATE: "{host} shows a certificate that cannot be trusted. Give the host by the name that its"
-    " certificate has; your provider’s help has that name.",
-    Cause.NO_TLS: "{host} does not begin with TLS at port {port}. Choose STARTTLS, which is usual at 587, or"
-    " port 465.",
-    Cause.NO_STARTTLS: "{host} offers no STARTTLS at port {port}. Choose TLS, which is usual at port 465.",
-    Cause.NO_LOGIN: "{host} takes no user and password on such a connection. Choose STARTTLS or TLS; or, if"
-    " it asks for no login, leave both empty.",
-    Cause.LOGIN: "{host} refused user and password. Type both again.",
-    Cause.NOT_READY: "{host} answers at port {port}, and wants no mail from here now. Its words say why; try"
-    " it again later.",
+    Cause.CLOSED: "{host} doesn’t respond on port {port}. Check both. If they’re right, a firewall may be "
+    "blocking email. Ask your hosting provider.",
+    Cause.SILENT: "{host} didn’t respond in time on port {port}. Either the port needs a different "
+    "security setting (465 is TLS, 587 is STARTTLS), or a firewall is blocking email.",
+    Cause.CERTIFICATE: "The certificate of {host} can’t be verified. Use the host name from your provider’s "
+    "help.",
+    Cause.NO_TLS: "{host} doesn’t use TLS on port {port}. Choose STARTTLS, which is usual on 587, or use "
+    "port 465.",
+    Cause.NO_STARTTLS: "{host} doesn’t offer STARTTLS on port {port}. Choose TLS, which is usual on "
+    "port 465.",
+    Cause.NO_LOGIN: "{host} doesn’t accept a user and password on this connection. Choose STARTTLS or TLS, "
+    "or leave both empty if no sign-in is needed.",
+    Cause.LOGIN: "{host} refused the user and password. Enter both again.",
+    Cause.NOT_READY: "{host} responded on port {port} but doesn’t accept email from us now. "
+    "Read its message, and try again later.",
 }
 _ABOUT_SENDER = (
-    "{host} does not let this account send from {sender}. Give a sender that belongs to the account."
+    "{host} doesn’t let this account send from {sender}. Use a sender that belongs to the account."
 )
 
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
     """`said`: words of the server or network."""
-    asked = f" It has to be this: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
+    asked = f"It must be: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
     text = _CAUSES[cause].format(host=server.host, port=server.port)
     return _quoting(f"{text}{asked}", said)
 
@@ -63,7 +64,7 @@ def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) 
     if meaning is Meaning.SENDER:
         text = _ABOUT_SENDER.format(host=server.host, sender=server.sender)
     else:
-        text = f"{server.host} took the login, and refused the test mail."
+        text = f"{server.host} accepted the sign-in but refused the test email."
         if meaning is not None and (todo := advice(meaning)):
             text = f"{text} {todo}"
     return _quoting(text, said)

@@ -61,7 +61,7 @@ def room_post_of(
             continue
         bodies, shown = write(parts, picture), "".join(part.text for part in parts)
         break
-    too_long = "" if bodies else "The link alone is longer than a message may be."
+    too_long = "" if bodies else "The link alone is longer than a message allows."
     # Other services fetch a picture themselves, perhaps a different one.
     address = picture.url if picture and any("blocks" in body for body in bodies) else ""
     return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long, shown, address)

@@ -36,9 +36,9 @@ class SlackConnect(WebhookOAuth):
     scope = "incoming-webhook"
     account_fields = application_fields("the app's Basic Information, App Credentials")
     steps = (
-        "At api.slack.com/apps: Create New App, From scratch, and choose your workspace.",
-        "Under Incoming Webhooks, switch them on.",
-        "Under OAuth & Permissions, Redirect URLs: add the address below, and save.",
+        "At api.slack.com/apps, choose Create New App, From scratch, and select your workspace.",
+        "Under Incoming Webhooks, turn them on.",
+        "Under OAuth & Permissions, Redirect URLs, add the address below and save.",
         "Under Basic Information, copy the Client ID and the Client Secret.",
     )
     # "Redirect URLs must use HTTPS"
@@ -55,7 +55,7 @@ class SlackConnect(WebhookOAuth):
         return Grant({"webhook_url": url, "account": name or "slack"}, {"channel_id": number}, label[:200])
 
 
-ADVICE = "Make another webhook there, and save its address."
+ADVICE = "Create another webhook there, and save its address."
 
 
 def _slack_code(answer: ApiResponse) -> str:

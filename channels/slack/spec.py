@@ -22,7 +22,7 @@ class IncomingWebhookSpec(BridgeSpec):
         parts = urlsplit(given["webhook_url"])
         if self.path not in parts.path:
             raise InvalidDestination(
-                f"webhook_url: an incoming webhook of {self.label} has {self.path} in it."
+                f"webhook_url: an incoming webhook of {self.label} contains {self.path}."
             )
         account = given["account"]
         return ParsedDestination(
@@ -39,11 +39,11 @@ class IncomingWebhookSpec(BridgeSpec):
 
 def _fields(example: str, where: str) -> tuple[Field, ...]:
     return (
-        Field("account", "Name", "A short name of your own, such as news.", required=True, clean=short_name),
+        Field("account", "Name", "A short name, such as news.", required=True, clean=short_name),
         Field(
             "webhook_url",
             "Webhook's address",
-            f"{where} Whoever knows it can post there.",
+            f"{where} Keep it secret: anyone who knows it can post there.",
             required=True,
             secret=True,
             clean=posting_url(example),
@@ -54,7 +54,7 @@ def _fields(example: str, where: str) -> tuple[Field, ...]:
 class SlackSpec(IncomingWebhookSpec):
     key = "slack"
     label = "Slack"
-    sentence = "A message in a channel, by an incoming webhook."
+    sentence = "Posts to a channel through an incoming webhook."
     path = "/services/"
     destination_fields = _fields(
         "hooks.slack.com", "At api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace."
@@ -76,7 +76,7 @@ class SlackSpec(IncomingWebhookSpec):
 class MattermostSpec(IncomingWebhookSpec):
     key = "mattermost"
     label = "Mattermost"
-    sentence = "A message in a channel, by an incoming webhook."
+    sentence = "Posts to a channel through an incoming webhook."
     path = "/hooks/"
     destination_fields = _fields("chat.example", "In Mattermost: Integrations, Incoming Webhooks, Add.")
 
@@ -84,6 +84,6 @@ class MattermostSpec(IncomingWebhookSpec):
 class RocketChatSpec(IncomingWebhookSpec):
     key = "rocketchat"
     label = "Rocket.Chat"
-    sentence = "A message in a channel, by an incoming webhook."
+    sentence = "Posts to a channel through an incoming webhook."
     path = "/hooks/"
     destination_fields = _fields("chat.example", "In Rocket.Chat: Workspace, Integrations, New, Incoming.")

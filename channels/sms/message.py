@@ -68,10 +68,10 @@ MAIL_PARTS = 3
 CODE_SECONDS = 600
 NEW_POST = "New post"
 NO_ROOM = (
-    "The post’s link alone is longer than the message may be, and the newsletter has no page for it with a"
-    " shorter one. Allow more parts, or make the newsletter public or unlisted."
+    "The post’s link alone is longer than the message allows, and the newsletter has no page "
+    "with a shorter link. Allow more parts, or make the newsletter public or unlisted."
 )
-LATE = "There was no room in which it could be sent, and now it would be too late."
+LATE = "It couldn’t be sent within the sending limits in time, and now it’s too late."
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,19 +43,19 @@ def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = 
         number = phonenumbers.parse(typed[:LONGEST], region or None)
     except NumberParseException as error:
         if error.error_type == NumberParseException.INVALID_COUNTRY_CODE and not region:
-            said = gettext("Please begin with a plus sign and the code of your country, such as +49.")
+            said = gettext("Please start with a plus sign and your country code, such as +49.")
         else:
-            said = gettext("This does not look like a phone number. Please check it.")
+            said = gettext("This doesn’t look like a phone number. Please check it.")
         raise InvalidDestination(said) from error
     if len(typed) > LONGEST or number.extension or not phonenumbers.is_valid_number(number):
-        raise InvalidDestination(gettext("There is no such phone number. Please check it."))
+        raise InvalidDestination(gettext("This phone number doesn’t exist. Please check it."))
     if phonenumbers.number_type(number) in NOT_MOBILE:
         raise InvalidDestination(
-            gettext("This number takes no text messages. Please give that of a mobile phone.")
+            gettext("This number can’t receive text messages. Please enter a mobile number.")
         )
     of = phonenumbers.region_code_for_number(number) or ""
     if countries and ANY_COUNTRY not in countries and of not in countries:
-        raise InvalidDestination(gettext("Numbers of this country cannot be written to from here."))
+        raise InvalidDestination(gettext("Numbers from this country aren’t supported here."))
     return MobileNumber(
         e164=phonenumbers.format_number(number, PhoneNumberFormat.E164),
         shown=phonenumbers.format_number(number, PhoneNumberFormat.INTERNATIONAL),

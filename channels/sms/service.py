@@ -79,5 +79,5 @@ TWILIO = ApiService(
         **dict.fromkeys(_AGAIN, Verdict.TRY_AGAIN),
         21617: Verdict.MESSAGE,
     },
-    advice="Look the code up at twilio.com/docs/api/errors.",
+    advice="Look up the code at twilio.com/docs/api/errors.",
 )

@@ -55,7 +55,7 @@ def check_twilio(
     finally:
         opened.close()
     if status != ACTIVE:
-        raise InvalidDestination(f"account_sid: Twilio says that the account is {status}.")
+        raise InvalidDestination(f"account_sid: Twilio reports that the account is {status}.")
     return f"{name}, as {values['sender']}"
 
 
@@ -66,7 +66,7 @@ def _account(answer: ApiResponse) -> tuple[str, str]:
     return name[:100], status[:20]
 
 
-NOT_SET_UP = "Nothing was sent: the Twilio account has no token. Save it again."
+NOT_SET_UP = "Nothing was sent because the Twilio account has no token. Save it again."
 MESSAGE_SID = re.compile(r"[SM]M[0-9a-f]{32}", re.ASCII)
 # Possible difference of the clocks.
 CLOCKS_APART = timedelta(minutes=2)
@@ -114,7 +114,7 @@ class SmsSession(ApiSession):
                 found = self._find(client, message, begun_at)
             except Failed as failed:
                 why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-                return Ambiguous(f"Whether it was sent could not be looked up. {why}", holds=True)
+                return Ambiguous(f"Couldn’t check whether it was sent. {why}", holds=True)
             if found:
                 return Sent(found)
         try:
@@ -172,7 +172,7 @@ def _is_it(said: Mapping[str, Any], message: TextMessage, since: datetime) -> bo
 def _sid_of(answer: ApiResponse) -> str:
     sid = answer.at("sid")
     if not isinstance(sid, str) or not MESSAGE_SID.fullmatch(sid):
-        raise UnreadableAnswer("Twilio named no message.")
+        raise UnreadableAnswer("Twilio returned no message.")
     return sid
 
 

@@ -13,7 +13,7 @@ MOST_PARTS = 10
 
 def account_sid(typed: str) -> str:
     if not re.fullmatch(r"AC[0-9a-f]{32}", typed, re.ASCII):
-        raise ValueError("it begins with AC, and 32 digits and letters follow.")
+        raise ValueError("it must be AC followed by 32 digits and characters from a to f.")
     return typed
 
 
@@ -26,15 +26,15 @@ def sender_name(typed: str) -> str:
     if re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}", typed, re.ASCII):
         return typed
     raise ValueError(
-        "give the SID of a messaging service (MG…), a number such as +1 202 555 0123, or a name of up to"
-        " eleven letters and digits."
+        "enter the SID of a messaging service (MG…), a number such as +1 202 555 0123, or a name "
+        "of up to eleven letters and digits."
     )
 
 
 def country(typed: str) -> str:
     code = typed.upper()
     if code not in REGIONS:
-        raise ValueError(f"“{typed[:20]}” is no country's code of two letters, such as DE.")
+        raise ValueError(f"“{typed[:20]}” isn’t a two-character country code, such as DE.")
     return code
 
 
@@ -46,7 +46,7 @@ def country_list(typed: str) -> str:
 
 def part_count(typed: str) -> str:
     if not re.fullmatch(r"\d{1,2}", typed, re.ASCII) or not 1 <= int(typed) <= MOST_PARTS:
-        raise ValueError(f"give a number from 1 to {MOST_PARTS}.")
+        raise ValueError(f"enter a number from 1 to {MOST_PARTS}.")
     return str(int(typed))
 
 
@@ -55,7 +55,7 @@ class SmsSpec:
 
     key = "sms"
     label = "SMS"
-    sentence = "A text message to everybody who has signed up with a phone number, by Twilio."
+    sentence = "A text message through Twilio to each subscriber with a phone number."
     public_sign_up = True
     is_by_code = True
     is_companion = False
@@ -67,46 +67,55 @@ class SmsSpec:
     )
     account_fields: tuple[Field, ...] = (
         Field(
-            "account_sid", "Account SID", "On the first page of Twilio's console.", required=True,
+            "account_sid", "Account SID", "Shown on the first page of Twilio’s console.", required=True,
             clean=account_sid,
         ),
         Field(
-            "auth_token", "Auth token", "Beside it. It also proves that what comes in is Twilio's.",
+            "auth_token", "Auth token", "Shown next to the SID. It also verifies that incoming "
+"requests are from "
+"Twilio.",
             required=True, secret=True, clean=secret_word,
         ),
         Field(
             "sender", "Sender",
-            "The SID of a messaging service (MG…), or a number of yours. To a name of letters nobody can"
-            " answer STOP.",
+            "The SID of a messaging service (MG…), or one of your numbers. If you use a name "
+"instead, recipients can’t answer STOP.",
             required=True, clean=sender_name,
         ),
     )  # fmt: skip
     option_fields: tuple[Field, ...] = (
-        account_field("sms", "Twilio account", "Whose number or messaging service sends its messages."),
+        account_field(
+            "sms", "Twilio account", "The account whose number or messaging service sends the messages."
+        ),
         Field(
             "parts",
             "Parts of a message",
-            f"1 to {MOST_PARTS}; empty: 1, which is 160 letters. Each part costs as much as a message.",
+            f"From 1 to {MOST_PARTS}. Leave empty for 1, which has room for 160 "
+            "characters. Each part costs as "
+            "much as a message.",
             clean=part_count,
         ),
         Field(
             "region",
             "Country",
-            "A code such as DE: where a number belongs that is typed without its country's code.",
+            "Used for numbers without a country code, for example DE.",
             clean=country,
         ),
         Field(
             "countries",
             "Countries that may sign up",
-            "Codes such as DE AT CH; * for all. Empty: the country above, or all where there is none. Whoever"
-            " pays for messages does well to name them.",
+            "Codes such as DE AT CH, or * for all. Leave empty for the country above, or for all if "
+            "there is none. Limiting countries limits your costs.",
             clean=country_list,
         ),
         Field(
             "letters",
             "Letters",
-            "In simple letters a message has room for 160; a single other one leaves 70.",
-            choices=lambda: [("", "Simple ones where they can stand for the others"), ("all", "As written")],
+            "A message has room for 160 basic characters. A single other character reduces that to 70.",
+            choices=lambda: [
+                ("", "Replace other characters with basic ones where possible"),
+                ("all", "As written"),
+            ],
         ),
         TEMPLATE,
     )

@@ -15,7 +15,7 @@ from common.truncation import DoesNotFit, FittingPart, fitted
 TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
 # At most 100 entities, such as links.
 DIGEST_LINES = 50
-TOO_LONG = "The link alone is longer than what Telegram takes."
+TOO_LONG = "The link alone is longer than Telegram allows."
 UNTITLED = "New Untitled Post"
 # Also at the end of a part: another part follows.
 _MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)

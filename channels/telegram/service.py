@@ -40,12 +40,12 @@ TELEGRAM = ApiService(
     code=_code,
     verdicts={"chat": Verdict.DESTINATION, "token": Verdict.SHARED},
     waits=lambda answer: answer.at("parameters", "retry_after"),
-    advice="Look at the bot's token, and at whether the bot may post in the chat.",
+    advice="Check the bot’s token, and that it can post in the chat.",
 )
 
 
 def result_of(answer: ApiResponse) -> Mapping[str, Any]:
     result = answer.at("result")
     if answer.at("ok") is not True or not isinstance(result, Mapping):
-        raise UnreadableAnswer("Telegram named no result.")
+        raise UnreadableAnswer("Telegram returned no result.")
     return result

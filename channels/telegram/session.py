@@ -36,8 +36,8 @@ from common.truncation import plain_line
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
 HTML = {"parse_mode": "HTML"}
-HAS_CAPTION = "there is no text in the message to edit"
-UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
+HAS_CAPTION = "the message has no text to edit"
+UNUSABLE = "Nothing was posted because the bot’s account has no token. Save it again."
 # Omitted in links.
 SUPERGROUP = "-100"
 
@@ -172,7 +172,7 @@ def _sent(answer: ApiResponse) -> Sent:
     name = answer.text_at("result", "chat", "username")
     name = name if NAME.fullmatch(name) else ""
     if not isinstance(number, int) or not isinstance(chat, int):
-        raise UnreadableAnswer("Telegram named no message.")
+        raise UnreadableAnswer("Telegram returned no message.")
     place = name or (f"c/{inner}" if (inner := str(chat).removeprefix(SUPERGROUP)) != str(chat) else "")
     return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")
 
@@ -197,7 +197,7 @@ class TelegramChannel(BridgeChannel):
             limit,
             message.refusal,
             pictures=(message.picture,) if message.picture else (),
-            notes=("The picture is hidden until somebody taps it.",) if message.has_spoiler else (),
+            notes=("The picture is hidden until someone taps it.",) if message.has_spoiler else (),
         )
 
     def connect(self, lane: LaneFacts) -> TelegramSession:
@@ -229,8 +229,8 @@ def check_chat(
     if kind != "private":
         may = ask("getChatMember", {"chat_id": chat, "user_id": bot}, lambda answer: _may_post(answer, kind))
         if not may:
-            as_what = "an administrator who may post" if kind == "channel" else "a member who may post"
-            raise InvalidDestination(f"chat: the bot may not post there. Make it {as_what}.")
+            as_what = "an administrator who can post" if kind == "channel" else "a member who can post"
+            raise InvalidDestination(f"chat: the bot can’t post there. Make it {as_what}.")
     return replace(
         destination,
         core=f"{account}/{chat}",

@@ -14,39 +14,39 @@ def chat(typed: str) -> str:
         return typed
     if found := _NAME.fullmatch(typed):
         return f"@{found[1]}"
-    raise ValueError("give the name of a public chat, such as @blog_example, or the number of any chat.")
+    raise ValueError("enter the name of a public chat, such as @blog_example, or the number of any chat.")
 
 
 def thread(typed: str) -> str:
     if not re.fullmatch(r"[1-9]\d{0,17}", typed, re.ASCII):
-        raise ValueError("give the number of a topic: the last one in its link.")
+        raise ValueError("enter the number of a topic, which is the last part of its link.")
     return typed
 
 
 def bot_token(typed: str) -> str:
     if not re.fullmatch(r"\d{1,20}:[\w-]{20,100}", typed, re.ASCII):
-        raise ValueError("it does not look like a bot's token, which is a number, a colon and letters.")
+        raise ValueError("this isn’t a bot token, which has a number, a colon and other characters.")
     return typed
 
 
 class TelegramSpec(BridgeSpec):
     key = "telegram"
     label = "Telegram"
-    sentence = "A message of your bot's in a channel or a group."
+    sentence = "Posts to a channel or group with your bot."
     edits = deletes = True
     asks_when_unsure = True
     account_fields = (
         Field(
-            "token", "Bot token", "@BotFather gives it to you.", required=True, secret=True, clean=bot_token
+            "token", "Bot token", "You get it from @BotFather.", required=True, secret=True, clean=bot_token
         ),
     )
     destination_fields = (
-        account_field("telegram", "Bot", "The account of the bot that posts."),
+        account_field("telegram", "Bot", "The bot account that posts."),
         Field(
             "chat",
             "Chat",
-            "Such as @blog_example, or the number of a private one. In a channel the bot has to be an"
-            " administrator who may post.",
+            "For example @blog_example, or the number of a private chat. In a channel the bot must "
+            "be an administrator who can post.",
             required=True,
             clean=chat,
         ),
@@ -60,10 +60,10 @@ class TelegramSpec(BridgeSpec):
         Field(
             "photo",
             "The post's picture",
-            "Posted with the words below it, which are at most 1,024 characters then.",
+            "Posted with the text below it, which is then limited to 1,024 characters.",
             choices=lambda: [("", "In the preview only"), ("on", "As a photo")],
         ),
-        Field("thread_id", "Thread", "The number of a group's topic; all goes in there.", clean=thread),
+        Field("thread_id", "Thread", "The number of a group’s topic that gets all posts.", clean=thread),
         SILENT,
     )
 

@@ -23,7 +23,7 @@ MOST_WORDS = 2_000
 MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
 # Ever shorter summaries, in characters.
 SUMMARIES = (1_000, 300, 100, 0)
-TOO_LONG = "The post's link and names alone are longer than a webhook takes."
+TOO_LONG = "The post’s link and names alone are longer than a webhook allows."
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ WEBHOOK = ApiService(
     words=_words,
     code=_code,
     verdicts={GONE: Verdict.DESTINATION, REFUSED: Verdict.TRY_AGAIN},
-    advice="It wants no more calls.",
+    advice="It doesn’t want further requests.",
 )
 
 

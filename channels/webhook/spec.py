@@ -17,7 +17,7 @@ def signing_secret(typed: str) -> str:
     except ValueError:
         key = b""
     if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
-        raise ValueError("give whsec_ and 24 to 64 octets in base64, as openssl rand -base64 32 makes them.")
+        raise ValueError("enter whsec_ and 24 to 64 bytes in base64, as made by openssl rand -base64 32.")
     return secret_of(key)
 
 
@@ -26,14 +26,14 @@ class WebhookSpec(BridgeSpec):
 
     key = "webhook"
     label = "Webhook"
-    sentence = "A signed call of a program of yours."
+    sentence = "A signed request to your program."
     edits = True
     destination_fields = (
-        Field("account", "Name", "A short name of your own, such as shop.", required=True, clean=short_name),
+        Field("account", "Name", "A short name, such as shop.", required=True, clean=short_name),
         Field(
             "webhook_url",
             "Address",
-            "Where the other program listens. Whoever knows it may be able to post there.",
+            "The address of your program. Keep it secret: anyone who knows it may be able to post there.",
             required=True,
             secret=True,
             clean=posting_url("shop.example"),
@@ -41,22 +41,22 @@ class WebhookSpec(BridgeSpec):
         Field(
             "signing_secret",
             "Signing secret",
-            "whsec_ and 24 to 64 octets in base64. Make one with openssl rand -base64 32 and give it to the"
-            " other program, too.",
+            "whsec_ and 24 to 64 bytes in base64. Create it with openssl rand -base64 32 and also "
+            "give it to your program.",
             required=True,
             secret=True,
             clean=signing_secret,
         ),
     )
     own_options = (
-        Field("content", "Posts in full", choices=lambda: [("", "No"), ("html", "Yes, as cleaned HTML")]),
+        Field("content", "Full posts", choices=lambda: [("", "No"), ("html", "Yes, as cleaned HTML")]),
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
         """The `core` is name@host."""
         host = urlsplit(given["webhook_url"]).netloc
         if not host:
-            raise InvalidDestination("webhook_url: it has no host.")
+            raise InvalidDestination("webhook_url: the host is missing.")
         return ParsedDestination(
             core=f"{given['account']}@{host}",
             label=f"{given['account']} at {host}",

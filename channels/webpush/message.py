@@ -13,7 +13,7 @@ from common.truncation import DoesNotFit, cut_at_word
 
 # Octets; screens show less, and room remains for the text.
 TITLE_OCTETS = 300
-NO_PAGE = "There is no page to open. Set SITE_URL, and let the newsletter have pages."
+NO_PAGE = "There is no page to open. Set SITE_URL, and give the newsletter pages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Notification:
         title = cut_at_word(title, lambda part: len(self._written(part, text, tag)) <= most)
         written = self._written(title, text, tag)
         if len(written) > most:
-            raise DoesNotFit("Its link is longer than a push may be.")
+            raise DoesNotFit("Its link is longer than a push message allows.")
         return written
 
     def _written(self, title: str, text: str, tag: str) -> bytes:
@@ -70,7 +70,7 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
     # Browsers do not show pictures over http.
     icon = next((image.url for image in said.images if image.url.startswith("https:")), "")
     with translation.override(spoken(letter.language)):
-        label = gettext("Stop telling me on this device")
+        label = gettext("Stop notifications on this device")
 
     def notification(recipient: Recipient) -> Notification:
         secrets: Mapping[str, str] = recipient.secrets

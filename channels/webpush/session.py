@@ -66,12 +66,12 @@ SHORTER_PUSH = LONGEST_PUSH // 2
 # Anyone may subscribe with a slow service.
 PUSH_SECONDS = 10.0
 NO_KEY = (
-    "Nothing was posted: the key of this site's notifications cannot be read. SECRET_KEY has changed: add the"
-    " old one to SECRET_KEY_FALLBACKS."
+    "Nothing was posted because this site’s notification key can’t be read. SECRET_KEY has "
+    "changed. Add the old one to SECRET_KEY_FALLBACKS."
 )
 NOT_ACCEPTED = (
-    "It does not accept this site's word: look at this machine's clock, and at DEFAULT_FROM_EMAIL, which says"
-    " who answers for it."
+    "It doesn’t accept this site’s signature. Check this machine’s clock, and "
+    "DEFAULT_FROM_EMAIL, which names the contact."
 )
 # For a subscription with another key: Google, Apple, Mozilla.
 OTHER_KEY = ("do not correspond", "vapidpkhashmismatch", "vapid public key mismatch")
@@ -107,7 +107,7 @@ PUSH_SERVICE = ApiService(
         "503": Verdict.TRY_AGAIN,
         "504": Verdict.TRY_AGAIN,
     },
-    advice="The device takes notifications from here no more; its reader may ask for them anew.",
+    advice="The device no longer accepts notifications. The subscriber can turn them on again.",
 )
 
 
@@ -151,7 +151,7 @@ class WebPushSession(ApiSession):
             except DoesNotFit as error:
                 return Permanent(str(error))
             except ValueError as error:
-                return Permanent(f"The device cannot be told: {error}", disables=True)
+                return Permanent(f"The device can’t be notified: {error}", disables=True)
             headers = {
                 "Authorization": self._authorization(self._private, message.endpoint, now),
                 "Content-Encoding": "aes128gcm",

@@ -14,7 +14,7 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 
 LONGEST_ENDPOINT = 1_000
 LOCAL_ENDINGS = (".localhost", ".local", ".internal")
-NO_ADDRESS = "that is no https address of a push service."
+NO_ADDRESS = "this isn’t the https address of a push service."
 
 
 def push_endpoint(typed: str) -> str:
@@ -39,7 +39,7 @@ def push_endpoint(typed: str) -> str:
         is_loopback = address.is_loopback
         is_public = may_be_called(address, settings.ALLOW_PRIVATE_NETWORKS)
     if not is_public:
-        raise ValueError("its host is no public one.")
+        raise ValueError("its host isn’t public.")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback):
         raise ValueError(NO_ADDRESS)
     return typed
@@ -71,7 +71,7 @@ class WebPushSpec:
 
     key = "webpush"
     label = "Notifications on devices"
-    sentence = "Tells phones and desktops of readers who asked for it on a newsletter's page."
+    sentence = "Notifies the phones and desktops of subscribers who turned it on at a newsletter’s page."
     public_sign_up = True
     is_companion = True
     is_by_code = False

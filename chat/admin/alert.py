@@ -27,14 +27,14 @@ def what_was_told(alert: ServerAlert) -> SafeString:
 @admin.register(ServerAlert)
 class ServerAlertAdmin(ReadOnlyAdmin):
     list_display = ("guild", "guild_feed", "trouble", "state", "decision", "told", "last_error")
-    list_filter = (("state", asks("Did it arrive?", ChoicesFieldListFilter)),)
+    list_filter = (("state", asks("Was it delivered?", ChoicesFieldListFilter)),)
     list_select_related = ("guild", "guild_feed__subscribable")
     empty = EmptyList(
-        "Servers were told of nothing so far",
-        "They are, when a feed fails or needs a decision.",
+        "No notices to servers yet",
+        "Servers get a notice when a feed fails or needs a decision.",
         "Set up the Discord bot",
         "discord_set_up",
         "chat.view_guild",
     )
-    own_panels = (Panel("What was told", what_was_told, order=10),)
+    own_panels = (Panel("Notice", what_was_told, order=10),)
     told = moment_of("created_at", "told")

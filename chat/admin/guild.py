@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 
-STATE_COLOURS = {"banned": "danger", "left": "info", "waits for you": "warning", "here": "success"}
+STATE_COLOURS = {"banned": "danger", "left": "info", "waiting for you": "warning", "here": "success"}
 
 
 def standing_of(guild: Guild) -> str:
@@ -24,7 +24,7 @@ def standing_of(guild: Guild) -> str:
         return "banned"
     if guild.removed_at:
         return "left"
-    return "waits for you" if bot_settings().only_allowed and not guild.is_allowed else "here"
+    return "waiting for you" if bot_settings().only_allowed and not guild.is_allowed else "here"
 
 
 def its_feeds(guild: Guild) -> SafeString:
@@ -33,9 +33,7 @@ def its_feeds(guild: Guild) -> SafeString:
         (one.number, link_to(one), link_to(one.feed), str(one.channel_id), when(one.removed_at, "–"))
         for one in rows[:100]
     )
-    return html_table(
-        ("number", "feed of the server", "feed", "channel", "removed"), shown, "It has no feeds."
-    )
+    return html_table(("number", "feed of the server", "feed", "channel", "removed"), shown, "No feeds yet.")
 
 
 def allow(request: HttpRequest, keys: list[int]) -> str:
@@ -46,7 +44,7 @@ def what_banning_does(keys: list[int]) -> list[str]:
     sentences = []
     for guild in Guild.objects.filter(pk__in=keys):
         count = guild.guild_feeds.present().count()
-        sentences.append(f"{guild}: the bot answers no more, and {pluralize(count, 'feed')} of it end.")
+        sentences.append(f"{guild}: the bot stops answering, and {pluralize(count, 'feed')} are removed.")
     return sentences
 
 
@@ -59,7 +57,7 @@ def ban(request: HttpRequest, keys: list[int]) -> str:
 def unban(request: HttpRequest, keys: list[int]) -> str:
     for guild in Guild.objects.filter(pk__in=keys):
         unban_guild(guild)
-    return "The bot answers there again. Feeds that had ended stay so: they are added anew."
+    return "The bot answers there again. Feeds that were removed must be added again."
 
 
 @admin.register(Guild)
@@ -68,8 +66,8 @@ class GuildAdmin(ServiceAdmin):
     search_fields = ("name", "id")
     fields = ("is_allowed", "feed_limit")
     empty = EmptyList(
-        "No server has the bot so far",
-        "Servers appear here with what they first ask.",
+        "The bot isn’t in any server yet",
+        "Servers appear here when they first use the bot.",
         "Set up the Discord bot",
         "discord_set_up",
         "chat.view_guild",
@@ -78,7 +76,7 @@ class GuildAdmin(ServiceAdmin):
     own_actions = (
         Action("allow", "Allow", allow, fits=lambda guild: not guild.is_allowed),
         Action("ban", "Ban", ban, confirm=what_banning_does, fits=lambda guild: not guild.banned_at),
-        Action("unban", "Take the ban back", unban, fits=lambda guild: bool(guild.banned_at)),
+        Action("unban", "Lift ban", unban, fits=lambda guild: bool(guild.banned_at)),
     )
     added = moment_of("added_at", "added")
 

@@ -27,7 +27,7 @@ def describe(one: GuildFeed) -> SafeString:
             ("Feed", link_to(one.feed)),
             ("Bridge", link_to(one.subscribable)),
             ("Channel", str(one.channel_id)),
-            ("Added by the person", str(one.added_by)),
+            ("Added by", str(one.added_by)),
             ("Added", when(one.added_at)),
             ("Removed", when(one.removed_at)),
             ("Discord refuses", refusal.words if (refusal := channel_refusal(one)) else "–"),
@@ -37,7 +37,7 @@ def describe(one: GuildFeed) -> SafeString:
 
 def latest(one: GuildFeed) -> SafeString:
     rows = ((fate.title, fate_words(fate)) for fate in latest_fates(one, now=utcnow()))
-    return html_table(("post", "what became of it"), rows, "It has brought no posts yet.")
+    return html_table(("post", "status"), rows, "No posts yet.")
 
 
 def remove(request: HttpRequest, keys: list[int]) -> str:
@@ -52,20 +52,20 @@ class GuildFeedAdmin(ReadOnlyAdmin):
     list_select_related = ("guild", "subscribable", "feed")
     search_fields = ("subscribable__title", "feed__url", "guild__name")
     empty = EmptyList(
-        "No server has a feed so far",
-        "People add them in Discord by /feed add.",
+        "No server has a feed yet",
+        "People add feeds in Discord with /feed add.",
         "Set up the Discord bot",
         "discord_set_up",
         "chat.view_guild",
     )
-    own_panels = (Panel("How it is", describe, order=10), Panel("Its latest posts", latest, order=20))
+    own_panels = (Panel("Status", describe, order=10), Panel("Latest posts", latest, order=20))
     own_actions = (
         Action(
             "remove",
             "Remove",
             remove,
             confirm=lambda keys: [
-                f"{pluralize(len(keys), 'feed')} of servers end. Their people are not told."
+                f"{pluralize(len(keys), 'feed')} of servers will be removed. Their people aren’t notified."
             ],
             fits=lambda one: one.removed_at is None,
         ),

@@ -92,7 +92,7 @@ def discord_set_up(request: HttpRequest) -> HttpResponse:
 
 def _register() -> str:
     done = register(now=utcnow())
-    changed = f"Changed: {', '.join(done.changed)}." if done.changed else "All of it was so already."
+    changed = f"Changed: {', '.join(done.changed)}." if done.changed else "Nothing had to be changed."
     return f"{done.application} is set up. {changed}"
 
 
@@ -103,14 +103,18 @@ def set_up_steps() -> list[Step]:
     is_reachable = can_be_called()
     return [
         Step(
-            "Make an application",
-            f"Its id is {settings.DISCORD_APPLICATION_ID}.",
+            "Create an application",
+            f"Its ID is {settings.DISCORD_APPLICATION_ID}.",
             True,
         ),
         Step(
-            "Give Feedletter its three values",
-            f"Set {', '.join(missing)} and start Feedletter again. General Information has the id and the"
-            " public key of the application, Bot has the token. Each may come from a file, as NAME_FILE."
+            "Enter its three values in Feedletter",
+            (
+                f"Set {', '.join(missing)} and restart Feedletter. General Information "
+                "shows the application’s "
+                "ID and public key, and Bot shows its token. Each can also be read from a "
+                "file, with NAME_FILE."
+            )
             if missing
             else f"{', '.join(NAMES)} are set.",
             not missing,
@@ -119,13 +123,16 @@ def set_up_steps() -> list[Step]:
             "Be reachable",
             f"Discord will call {interactions}."
             if is_reachable
-            else "Discord calls addresses that begin with https:// only: set SITE_URL to the public one.",
+            else (
+                "Discord only calls addresses that start with https://. Set SITE_URL to the public address."
+            ),
             is_reachable,
         ),
         Step(
             "Tell Discord",
-            "Puts the commands and our addresses, and looks whether the values belong together. The same as"
-            " manage.py discord_register; as often as you like.",
+            "Registers the commands and addresses, and checks that the values belong "
+            "together. Does the same as manage.py discord_register. You can run it any "
+            "time.",
             has_account and not missing and is_reachable,
         ),
     ]
@@ -143,12 +150,15 @@ def figures() -> list[tuple[str, Any]]:
     return [
         ("Servers", list_link(Guild, pluralize(here, "server"))),
         ("Feeds of servers", list_link(GuildFeed, pluralize(present.count(), "feed"))),
-        ("Read for them", f"{shared:,} of at most {limits.feeds_in_all:,}"),
-        ("Commands of the last day", f"{day:,}"),
-        ("Commands that wait", f"{waiting:,}"),
-        ("Channels that refuse us", list_link(Destination, f"{refused:,}", kind=KIND) if refused else "none"),
+        ("Feeds read for them", f"{shared:,} of at most {limits.feeds_in_all:,}"),
+        ("Commands in the last day", f"{day:,}"),
+        ("Commands waiting", f"{waiting:,}"),
         (
-            "Notices that did not arrive",
+            "Channels that refuse posts",
+            list_link(Destination, f"{refused:,}", kind=KIND) if refused else "none",
+        ),
+        (
+            "Undelivered notices",
             list_link(ServerAlert, f"{lost:,}", state__exact="failed") if lost else "none",
         ),
     ]

@@ -56,9 +56,7 @@ def _claimed(now: datetime) -> list[ServerAlert]:
 def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
     ours = ServerAlert.objects.filter(pk=alert.pk, lease_token=alert.lease_token)
     if alert.trouble == REFUSED and _is_gone(alert.guild, clock()):
-        ours.update(
-            state=ServerAlert.State.FAILED, last_error="The bot is not in the server any more.", **RELEASED
-        )
+        ours.update(state=ServerAlert.State.FAILED, last_error="The bot has left the server.", **RELEASED)
         return False
     own = alert.guild_feed.channel_id if alert.guild_feed else None
     # Quota notices are for readers, others for managers.
@@ -95,17 +93,19 @@ def message_of(alert: ServerAlert) -> Message:
     pause = button(_("Pause"), Pressed("pause", one.number))
     match alert.trouble:
         case trouble if trouble == FAILING:
-            said = _("%(feed)s could not be read for a day. I go on trying. %(said)s")
+            said = _("%(feed)s couldn’t be read for a day. I’ll keep trying. %(said)s")
             return Message(said % about, [[pause, remove]], public=True)
         case trouble if trouble == GONE:
-            said = _("%(feed)s is gone: its site says so. I do not read it any more. %(said)s")
+            said = _("The site of %(feed)s says that it’s gone, so I’ve stopped reading it. %(said)s")
             return Message(said % about, [[remove]], public=True)
         case trouble if trouble == REFUSED:
-            said = _("Nothing of %(feed)s is posted in %(channel)s any more. Discord said: %(said)s")
+            said = _("I’ve stopped posting %(feed)s in %(channel)s. Discord said: %(said)s")
             about["channel"] = channel_mention(one.channel_id)
             if not alert.context.get("waits"):
                 return Message(said % about, [[remove]], public=True)
-            more = _("What is new waits. I go on trying, and at once when you press “Try again”.")
+            more = _(
+                "New posts are waiting. I’ll keep trying, and will try at once if you press “Try again”."
+            )
             again = button(_("Try again"), Pressed("resume", one.number), style=PRIMARY)
             return Message(f"{said % about} {more}", [[again, remove]], public=True)
     count = int(alert.context.get("count", 0))
@@ -114,14 +114,15 @@ def message_of(alert: ServerAlert) -> Message:
             _("… and %(count)s more of %(feed)s, after midnight.") % {**about, "count": count}, public=True
         )
     said = ngettext(
-        "%(feed)s has %(count)s new post at once. Post it? After two days I leave it out.",
-        "%(feed)s has %(count)s new posts at once. Post them? After two days I leave them out.",
+        "%(feed)s has %(count)s new post at once. Post it? If nobody decides within two days, I’ll skip it.",
+        "%(feed)s has %(count)s new posts at once. Post them? If nobody decides "
+        "within two days, I’ll skip them.",
         count,
     )
     rows = [
-        button(_("Post the newest 3"), Pressed("newest", alert.pk), style=PRIMARY),
+        button(_("Post newest 3"), Pressed("newest", alert.pk), style=PRIMARY),
         button(_("Post all"), Pressed("all", alert.pk)),
-        button(_("Leave them out"), Pressed("skip", alert.pk)),
+        button(_("Skip them"), Pressed("skip", alert.pk)),
     ]
     return Message(said % {**about, "count": count}, [rows], public=True)
 

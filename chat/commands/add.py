@@ -58,7 +58,7 @@ def feed_to_move(context: Context) -> GuildFeed | None:
         return None
     one = find_feed(context.guild, typed)
     if str(one.number) != typed.lstrip("0"):
-        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
     return one
 
 
@@ -66,7 +66,7 @@ def moved(one: GuildFeed, context: Context) -> Message:
     """Post in the chosen channel (network). Raises Refused and InvalidDestination."""
     to = checked_channel(context.guild, chosen_channel(context))
     move_feed(one, to=to, now=context.now)
-    said = _("%(feed)s posts in %(channel)s from now on.")
+    said = _("%(feed)s will now be posted in %(channel)s.")
     words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
     one.refresh_from_db(fields=["channel_id"])
     # The channel may have refused another feed.
@@ -79,11 +79,13 @@ def checked_address(url: str) -> None:
     try:
         places = addresses(url)
     except ValidationError as error:
-        raise Refused(_("That is no address of a site or a feed. Try one such as blog.example.")) from error
+        raise Refused(_("That isn’t the address of a site or feed. Try one like blog.example.")) from error
     if any(split_address(place)[1] for place in places):
-        raise Refused(_("An address with a name and a password in it would be seen by others: I take none."))
+        raise Refused(
+            _("The address contains a user name and password, which others could see. Remove them.")
+        )
     if any(bot_settings().denies(host_of_url(place)) for place in places):
-        raise Refused(_("The operator of this bot does not let it read that site."))
+        raise Refused(_("The operator of this bot has blocked that site."))
 
 
 def work_add(context: Context, row: Interaction) -> Message:
@@ -134,7 +136,7 @@ def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
     found = first.found.get("candidates", []) if first else []
     value = context.asked.values[0] if context.asked.values else ""
     if first is None or not value.isdecimal() or int(value) >= len(found):
-        raise Refused(_("That was too long ago. Ask again with `/feed add`."))
+        raise Refused(_("That request has expired. Use `/feed add` again."))
     return first, found[int(value)]
 
 
@@ -143,10 +145,10 @@ def discovered(url: str, context: Context) -> Discovery:
     try:
         found = discover(url, now=context.now, budget=BUDGET)
     except ValidationError as error:
-        raise Refused(_("That is no address of a site or a feed. Try one such as blog.example.")) from error
+        raise Refused(_("That isn’t the address of a site or feed. Try one like blog.example.")) from error
     if not found.candidates:
         raise Refused(
-            _("That address could not be read. Look whether it is right, or try again later.")
+            _("That address couldn’t be read. Check it, or try again later.")
             if found.may_be_a_feed
             else _("No feed was found there. Look on the site for a link called RSS, Atom or Feed.")
         )
@@ -190,7 +192,7 @@ def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int
 
 def card(one: GuildFeed, latest: list[str]) -> Message:
     lines = [
-        _("%(feed)s posts in %(channel)s from now on. Its number is %(number)s.")
+        _("%(feed)s will now be posted in %(channel)s. Its number is %(number)s.")
         % {
             "feed": f"**{shown_link(one.title, one.feed.site_url or one.feed.url)}**",
             "channel": channel_mention(one.channel_id),
@@ -198,7 +200,7 @@ def card(one: GuildFeed, latest: list[str]) -> Message:
         }
     ]
     if latest:
-        lines += [_("The latest posts there:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
+        lines += [_("Latest posts:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
     if soon := one.feed.next_poll_at:
-        lines.append(_("I look for new ones from %(time)s on.") % {"time": time_of_day(soon)})
+        lines.append(_("I’ll check for new posts from %(time)s.") % {"time": time_of_day(soon)})
     return Message("\n".join(lines), [feed_buttons(one)])

@@ -20,14 +20,12 @@ EACH, DAILY, WEEKLY = "each", "daily", "weekly"
 def filter_form(context: Context) -> Result:
     one = context.feed
     words = words_of(one)
-    hint = _('Words, "phrases in quotes", and photo* for all that begins so')
+    hint = _('Words, "phrases in quotes", or photo* for words that start with it')
     inputs = (
         Input(
-            "keep", _("Post only what has one of these"), typed_words(words["keep"]), hint, many_lines=True
+            "keep", _("Post only posts with one of these"), typed_words(words["keep"]), hint, many_lines=True
         ),
-        Input(
-            "drop", _("Leave out what has one of these"), typed_words(words["drop"]), hint, many_lines=True
-        ),
+        Input("drop", _("Skip posts with one of these"), typed_words(words["drop"]), hint, many_lines=True),
     )
     return Form(Pressed("filter", one.number), _("Filter"), inputs)
 
@@ -39,12 +37,12 @@ def filtered(context: Context) -> Result:
     if words["keep"]:
         said = shown_title(typed_words(words["keep"]), 500)
         lines.append(
-            _("%(feed)s posts only what has one of: %(words)s") % {"feed": named(one), "words": said}
+            _("%(feed)s only posts what contains one of: %(words)s") % {"feed": named(one), "words": said}
         )
     if words["drop"]:
         said = shown_title(typed_words(words["drop"]), 500)
         lines.append(
-            _("%(feed)s leaves out what has one of: %(words)s") % {"feed": named(one), "words": said}
+            _("%(feed)s skips posts that contain one of: %(words)s") % {"feed": named(one), "words": said}
         )
     return Message(
         "\n".join(lines) or _("%(feed)s posts everything.") % {"feed": named(one)}, [feed_buttons(one)]
@@ -60,10 +58,12 @@ def digest(context: Context) -> Result:
             arrangement=Subscribable.Arrangement.EACH,
             visibility=Subscribable.Visibility.PRIVATE,
         )
-        return Message(_("%(feed)s posts each post as it comes.") % {"feed": named(one)}, [feed_buttons(one)])
+        return Message(
+            _("%(feed)s posts each post as it’s published.") % {"feed": named(one)}, [feed_buttons(one)]
+        )
     hour = typed.get("hour", "8")
     if not hour.isascii() or not hour.isdecimal() or int(hour) > 23:
-        raise Refused(_("The hour is a number from 0 to 23."))
+        raise Refused(_("The hour must be a number from 0 to 23."))
     zone = checked_zone(typed.get("zone", "") or context.guild.zone)
     day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
     # The digest's page has all posts.
@@ -87,4 +87,4 @@ def checked_zone(typed: str) -> str:
     try:
         return ZoneInfo(typed.strip()).key
     except (ValueError, OSError, LookupError):
-        raise Refused(_("There is no such time zone. They are called as Europe/Berlin is.")) from None
+        raise Refused(_("Unknown time zone. Use a name like Europe/Berlin.")) from None

@@ -48,7 +48,7 @@ Work = Callable[[Context, Interaction], Message]
 def feed_buttons(one: GuildFeed) -> list[Body]:
     paused = one.subscribable.stopped
     return [
-        button(_("Post a test"), Pressed("test", one.number)),
+        button(_("Post test"), Pressed("test", one.number)),
         button(_("Resume") if paused else _("Pause"), Pressed("resume" if paused else "pause", one.number)),
         button(_("Looks"), Pressed("edit", one.number)),
         button(_("Filter"), Pressed("filter", one.number)),
@@ -80,15 +80,15 @@ def trouble_in_words(one: GuildFeed) -> str:
     if one.subscribable.stopped:
         return _("paused")
     if refusal := channel_refusal(one):
-        said = _("Discord lets nothing be posted there: %(said)s") % {"said": shown_title(refusal.words)}
+        said = _("Discord doesn’t allow posting there: %(said)s") % {"said": shown_title(refusal.words)}
         return f"{said} {try_words(refusal)}".strip()
     match one.feed.health:
         case "failing":
-            return _("cannot be read: %(said)s") % {"said": shown_title(one.feed.last_error)}
+            return _("can’t be read: %(said)s") % {"said": shown_title(one.feed.last_error)}
         case "stopped" | "paused":
-            return _("is not read any more")
+            return _("stopped")
         case "held":
-            return _("waits for your decision")
+            return _("waiting for your decision")
     return ""
 
 
@@ -96,8 +96,8 @@ def try_words(refusal: ChannelRefusal) -> str:
     if refusal.retry_at is None:
         return ""
     if refusal.retry_at <= utcnow():
-        return _("What is new waits. I try again with the next post, and at once after `/feed resume`.")
-    said = _("What is new waits. I try again %(when)s, and at once after `/feed resume`.")
+        return _("New posts are waiting. I’ll try again with the next post, or at once after `/feed resume`.")
+    said = _("New posts are waiting. I’ll try again %(when)s, or at once after `/feed resume`.")
     return said % {"when": ago(refusal.retry_at)}
 
 
@@ -121,7 +121,7 @@ def chosen_channel(context: Context) -> int:
     missing = missing_in(bits, kind) if bits is not None else []
     if missing:
         raise Refused(
-            _("I may not post in %(channel)s. Allow me, under Permissions in its settings: %(what)s.")
+            _("I can’t post in %(channel)s. Give me these permissions in its settings: %(what)s.")
             % {"channel": channel_mention(channel_id), "what": ", ".join(missing)}
         )
     return channel_id

@@ -19,41 +19,41 @@ LONGEST_DESCRIPTION = 100
 def commands() -> list[dict[str, Any]]:
     """Return the body of `PUT /applications/{id}/commands`."""
     feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
-    some = {**feed, **_described(gettext_noop("Its number, title or address; all for all feeds"))}
+    some = {**feed, **_described(gettext_noop("Number, title or address of the feed, or all"))}
     anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}
     url = _option(
         "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
     )
-    channel = _option("channel", gettext_noop("Where it posts; without it, here"), kind=CHANNEL)
+    channel = _option("channel", gettext_noop("Channel to post in. Default: this channel"), kind=CHANNEL)
     start = _option(
         "start",
-        gettext_noop("How many of the posts that are there now to post first"),
+        gettext_noop("Number of existing posts to post first"),
         choices=["0", "1", "3"],
     )
-    style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text", "link"])
+    style = _option("style", gettext_noop("Layout of posts"), choices=["card", "compact", "text", "link"])
     part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
-    new_url = _option("url", gettext_noop("Another address for it; its settings stay"))
+    new_url = _option("url", gettext_noop("New address. The settings are kept"))
     every = _option(
         "every",
-        gettext_noop("Read it at least every so many minutes; 0: the usual pace"),
+        gettext_noop("Minutes between reads, at most. 0 is the default"),
         kind=INTEGER,
         min_value=0,
         max_value=LONGEST_INTERVAL,
     )
-    sender = _option("sender", gettext_noop("The name under which its posts appear; - for mine"))
-    picture = _option("picture", gettext_noop("The address of the picture beside that name; - for mine"))
-    like = _option("like", gettext_noop("Take looks, filter and digest from this feed"), autocomplete=True)
+    sender = _option("sender", gettext_noop("Name shown above its posts; - for my name"))
+    picture = _option("picture", gettext_noop("Address of the picture shown next to the name; - for mine"))
+    like = _option("like", gettext_noop("Copy layout, filter and digest from this feed"), autocomplete=True)
     when = _option(
-        "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
+        "when", gettext_noop("Single posts or a digest"), required=True, choices=["each", "daily", "weekly"]
     )
     hour = _option(
-        "hour", gettext_noop("The hour of the digest, from 0 to 23"), kind=INTEGER, min_value=0, max_value=23
+        "hour", gettext_noop("Hour of the digest, from 0 to 23"), kind=INTEGER, min_value=0, max_value=23
     )
-    zone = _option("zone", gettext_noop("The time zone, such as Europe/Berlin"))
-    log_channel = _option("log_channel", gettext_noop("Where I tell of trouble"), kind=CHANNEL)
+    zone = _option("zone", gettext_noop("Time zone, such as Europe/Berlin"))
+    log_channel = _option("log_channel", gettext_noop("Channel for problem reports"), kind=CHANNEL)
     codes = [code for code, _name in settings.LANGUAGES]
-    language = _option("language", gettext_noop("The language of what I tell"), choices=codes)
-    to = _option("channel", gettext_noop("Where it posts from now on"), kind=CHANNEL, required=True)
+    language = _option("language", gettext_noop("Language of my messages"), choices=codes)
+    to = _option("channel", gettext_noop("New channel"), kind=CHANNEL, required=True)
     shared = [
         _sub("list", gettext_noop("All feeds of this server")),
         _sub("preview", gettext_noop("Look at the newest posts of a feed"), anything),
@@ -63,12 +63,12 @@ def commands() -> list[dict[str, Any]]:
         _sub("remove", gettext_noop("Remove a feed"), feed),
         *shared,
         _sub("test", gettext_noop("Post the newest post of a feed now"), feed),
-        _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), some),
-        _sub("resume", gettext_noop("Post a feed again"), some),
-        _sub("move", gettext_noop("Post a feed in another channel"), feed, to),
+        _sub("pause", gettext_noop("Stop posting a feed until you resume it"), some),
+        _sub("resume", gettext_noop("Resume a feed"), some),
+        _sub("move", gettext_noop("Move a feed to another channel"), feed, to),
         _sub(
             "edit",
-            gettext_noop("Change the name, the looks, the words or the address of a feed"),
+            gettext_noop("Change a feed’s name, layout, text or address"),
             feed,
             part,
             every,
@@ -77,20 +77,20 @@ def commands() -> list[dict[str, Any]]:
             picture,
             new_url,
         ),
-        _sub("filter", gettext_noop("Choose by words what is posted"), feed),
+        _sub("filter", gettext_noop("Choose by words which posts to post"), feed),
         _sub(
             "digest",
-            gettext_noop("Post each post, or all together once a day or a week"),
+            gettext_noop("Post each post, or a digest once a day or week"),
             feed,
             when,
             hour,
             zone,
         ),
-        _sub("why", gettext_noop("What became of a feed's latest posts"), feed),
-        _sub("status", gettext_noop("How the feeds of this server are")),
+        _sub("why", gettext_noop("Show what happened to a feed’s latest posts"), feed),
+        _sub("status", gettext_noop("Show the status of all feeds")),
         _sub(
             "settings",
-            gettext_noop("Where I tell of trouble, my language, the time zone"),
+            gettext_noop("Set the channel for problem reports, the language and the time zone"),
             log_channel,
             language,
             zone,
@@ -98,7 +98,7 @@ def commands() -> list[dict[str, Any]]:
     ]
     return [
         _command("feed", gettext_noop("Feeds in the channels of this server"), managing, str(MANAGE_GUILD)),
-        _command("feeds", gettext_noop("See the feeds of this server"), shared, None),
+        _command("feeds", gettext_noop("List the feeds of this server"), shared, None),
     ]
 
 

@@ -45,7 +45,7 @@ def list_feeds(context: Context) -> Result:
     rows = _present(context)
     count = rows.count()
     if not count:
-        return Message(_("This server has no feeds yet. `/feed add` begins with one."))
+        return Message(_("This server has no feeds yet. Add one with `/feed add`."))
     pages = -(-count // PAGE)
     page = min(context.asked.number, pages - 1) if context.asked.pressed else 0
     shown = list(rows[page * PAGE : (page + 1) * PAGE])
@@ -101,9 +101,9 @@ def _paused(context: Context, *, is_paused: bool) -> Message:
     pause_feed(one, is_paused=is_paused)
     one.subscribable.stopped = is_paused
     said = (
-        _("%(feed)s is paused. What appears meanwhile is not posted later either.")
+        _("%(feed)s is paused. Posts published while it’s paused won’t be posted later.")
         if is_paused
-        else _("%(feed)s posts again, from now on.")
+        else _("%(feed)s is resumed.")
     )
     return Message(said % {"feed": named(one)}, [feed_buttons(one)])
 
@@ -121,14 +121,14 @@ def _all_paused(context: Context, *, is_paused: bool) -> Message:
         one.subscribable.stopped = is_paused
     said = (
         ngettext(
-            "%(count)s feed is paused now. What appears meanwhile is not posted later either.",
-            "%(count)s feeds are paused now. What appears meanwhile is not posted later either.",
+            "%(count)s feed is paused. Posts published while it’s paused won’t be posted later.",
+            "%(count)s feeds are paused. Posts published while they’re paused won’t be posted later.",
             len(changed),
         )
         if is_paused
         else ngettext(
-            "%(count)s feed posts again, from now on.",
-            "%(count)s feeds post again, from now on.",
+            "%(count)s feed is resumed.",
+            "%(count)s feeds are resumed.",
             len(changed),
         )
     )
@@ -146,7 +146,7 @@ def named(one: GuildFeed) -> str:
 
 def remove(context: Context) -> Result:
     one = context.feed
-    said = _("Remove %(feed)s from %(channel)s? What waits is not posted any more.")
+    said = _("Remove %(feed)s from %(channel)s? Waiting posts won’t be posted.")
     rows = [
         button(_("Remove"), Pressed("gone", one.number), style=DANGER),
         button(_("Keep it"), Pressed("kept", one.number)),
@@ -169,7 +169,7 @@ def why(context: Context) -> Result:
     one = context.feed
     fates = latest_fates(one, now=context.now)
     if not fates:
-        return Message(_("%(feed)s has brought no posts yet.") % {"feed": named(one)})
+        return Message(_("%(feed)s has had no posts yet.") % {"feed": named(one)})
     first = _("The latest posts of %(feed)s:") % {"feed": named(one)}
     return Message(
         fitting([first, *(f"• {shown_link(fate.title, fate.link)}: {fate_words(fate)}" for fate in fates)])
@@ -188,7 +188,7 @@ def fate_words(fate: PostFate) -> str:
                 until = _("waits until %(when)s") % {"when": ago(fate.at)}
                 answer = _("Discord said: %(said)s") % {"said": words}
                 return f"{until}. {answer}" if is_answer(fate.words) else until
-            return _("waits: %(why)s") % {"why": words} if words else _("is posted within moments")
+            return _("waits: %(why)s") % {"why": words} if words else _("will be posted in a moment")
         case "left out":
             return _("left out: %(why)s") % {"why": words}
         case "failed":
@@ -196,14 +196,20 @@ def fate_words(fate: PostFate) -> str:
                 return _("failed. Discord said: %(said)s") % {"said": words}
             return _("not posted: %(why)s") % {"why": words}
         case "unsure":
-            return _("may be there or not, and is not posted again by itself: %(why)s") % {"why": words}
+            return _("may or may not have been posted, and won’t be retried automatically: %(why)s") % {
+                "why": words
+            }
         case "new":
-            return _("is new, and waits until it has settled")
+            return _("is new, and waits until it stops changing")
         case "held":
             return _("waits for your decision")
         case "withdrawn":
-            return _("not posted: it was withdrawn before it had settled")
-    return _("not posted: %(why)s") % {"why": words} if words else _("not posted: it was there before")
+            return _("not posted because it was withdrawn before it was ready")
+    return (
+        _("not posted: %(why)s") % {"why": words}
+        if words
+        else _("not posted because it existed when the feed was added")
+    )
 
 
 def status(context: Context) -> Result:
@@ -213,8 +219,8 @@ def status(context: Context) -> Result:
     limit = bot_settings().feeds_per_guild if limit is None else limit
     lines = [_("%(count)s of %(limit)s feeds.") % {"count": len(rows), "limit": limit}]
     wrong = [one for one in rows if trouble_in_words(one)]
-    lines += [feed_line(one) for one in wrong] if wrong else [_("All of them are well.")] if rows else []
+    lines += [feed_line(one) for one in wrong] if wrong else [_("All feeds are working.")] if rows else []
     soon = min((one.feed.next_poll_at for one in rows if one.feed.status == "active"), default=None)
     if soon is not None:
-        lines.append(_("The next look is %(when)s.") % {"when": ago(soon)})
+        lines.append(_("Next check: %(when)s.") % {"when": ago(soon)})
     return Message(fitting(lines))

@@ -72,7 +72,7 @@ def _apply_options(one: GuildFeed, context: Context) -> None:
         copy_settings(one, find_feed(context.guild, like))
     if every := typed.get("every", ""):
         if not every.isascii() or not every.isdecimal() or len(every) > len(str(LONGEST_INTERVAL)):
-            raise Refused(_("How often it is read is a number of minutes."))
+            raise Refused(_("Enter a number of minutes."))
         choose_interval(one, minutes=int(every) or None)
 
 
@@ -93,12 +93,12 @@ def work_edit(context: Context, row: Interaction) -> Message:
             return shown
     found = feeds_in(discovered(context.asked.fields.get("url", ""), context))
     if len(found) > 1:
-        lines = [_("Several feeds were found there. Give the address of one of them:")]
+        lines = [_("Several feeds were found there. Enter the address of one of them:")]
         lines += [f"• {shown_link(each.title, each.url)}" for each in found[:MOST_NAMED]]
         raise Refused("\n".join(lines))
     url = found[0].url
     change_address(one, url=url, now=context.now)
-    said = _("%(feed)s is read from %(url)s from now on. Its settings stay.")
+    said = _("%(feed)s is now read from %(url)s. The settings are kept.")
     return Message(said % {"feed": named(one), "url": shown_link(url, url)}, [feed_buttons(one)])
 
 
@@ -108,20 +108,20 @@ def panel(one: GuildFeed) -> Message:
     is_on = {name for name in _switches() if bool(options.get(name)) != (name == AUTHOR)}
     styles = {
         "": _("A card"),
-        "compact": _("In brief: title, age and beginning"),
+        "compact": _("Short: title, age and beginning"),
         "text": _("Text with a preview"),
-        "link": _("The link alone"),
+        "link": _("Link only"),
     }
     sizes = {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
     rows = [
         [_menu(Pressed("style", number), _("Looks"), styles, [options.get("style") or USUAL])],
         [_menu(Pressed("image", number), _("Picture"), sizes, [options.get("image") or USUAL])],
         [_menu(Pressed("does", number), _("What it does"), _switches(), is_on, several=True)],
-        [role_menu(Pressed("role", number), _("Role to call: nobody"), role)],
+        [role_menu(Pressed("role", number), _("Role to mention: none"), role)],
         [
             button(_("Words"), Pressed("words", number)),
             button(_("Threads"), Pressed("threads", number)),
-            button(_("Post a test"), Pressed("test", number)),
+            button(_("Post test"), Pressed("test", number)),
         ],
     ]
     return Message(fitting(_said(one)), rows)
@@ -129,23 +129,23 @@ def panel(one: GuildFeed) -> Message:
 
 def _said(one: GuildFeed) -> list[str]:
     options = one.subscribable.options
-    lines = [_("How %(feed)s looks. What you choose counts at once.") % {"feed": named(one)}]
+    lines = [_("Layout of %(feed)s. Changes apply immediately.") % {"feed": named(one)}]
     said = {
         _("Sender"): options.get("sender_name", ""),
         _("Picture of the sender"): options.get("sender_picture", ""),
         _("Words"): options.get("template", ""),
-        _("Foot of the card"): options.get("footer", ""),
+        _("Card footer"): options.get("footer", ""),
         _("Colour"): options.get("colour", ""),
-        _("Words that call the role"): options.get("role_words", ""),
-        _("Name of each thread"): options.get("thread_name", ""),
-        _("Tags in the forum: ids"): options.get("applied_tags", ""),
+        _("Words that trigger the mention"): options.get("role_words", ""),
+        _("Thread names"): options.get("thread_name", ""),
+        _("Forum tags: IDs"): options.get("applied_tags", ""),
     }
     lines += [f"{label}: {shown_title(value)}" for label, value in said.items() if value]
     if one.every_minutes is not None:
         lines.append(_("It is read at least every %(count)s minutes.") % {"count": one.every_minutes})
     if minutes := options.get("thread_minutes"):
         lines.append(
-            _("A thread for each post, put away after %(hours)s hours.") % {"hours": int(minutes) // 60}
+            _("A thread for each post, archived after %(hours)s hours.") % {"hours": int(minutes) // 60}
         )
     return lines
 
@@ -198,13 +198,13 @@ def words_form(context: Context) -> Result:
     inputs = (
         Input("name", _("Name"), one.title, longest=200),
         Input("template", _("Words"), options.get("template", ""), "{title} {link}", LONGEST_TEMPLATE, True),
-        Input("footer", _("Foot of the card"), options.get("footer", ""), _("Its name; - for none"), 200),
+        Input("footer", _("Card footer"), options.get("footer", ""), _("Its name; - for none"), 200),
         Input("colour", _("Colour"), options.get("colour", ""), "#f5a623", 7),
         Input(
             "role_words",
-            _("Words that call the role"),
+            _("Words that trigger the mention"),
             options.get("role_words", ""),
-            _("Empty: each post calls it"),
+            _("Leave empty to mention for each post"),
             longest=LONGEST_FIELD,
         ),
     )
@@ -225,9 +225,9 @@ def threads_form(context: Context) -> Result:
     options = one.subscribable.options
     hours = str(int(options.get("thread_minutes") or 0) // 60 or "")
     inputs = (
-        Input("hours", _("A thread for each post: hours"), hours, _("1, 24, 72 or 168; empty: none"), 3),
-        Input("name", _("Name of each thread"), options.get("thread_name", ""), "{title}", LONGEST_TEMPLATE),
-        Input("tags", _("Tags in the forum: ids"), options.get("applied_tags", ""), longest=120),
+        Input("hours", _("Thread for each post: hours"), hours, _("1, 24, 72 or 168; empty: none"), 3),
+        Input("name", _("Thread names"), options.get("thread_name", ""), "{title}", LONGEST_TEMPLATE),
+        Input("tags", _("Forum tags: IDs"), options.get("applied_tags", ""), longest=120),
     )
     return Form(Pressed("threads", one.number), _("Threads"), inputs)
 
@@ -236,7 +236,7 @@ def threaded(context: Context) -> Result:
     one, typed = context.feed, context.asked.fields
     hours = typed.get("hours", "").strip()
     if hours and hours not in HOURS_OF_THREADS:
-        raise Refused(_("A thread is put away after 1, 24, 72 or 168 hours."))
+        raise Refused(_("A thread can be archived after 1, 24, 72 or 168 hours."))
     return _changed(
         one,
         thread_minutes=HOURS_OF_THREADS.get(hours, ""),
@@ -248,10 +248,10 @@ def threaded(context: Context) -> Result:
 def _switches() -> dict[str, str]:
     return {
         AUTHOR: _("Show the author"),
-        "trim": _("Leave out what all posts say"),
+        "trim": _("Remove repeated text"),
         "silent": _("Without a sound"),
-        "crosspost": _("Show it to servers that follow the channel"),
-        "tags_by_category": _("Tags of the forum by category"),
+        "crosspost": _("Publish to servers that follow the channel"),
+        "tags_by_category": _("Forum tags by category"),
         EDIT_CORRECTED: _("Edit corrected posts"),
         DELETE_WITHDRAWN: _("Delete withdrawn posts"),
     }

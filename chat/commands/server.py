@@ -19,7 +19,7 @@ def set_up_server(context: Context) -> Result:
         changes["log_channel"] = _log_channel(context, log_channel)
     if language := typed.get("language"):
         if language not in dict(settings.LANGUAGES):
-            raise Refused(_("That language is none of mine."))
+            raise Refused(_("I don’t speak that language."))
         changes["language"] = language
     if zone := typed.get("zone"):
         changes["zone"] = checked_zone(zone)
@@ -30,14 +30,17 @@ def set_up_server(context: Context) -> Result:
             setattr(guild, name, value)
     names = dict(settings.LANGUAGES)
     lines = [
-        _("I tell of trouble in %(channel)s.") % {"channel": channel_mention(guild.log_channel)}
+        _("Problems are reported in %(channel)s.") % {"channel": channel_mention(guild.log_channel)}
         if guild.log_channel
-        else _("I tell of trouble in the channel of the feed. `/feed settings log_channel` chooses another."),
+        else _(
+            "Problems are reported in the feed’s channel. To choose another, use "
+            "`/feed settings log_channel`."
+        ),
         _("Language: %(language)s") % {"language": names.get(guild.language, guild.locale or "–")},
         _("Time zone: %(zone)s") % {"zone": guild.zone},
         _(
-            "Whoever may manage the server may use `/feed`. Let a role use it under Server Settings,"
-            " Integrations."
+            "Anyone who can manage this server can use `/feed`. To let a role use it, "
+            "open Server Settings, Integrations."
         ),
     ]
     return Message("\n".join(lines))

@@ -35,15 +35,15 @@ def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
         alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now
     )
     if not was_new:
-        return Message(_("That was decided already."))
+        return Message(_("That was already decided."))
     who = f"<@{context.asked.user_id}>"
     match decision:
         case ServerAlert.Decision.NEWEST:
-            said = _("%(who)s: the newest three are posted.")
+            said = _("%(who)s: the newest three will be posted.")
         case ServerAlert.Decision.ALL:
-            said = _("%(who)s: all of them are posted.")
+            said = _("%(who)s: all of them will be posted.")
         case _skip:
-            said = _("%(who)s: none of them is posted.")
+            said = _("%(who)s: none of them will be posted.")
     return Message(said % {"who": who}, public=True)
 
 
@@ -66,7 +66,7 @@ def work_preview(context: Context, row: Interaction) -> Message:
         return Message(fitting([*lines, *(f"• {shown_title(post.title) or '–'}" for post in best.latest)]))
     subscription = subscription_of(one)
     if subscription is None:
-        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
     to = recipient_at(subscription.destination)
     letters = newest_letters(one.subscribable, now=context.now, count=LOOKED_AT)
     looks = [looks_of(letter, to, kind=one.subscribable.channel) for letter in letters]
@@ -99,7 +99,7 @@ def work_test(context: Context, row: Interaction) -> Message:
     one = context.feed
     subscription = subscription_of(one)
     if subscription is None:
-        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
     if why := still_refused(one, now=context.now):
         raise Refused(why)
     subscription.destination.refresh_from_db()
@@ -111,7 +111,7 @@ def work_test(context: Context, row: Interaction) -> Message:
             raise Refused(why) from error
         raise
     remote = RemotePost.objects.filter(delivery=done).first()
-    said = _("The newest post of %(feed)s stands in %(channel)s now.")
+    said = _("Posted the newest post of %(feed)s in %(channel)s.")
     words = said % {"feed": named(one), "channel": channel_mention(one.channel_id)}
     return Message(f"{words} {remote.url if remote else ''}".strip())
 

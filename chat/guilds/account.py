@@ -20,7 +20,7 @@ def renew_token(*, now: datetime) -> None:
         try:
             ensure_account(now=now)
         except (InvalidDestination, ValidationError) as error:
-            log.warning("Discord does not take the bot's token: %s", error)
+            log.warning("Discord rejected the bot's token: %s", error)
 
 
 def ensure_account(*, now: datetime) -> ServiceAccount:

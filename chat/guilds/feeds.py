@@ -44,7 +44,7 @@ def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:
     given = {"account": ACCOUNT_NAME, "channel_id": str(channel_id)}
     found = kind.check(kind.parse_destination(given))
     if found.config.get("guild_id") != str(guild.pk):
-        raise Refused(_("That channel is not of this server."))
+        raise Refused(_("That channel isn’t in this server."))
     return found
 
 
@@ -132,7 +132,7 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
     limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
     if guild.guild_feeds.present().count() >= limit:
         raise Refused(
-            _("This server has as many feeds as it may have: %(count)s. Remove one first.") % {"count": limit}
+            _("This server has reached its maximum of %(count)s feeds. Remove one first.") % {"count": limit}
         )
 
 
@@ -140,14 +140,16 @@ def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: d
     """Raises Refused. The caller's transaction holds the settings' lock."""
     limits = BotSettings.objects.get(pk=1)
     if limits.denies(host_of_url(url)):
-        raise Refused(_("The operator of this bot does not let it read that site."))
+        raise Refused(_("The operator of this bot has blocked that site."))
     feed, is_new = feed_at(url, title, now)
     if there := feed_in_channel(guild, feed, channel_id):
         raise Refused(
-            _("That feed is in this channel already, with the number %(number)s.") % {"number": there.number}
+            _("That feed is already in this channel, as number %(number)s.") % {"number": there.number}
         )
     if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
-        raise Refused(_("This bot reads as many feeds as it can. Its operator may raise the limit."))
+        raise Refused(
+            _("This bot has reached its maximum number of feeds. Its operator can raise the limit.")
+        )
     return feed
 
 
@@ -175,11 +177,11 @@ def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
     limits = locked_settings()
     if minutes is not None and not limits.shortest_interval <= minutes <= LONGEST_INTERVAL:
         raise Refused(
-            _("Choose from %(shortest)s to %(longest)s minutes, or 0 for the usual pace.")
+            _("Choose from %(shortest)s to %(longest)s minutes, or 0 for the default.")
             % {"shortest": limits.shortest_interval, "longest": LONGEST_INTERVAL}
         )
     if not BotFeed.objects.filter(feed=one.feed, is_operators=False).exists():
-        raise Refused(_("That feed is the operator's own, who says how often it is read."))
+        raise Refused(_("That feed belongs to the operator, who decides how often it’s read."))
     with following_interval(one.feed):
         GuildFeed.objects.filter(pk=one.pk).update(every_minutes=minutes)
     one.every_minutes = minutes
@@ -239,7 +241,7 @@ def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
     channel_id = int(to.config["channel_id"])
     there = GuildFeed.objects.present().filter(guild=one.guild_id, feed=one.feed_id, channel_id=channel_id)
     if there.exists():
-        raise Refused(_("That feed is in that channel already."))
+        raise Refused(_("That feed is already in that channel."))
     before = subscription_of(one)
     waiting = list(_waiting(before).select_for_update(no_key=True)) if before is not None else []
     after = subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
@@ -281,10 +283,8 @@ def find_feed(guild: Guild, typed: str) -> GuildFeed:
     if len(several) == 1:
         return several[0]
     if several:
-        raise Refused(
-            _("Several feeds of this server are called so. Give the number; `/feed list` has them.")
-        )
-    raise Refused(_("This server has no such feed. `/feed list` has them all."))
+        raise Refused(_("Several feeds of this server match. Use the number shown by `/feed list`."))
+    raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
 
 
 def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:

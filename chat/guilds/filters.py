@@ -60,9 +60,9 @@ def _read(typed: str) -> list[str]:
 def _reason(reason: str) -> str:
     match reason:
         case "many":
-            return _("At most %(count)s words for a filter.") % {"count": MOST_WORDS}
+            return _("A filter can have at most %(count)s words.") % {"count": MOST_WORDS}
         case "long":
-            return _("A word of a filter has at most %(count)s letters.") % {"count": LONGEST_WORD}
+            return _("A word of a filter can have at most %(count)s characters.") % {"count": LONGEST_WORD}
         case "quote":
-            return _("A quotation mark stands alone. Put both of them around a phrase.")
-    return _("A star alone is every word. Write letters beside it, such as photo*.")
+            return _("Missing quotation mark. Put one on each side.")
+    return _("A star alone matches every word. Put characters before it, such as photo*.")

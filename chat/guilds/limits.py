@@ -13,7 +13,7 @@ from delivery.issues.pause import pause_newsletter, resume_newsletter
 from delivery.models import Delivery
 
 A_DAY = timedelta(days=1)
-REASON = "It has posted as often as a feed of a Discord server may in a day."
+REASON = "It has reached the daily maximum of posts for a feed of a Discord server."
 
 
 def keep_quotas(*, now: datetime) -> int:
@@ -73,12 +73,12 @@ HOURLY = {
 def refuse_haste(*, user_id: int, now: datetime) -> None:
     """Raises Refused."""
     if not count_rows_within((COMMANDS, str(user_id)), now=now):
-        raise Refused(_("That was a lot within a minute. Wait a moment, please."))
+        raise Refused(_("Too many commands in a minute. Please wait a moment."))
 
 
 def refuse_beyond_hourly(*, guild_id: int, act: str, now: datetime) -> None:
     """Raises Refused."""
     limit = HOURLY.get(act)
     if limit and not count_rows_within((limit, str(guild_id)), now=now):
-        said = _("This server may do that %(count)s times an hour. Try again later.")
+        said = _("This server can do that %(count)s times an hour. Try again later.")
         raise Refused(said % {"count": limit.most})

@@ -70,13 +70,13 @@ def ask_again(one: GuildFeed, *, now: datetime) -> str:
     """
     subscription = subscription_of(one)
     if subscription is None:
-        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+        raise Refused(_("This server doesn’t have that feed. `/feed list` shows all feeds."))
     to = subscription.destination
     if to.disabled_at and to.disabled_reason and not is_answer(to.disabled_reason):
-        said = _("The operator of this bot has switched that channel off: %(why)s")
+        said = _("The operator of this bot has turned off that channel: %(why)s")
         raise Refused(said % {"why": shown_title(to.disabled_reason)})
     if is_resting():
-        raise Refused(_("Discord refuses too much at the moment, so I ask it nothing for some minutes."))
+        raise Refused(_("Discord is refusing too many requests, so I’ll wait a few minutes."))
     why = why_forbidden(one.guild_id, one.channel_id, now=now)
     enable(destination=to)
     lane = refusing_lane(to)
@@ -95,7 +95,7 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
         channel = _object(ask_bot("GET", f"/channels/{channel_id}"))
     except ApiRefused as error:
         if error.code == UNKNOWN_CHANNEL:
-            said = _("Discord does not know that channel any more. Choose another with `/feed move`.")
+            said = _("That channel no longer exists. Choose another with `/feed move`.")
             raise Refused(said) from error
         if error.code != MISSING_ACCESS:
             raise
@@ -117,11 +117,11 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
         return _lacks(where, missing)
     timed_out_until = a_moment(member.get("communication_disabled_until"))
     if timed_out_until and timed_out_until > now:
-        said = _("I am timed out in this server. It ends %(when)s, or when a moderator ends it.")
+        said = _("I’m timed out in this server. The timeout ends %(when)s, or when a moderator ends it.")
         return said % {"when": f"<t:{int(timed_out_until.timestamp())}:R>"}
     is_locked = bool(_object(channel.get("thread_metadata")).get("locked"))
     if is_locked and not bits & MANAGE_THREADS:
-        said = _("The thread %(channel)s is locked. Unlock it, or post the feed elsewhere with `/feed move`.")
+        said = _("The thread %(channel)s is locked. Unlock it, or move the feed with `/feed move`.")
         return said % {"channel": where}
     return ""
 
@@ -139,8 +139,8 @@ def refuse_without_webhooks(one: GuildFeed) -> None:
         if error.code not in (MISSING_ACCESS, MISSING_PERMISSIONS):
             raise
         said = _(
-            "I may not post under another name in %(channel)s. Allow me, under Permissions in its"
-            " settings: %(what)s."
+            "I can’t post with another name in %(channel)s. Give me these permissions "
+            "in its settings: %(what)s."
         )
         raise Refused(
             said % {"channel": channel_mention(one.channel_id), "what": "Manage Webhooks"}
@@ -148,7 +148,7 @@ def refuse_without_webhooks(one: GuildFeed) -> None:
 
 
 def _lacks(where: str, missing: list[str]) -> str:
-    said = _("I may not post in %(channel)s. Allow me, under Permissions in its settings: %(what)s.")
+    said = _("I can’t post in %(channel)s. Give me these permissions in its settings: %(what)s.")
     return said % {"channel": where, "what": ", ".join(missing)}
 
 

@@ -62,10 +62,10 @@ def name_guild(guild: Guild, name: str) -> None:
 def refuse_guild(guild: Guild) -> None:
     """Raises Refused."""
     if guild.banned_at is not None:
-        raise Refused(_("The operator of this bot has closed it to this server."))
+        raise Refused(_("The operator of this bot has blocked this server."))
     if not guild.is_allowed and bot_settings().only_allowed:
         raise Refused(
-            _("This bot is for servers that its operator allows. Ask them to allow number %(server)s.")
+            _("This bot only works in approved servers. Ask its operator to approve number %(server)s.")
             % {"server": guild.pk}
         )
 

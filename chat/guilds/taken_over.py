@@ -66,16 +66,16 @@ def resume_feed(feed: Feed, *, now: datetime) -> None:
 def why_not_taken(*, guild_id: int, url: str, channel_id: int) -> str:
     """Return "" if it can be migrated."""
     if bot_settings().denies(host_of_url(url)):
-        return "Its host is among those that the bot does not read: see the page Discord bot."
+        return "The bot’s settings block its host. See the page “Discord bot”."
     guild = Guild.objects.filter(pk=guild_id).first()
     if guild is None:
         return ""
     if guild.banned_at is not None:
-        return "The bot is closed to this server. Lift the ban on the page Servers, and run it again."
+        return "This server is banned. Lift the ban on the page “Servers”, and run the import again."
     feed = shared_feed(url)
     there = feed_in_channel(guild, feed, channel_id) if feed else None
     if there is not None:
-        return f"The same feed is in that channel already, with the number {there.number}."
+        return f"The same feed is already in that channel, as number {there.number}."
     return ""
 
 

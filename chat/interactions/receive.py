@@ -55,7 +55,7 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
         return choices(pairs)
     with translation.override(language_of(None, asked.locale, asked.guild_locale)):
         if not asked.guild_id:
-            return Message(_("I work in servers only: invite me to one of yours.")).answer()
+            return Message(_("I only work in servers. Invite me to one of yours.")).answer()
         try:
             return _once(asked, payload, now)
         except (Refused, ValidationError) as error:
@@ -76,7 +76,7 @@ def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -
             },
         )
         if not is_new:
-            return Message(_("That was answered already.")).answer()
+            return Message(_("That was already answered.")).answer()
         guild = know_guild(asked.guild_id, locale=asked.guild_locale, now=now)
     refuse_guild(guild)
     refuse_haste(user_id=asked.user_id, now=now)
@@ -106,7 +106,7 @@ def handler_of(asked: ParsedInteraction) -> Handler:
     else:
         handler = (BUTTONS if asked.kind == COMPONENT else FORMS).get(asked.act if asked.pressed else "")
     if handler is None:
-        raise Refused(_("I do not know that any more. `/feed list` begins anew."))
+        raise Refused(_("That has expired. Start again with `/feed list`."))
     return handler
 
 

@@ -74,9 +74,9 @@ def _worked(row: Interaction, clock: Callable[[], datetime]) -> bool:
     try:
         return _answered(row, clock)
     except Exception:
-        log.exception("an interaction could not be answered", extra={"interaction": row.pk})
+        log.exception("could not answer an interaction", extra={"interaction": row.pk})
         again = clock() + timedelta(seconds=5)
-        _release(row, next_try_at=again, last_error="It failed in an unforeseen way.")
+        _release(row, next_try_at=again, last_error="An unexpected error occurred.")
         return False
     finally:
         connections.close_all()
@@ -124,14 +124,14 @@ def _said(context: Context, row: Interaction) -> Message:
     if asked.kind != COMMAND and asked.act not in PUBLIC_BUTTONS and not manages(asked.permissions):
         if not is_granted(guild_id=asked.guild_id, user_id=asked.user_id, roles=asked.roles):
             raise Refused(
-                _("Only those may do that who manage this server, or a role that they let use `/feed`.")
+                _("Only people who manage this server, or have a role that can use `/feed`, can do that.")
             )
         result = handler_of(asked)(context)
         if isinstance(result, Message):
             return result
         if asked.act not in WORK:
             command = FORM_COMMANDS.get(asked.act, asked.act)
-            raise Refused(_("Use the command for that: `/feed %(act)s`.") % {"act": command})
+            raise Refused(_("Use the command `/feed %(act)s` instead.") % {"act": command})
     return WORK[asked.act](context, row)
 
 

@@ -13,27 +13,27 @@ class BotSettings(models.Model):
     """Single row, also the lock for counts over all servers."""
 
     only_allowed = models.BooleanField(
-        "only servers that you allow",
+        "only servers that you approve",
         default=False,
-        help_text="Others may add the bot; it answers that you have to allow them first.",
+        help_text="Others can add the bot, but it only works after you approve their server.",
     )
-    feeds_per_guild = models.PositiveIntegerField("feeds in a server", default=20)
-    feeds_in_all = models.PositiveIntegerField("feeds in all servers together", default=5_000)
+    feeds_per_guild = models.PositiveIntegerField("feeds per server", default=20)
+    feeds_in_all = models.PositiveIntegerField("feeds in all servers", default=5_000)
     posts_a_day = models.PositiveIntegerField(
-        "posts of a feed in a day", default=100, help_text="About: what is beyond that waits till midnight."
+        "posts per feed and day", default=100, help_text="Approximate. Further posts wait until midnight."
     )
     shortest_interval = models.PositiveIntegerField(
         "shortest interval",
         default=10,
         db_default=10,
         validators=[MinValueValidator(1)],
-        help_text="In minutes: what people of servers may choose for a feed is not shorter.",
+        help_text="In minutes. People can’t choose a shorter time for a feed.",
     )
     denied_hosts = models.TextField(
-        "hosts not to read",
+        "blocked hosts",
         blank=True,
         default="",
-        help_text="One to a line, such as ads.example; what stands below it is meant, too.",
+        help_text="One per line, such as ads.example. Subdomains are blocked too.",
     )
 
     class Meta:
@@ -59,7 +59,10 @@ class Guild(models.Model):
     zone = models.CharField(max_length=64, default="UTC")
     log_channel = models.BigIntegerField(null=True, blank=True)
     feed_limit = models.PositiveIntegerField(
-        "feeds it may have", null=True, blank=True, help_text="Empty: as many as any server."
+        "maximum number of feeds",
+        null=True,
+        blank=True,
+        help_text="Leave empty for the limit of all servers.",
     )
     is_allowed = models.BooleanField("allowed", default=False)
     banned_at = models.DateTimeField("banned", null=True, blank=True, editable=False)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name='Account',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Such as second-server. Newsletters are sent through it by this name.', max_length=64, unique=True, validators=[django.core.validators.RegexValidator('\\A(?!default\\Z)[a-z0-9-]{1,64}\\Z', 'Use a–z, 0–9 and dashes.')])),
+                ('name', models.CharField(help_text='For example second-server. Newsletters name the account by this.', max_length=64, unique=True, validators=[django.core.validators.RegexValidator('\\A(?!default\\Z)[a-z0-9-]{1,64}\\Z', 'Use a–z, 0–9 and dashes.')])),
                 ('kind', models.CharField(db_default='email', default='email', editable=False, max_length=20)),
                 ('secrets', common.secrets.SecretsField(blank=True, default=dict, editable=False)),
                 ('label', models.CharField(blank=True, db_default='', default='', editable=False, max_length=320)),

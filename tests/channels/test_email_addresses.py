@@ -91,7 +91,7 @@ def test_where_no_address_answers_the_server_cannot_be_reached(
     refused = send(one)
     one.close()
     assert isinstance(refused, Temporary)
-    assert "cannot be reached" in refused.text
+    assert "can’t be reached" in refused.text
 
 
 def test_the_families_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def test_a_temporary_refusal_blames_nobody_and_ends_the_tries(code: bytes) -> No
         refused = outcome(server)
     assert isinstance(refused, Temporary)
     assert refused.stops_lane
-    assert "check user and password" not in refused.text
+    assert "Check the user and password" not in refused.text
     assert code.decode() in refused.text
     assert len(server.tries) == 1
 
@@ -116,7 +116,7 @@ def test_each_mechanism_is_refused_once_and_then_the_account_rests() -> None:
     with LoginServer("PLAIN LOGIN CRAM-MD5 XOAUTH2", lambda said: WRONG) as server:
         refused = outcome(server)
     assert isinstance(refused, Temporary)
-    assert "check user and password" in refused.text
+    assert "Check the user and password" in refused.text
     assert sorted(line.split()[1] for line in server.tries) == ["CRAM-MD5", "LOGIN", "PLAIN"]
 
 

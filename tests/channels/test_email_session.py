@@ -188,7 +188,7 @@ def test_a_silent_server_is_left_in_time(server: SmtpServer) -> None:
     begun = time.monotonic()
     outcome = send(client)
     assert isinstance(outcome, Temporary)
-    assert "did not answer in time" in outcome.text
+    assert "didn’t answer in time" in outcome.text
     assert time.monotonic() - begun < 4
 
 
@@ -249,7 +249,7 @@ def test_a_reply_without_an_end_is_not_waited_for(reply: bytes) -> None:
     with RawServer({"RCPT": reply}) as server:
         outcome = send(session(server.url))
     assert isinstance(outcome, Temporary)
-    assert "something else than SMTP" in outcome.text
+    assert "a response that isn’t SMTP" in outcome.text
 
 
 def test_a_dialogue_out_of_step_is_not_gone_on_with() -> None:

@@ -61,7 +61,7 @@ def test_an_expired_certificate_stops_the_lane(tmp_path: Path) -> None:
 def test_without_starttls_nothing_is_sent_in_the_clear() -> None:
     with SmtpServer(login=LOGIN) as server:
         url = server.url.replace("smtp:", "smtp+starttls:")
-        assert stops_the_lane(send(session(url)), "does not offer STARTTLS")
+        assert stops_the_lane(send(session(url)), "doesn’t offer STARTTLS")
     assert "auth" not in server.commands
     assert "mail" not in server.commands
 

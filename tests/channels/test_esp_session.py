@@ -297,7 +297,7 @@ def test_a_service_that_cannot_be_reached_got_nothing(esp: str) -> None:
     with EspServer(getattr(services, esp)) as server:
         to = session(esp, server)
     for outcome in batch(to):
-        assert outcome == Temporary(f"Nothing was sent: {to.target.name} cannot be reached.", stops_lane=True)
+        assert outcome == Temporary(f"Nothing was sent: {to.target.name} can’t be reached.", stops_lane=True)
 
 
 def test_a_time_out_before_the_request_is_temporary() -> None:

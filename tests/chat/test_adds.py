@@ -28,7 +28,7 @@ def test_of_three_feeds_people_choose(ada: DiscordClient, site: FeedServer) -> N
 
 def test_a_choice_that_is_no_longer_known_fails_kindly(ada: DiscordClient) -> None:
     assert ada.send(3, {"custom_id": "v1:pick:5", "component_type": 3, "values": ["0"]})["type"] == 4
-    assert "too long ago" in ada.said
+    assert "request has expired" in ada.said
 
 
 def test_a_json_feed_is_a_feed(ada: DiscordClient, site: FeedServer) -> None:
@@ -72,7 +72,7 @@ def test_all_servers_together_have_so_many_feeds(
     BotSettings.objects.create(pk=1, feeds_in_all=1)
     first = serve_feed(site)
     add(ada, first)
-    assert "as many feeds as it can" in add(ada, serve_feed(site, "/other.xml"))
+    assert "maximum number of feeds" in add(ada, serve_feed(site, "/other.xml"))
     assert Feed.objects.count() == 1
     # The feed of another server exists already, and is not added anew.
     service.channels["1200000000000000009"] = "701"
@@ -94,4 +94,4 @@ def test_a_banned_server_is_told_so(ada: DiscordClient) -> None:
     ada.command("feed list")
     Guild.objects.filter(pk=int(GUILD)).update(banned_at="2026-03-01T00:00Z")
     ada.command("feed add", url="blog.example")
-    assert "closed it to this server" in ada.said
+    assert "has blocked this server" in ada.said

@@ -71,18 +71,18 @@ def test_the_page_of_a_site_will_do(ada: DiscordClient, site: FeedServer) -> Non
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("case", ["no address", "no feed", "several", "denied", "there already"])
+@pytest.mark.parametrize("case", ["isn’t the address of a site", "no feed", "several", "denied", "there already"])
 def test_what_cannot_be_changed_stays(case: str, ada: DiscordClient, site: FeedServer) -> None:
     old = serve_feed(site, "/old.xml")
     add(ada, old)
     other = serve_feed(site, "/other.xml", title="Talk of bees")
     page = serve_page(site, *(["/old.xml", "/other.xml"] if case == "several" else []))
     url, words = {
-        "no address": ("mailto:a@b.example", "no address"),
+        "isn’t the address of a site": ("mailto:a@b.example", "isn’t the address of a site"),
         "no feed": (page, "No feed was found"),
         "several": (page, "Several feeds were found"),
-        "denied": (other, "does not let it read"),
-        "there already": (other, "in this channel already"),
+        "denied": (other, "has blocked that site"),
+        "there already": (other, "already in this channel"),
     }[case]
     if case == "denied":
         BotSettings.objects.update_or_create(pk=1, defaults={"denied_hosts": "127.0.0.1"})
@@ -110,4 +110,4 @@ def test_no_more_addresses_are_looked_up_than_feeds_may_be_added(
         edited(ada, url)
     assert "10 times an hour" in edited(ada, url)
     ada.command("feed edit", feed="1")
-    assert "What you choose counts at once" in ada.said
+    assert "Changes apply immediately" in ada.said

@@ -97,7 +97,7 @@ def test_a_feed_of_the_operators_keeps_its_interval(ada: DiscordClient, site: Fe
     add(ada, serve_feed(site))
     BotFeed.objects.update(is_operators=True)
     ada.command("feed edit", feed="1", every="30")
-    assert "operator's own" in ada.said
+    assert "belongs to the operator" in ada.said
     assert interval() == (10, 60)
 
 
@@ -165,7 +165,7 @@ def test_tags_of_a_forum_are_not_taken_to_another_channel(
 def test_a_feed_that_is_not_there_gives_no_settings(ada: DiscordClient, site: FeedServer) -> None:
     add(ada, serve_feed(site))
     ada.command("feed edit", feed="1", like="no bees")
-    assert "no such feed" in ada.said
+    assert "have that feed" in ada.said
 
 
 class TestSender:

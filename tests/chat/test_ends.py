@@ -148,7 +148,7 @@ def test_a_removed_feed_posts_nothing_that_waits_and_is_gone_a_month_later(
     # A removed feed is unknown to every act.
     for act in ("pause", "why", "test"):
         ada.command(f"feed {act}", feed="1")
-        assert "no such feed" in ada.said
+        assert "have that feed" in ada.said
     assert forget_old(now=removed_at + KEPT_AFTER_REMOVAL - timedelta(minutes=1)) == 0
     forget_old(now=removed_at + KEPT_AFTER_REMOVAL + timedelta(days=1))
     forget_old(now=removed_at + KEPT_AFTER_REMOVAL + timedelta(days=1))

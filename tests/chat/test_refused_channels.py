@@ -96,7 +96,7 @@ def test_posts_of_an_hour_without_the_right_arrive_in_order_and_once(
     assert told(rounds) == ["refused"]
     [notice] = [one for one in service.messages if one["channel_id"] == LOG]
     assert words in notice["content"]
-    assert "What is new waits" in notice["content"]
+    assert "New posts are waiting" in notice["content"]
     for command in ("feed list", "feed status"):
         ada.command(command)
         assert words in ada.said
@@ -110,7 +110,7 @@ def test_posts_of_an_hour_without_the_right_arrive_in_order_and_once(
     assert not Delivery.objects.exclude(state="sent").exists()
     assert told(rounds) == ["refused"]
     ada.command("feed status")
-    assert "All of them are well" in ada.said
+    assert "All feeds are working" in ada.said
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_resume_and_test_say_what_is_missing_and_go_on_when_nothing_is(
         assert [name for name in names if name in said] == names, command
     assert posted(service) == []
     allow(service)
-    assert "posts again" in answered(ada, "feed resume", feed="1")
+    assert "is resumed" in answered(ada, "feed resume", feed="1")
     rounds(1)
     assert posted(service) == titles(1, 1)
 
@@ -201,7 +201,7 @@ def test_the_button_of_the_notice_asks_again(
     allow(service)
     ada.press_id("v1:resume:1")
     answer_due()
-    assert "posts again" in ada.said
+    assert "is resumed" in ada.said
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_what_waits_moves_to_the_other_channel(
     assert [one["channel_id"] for one in service.messages] == [OTHER] * 3
     assert posted(service) == titles(1, 3)
     ada.command("feed status")
-    assert "All of them are well" in ada.said
+    assert "All feeds are working" in ada.said
 
 
 @pytest.mark.parametrize("command", ["feed resume", "feed test"])

@@ -57,8 +57,8 @@ def test_commands_may_be_tried_in_one_server(service: DiscordService) -> None:
     ("name", "value", "said"),
     [
         ("DISCORD_BOT_TOKEN", "", "DISCORD_BOT_TOKEN"),
-        ("DISCORD_APPLICATION_ID", "600000", "is the token of the application"),
-        ("DISCORD_PUBLIC_KEY", "ab" * 32, "another application's"),
+        ("DISCORD_APPLICATION_ID", "600000", "belongs to the application"),
+        ("DISCORD_PUBLIC_KEY", "ab" * 32, "belongs to another application"),
         ("SITE_URL", "http://127.0.0.1:8000", "https://"),
         ("DISCORD_BOT_TOKEN", "wrong", "401"),
     ],

@@ -87,7 +87,7 @@ def generate(algorithm: str) -> Private:
         return generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     if algorithm == ED25519:
         return Ed25519PrivateKey.generate()
-    raise ValueError(f"There is no algorithm {algorithm}: use rsa or ed25519.")
+    raise ValueError(f"There is no algorithm “{algorithm}”. Use rsa or ed25519.")
 
 
 def to_pem(private: Private) -> str:
@@ -106,14 +106,14 @@ def read_pem(pem: bytes) -> Private:
     try:
         return _fit(load_pem_private_key(pem, None))
     except TypeError:
-        raise UnusableKey("The key is protected by a password: give it without one.") from None
+        raise UnusableKey("The key is protected by a password. Use a key without one.") from None
     except UnusableKey:
         raise
     except (ValueError, UnsupportedAlgorithm):
         # `from None`: no part of a private key may get into a traceback.
         raise UnusableKey(
-            "This is no private key in PEM form; it begins with “-----BEGIN PRIVATE KEY-----”, "
-            "or with “-----BEGIN RSA PRIVATE KEY-----”."
+            "This isn’t a private key in PEM format, which starts with “-----BEGIN PRIVATE KEY-----” "
+            "or “-----BEGIN RSA PRIVATE KEY-----”."
         ) from None
 
 
@@ -130,7 +130,7 @@ def _fit(private: object) -> Private:
     if isinstance(private, Ed25519PrivateKey):
         return private
     if not isinstance(private, RSAPrivateKey):
-        raise UnusableKey("The key is neither an RSA nor an Ed25519 key: DKIM knows these two.")
+        raise UnusableKey("The key is neither an RSA nor an Ed25519 key. DKIM supports only these two.")
     if not RSA_BITS <= private.key_size <= MOST_RSA_BITS:
         raise UnusableKey(
             f"The RSA key has {private.key_size} bits; it needs {RSA_BITS} to {MOST_RSA_BITS} (RFC 8301)."

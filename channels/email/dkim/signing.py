@@ -81,7 +81,7 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
             counts[name] = counts.get(name, 0) + 1
     if b"from" not in lines:
         # RFC 6376 §5.4: the From field must be signed.
-        raise ValueError("The message has no From, and so cannot be signed.")
+        raise ValueError("The message has no From header, so it can’t be signed.")
     names = _folded_names(tuple(counts.items()))
     signed = b"".join([lines[name] for name in _NAMES if name in lines])
     digest = base64.b64encode(sha256(relaxed_body(body)).digest()).decode()

@@ -41,7 +41,7 @@ class Group:
             try:
                 item = Item(recipient, message_parts(self._own.message(recipient)))
             except ValueError as error:
-                item = Item(recipient, problem=f"The message cannot be made: {error}")
+                item = Item(recipient, problem=f"The message can’t be built: {error}")
             octets += item.parts.size if item.parts else 0
             if chunk and (octets > MOST_OCTETS or len(chunk) == self._service.batch):
                 yield chunk

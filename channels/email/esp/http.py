@@ -50,14 +50,14 @@ class EspHttp(SafeSession):
 def unfinished(error: BaseException) -> Unsent | Unanswered:
     links = list(exception_chain(error))
     if not never_left(error):
-        return Unanswered("the connection ended before it had answered")
+        return Unanswered("the connection closed before a response arrived")
     if any(isinstance(link, AddressRefused) for link in links):
-        return Unsent("has a private address, which ALLOW_PRIVATE_NETWORKS does not name")
+        return Unsent("has a private address, which ALLOW_PRIVATE_NETWORKS doesn’t allow")
     if any(isinstance(link, ssl.SSLError) for link in links):
         return Unsent("has no valid certificate")
     if any(isinstance(link, socket.gaierror) for link in links):
         return Unsent("has no address in the DNS")
-    return Unsent("cannot be reached")
+    return Unsent("can’t be reached")
 
 
 @dataclass(frozen=True, slots=True)

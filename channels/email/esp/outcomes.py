@@ -50,12 +50,14 @@ def of_status(status: str, message_id: object, name: str, words: str = "") -> Ou
         # Unknown with an id: the request was accepted; webhooks report the rest.
         return Sent(remote_id=str(message_id or "")[:255])
     if status == "unknown":
-        return Ambiguous(f"{name} did not say what became of this letter.")
+        return Ambiguous(f"{name} didn’t report what happened to this email.")
     if status == "invalid":
-        return Permanent(f"{name} says that this is no address{said}", disables=True)
+        return Permanent(f"{name} reports that this address is invalid{said}", disables=True)
     if status == "rejected":
-        return Permanent(f"{name} sends nothing to this address: it is on its own suppression list{said}")
-    return judged(f"{name} could not send to this address{said}", words)
+        return Permanent(
+            f"{name} doesn’t send to this address because it’s on the service’s suppression list{said}"
+        )
+    return judged(f"{name} couldn’t send to this address{said}", words)
 
 
 def of_error(
@@ -63,11 +65,13 @@ def of_error(
 ) -> Outcome | ServiceRefused:
     said = f"{name} answered {status}" + (f": {words}" if words else ".")
     if status in _WRONG_KEY:
-        return Temporary(f"{said} Give it a key that may send (Mail set-up, or EMAIL_URL).", stops_lane=True)
+        return Temporary(
+            f"{said} Enter a key that is allowed to send (“Set up email”, or EMAIL_URL).", stops_lane=True
+        )
     if status == 429 or status >= 500 or status == 408:
         return Temporary(said, retry_at(headers.get("Retry-After", ""), now), stops_lane=True)
     if status < 400 or status in _OUR_SETTINGS:
-        return Temporary(f"{said} Check the account (Mail set-up, or EMAIL_URL).", stops_lane=True)
+        return Temporary(f"{said} Check the account (“Set up email”, or EMAIL_URL).", stops_lane=True)
     if status == _TOO_LARGE:
         return ServiceRefused(Permanent(said))
     outcome = judged(said, words)
@@ -130,9 +134,11 @@ def of_api_error(
     name = target.name
     if response is None:
         if type(error.__cause__).__name__ in _BEFORE_SENDING:
-            outcome: Outcome = Temporary(f"Nothing was sent: {name} cannot be reached.", stops_lane=True)
+            outcome: Outcome = Temporary(
+                f"Nothing was sent because {name} can’t be reached.", stops_lane=True
+            )
         else:
-            outcome = Ambiguous(f"The request to {name} went out, and nobody knows what became of it.")
+            outcome = Ambiguous(f"The request to {name} was sent, but its result is unknown.")
         return [outcome] * len(addresses)
     answer = _json(response)
     taken = 200 <= response.status_code < 300
@@ -140,7 +146,7 @@ def of_api_error(
     if taken and items and all(isinstance(item, Mapping) and "ErrorCode" in item for item in items):
         return [_of_one(None, item, target) for item in items]
     if taken:
-        return [Ambiguous(f"{name} took the request, but its answer cannot be understood.")] * len(addresses)
+        return [Ambiguous(f"{name} accepted the request, but its response can’t be read.")] * len(addresses)
     words = words_of_answer(answer)
     if not words and "html" not in response.headers.get("Content-Type", ""):
         words = words_of_answer({"message": response.text[:1000]})
@@ -155,12 +161,12 @@ def _of_one(status: Any, item: Any, target: EspSettings) -> Outcome:
         if code == _INACTIVE:
             return of_status("rejected", None, name, words)
         if code:
-            return judged(f"{name} refused this letter: {words}", words)
+            return judged(f"{name} refused this email: {words}", words)
     if status is not None:
         return of_status(status.status or "unknown", status.message_id, name, words)
     if code == 0:
         return Sent(remote_id=str(item.get("MessageID", ""))[:255])
-    return Ambiguous(f"{name} did not say what became of this letter.")
+    return Ambiguous(f"{name} didn’t report what happened to this email.")
 
 
 def _everywhere(

@@ -136,7 +136,7 @@ class EspSession:
         try:
             group = Group(self.target.service, settings.SITE_HOST, letter, self._form)
         except ValueError as error:
-            return [Temporary(f"The message cannot be made: {error}")] * len(recipients)
+            return [Temporary(f"The message can’t be built: {error}")] * len(recipients)
         fortune, outcomes = BatchProgress(), list[Outcome]()
         for chunk in group.chunks(recipients):
             good = [item for item in chunk if not item.problem]
@@ -189,10 +189,12 @@ class EspSession:
         except ImproperlyConfigured as error:
             outcome = Temporary(self._words(error), stops_lane=True)
         except AnymailError as error:
-            return ServiceRefused(Temporary(f"The letter cannot go through {name}: {self._words(error)}"))
+            return ServiceRefused(Temporary(f"This email can’t be sent through {name}: {self._words(error)}"))
         except Exception as error:  # an unexpected answer for anymail, or a defect
-            log.exception("a request to a mail service failed", extra={"esp": self.target.esp})
-            outcome = Ambiguous(f"A request to {name} failed in an unforeseen way ({type(error).__name__}).")
+            log.exception("a request to an email service failed", extra={"esp": self.target.esp})
+            outcome = Ambiguous(
+                f"A request to {name} failed with an unexpected error ({type(error).__name__})."
+            )
         return [outcome] * len(addresses)
 
     def _words(self, error: Exception) -> str:

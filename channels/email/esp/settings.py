@@ -43,24 +43,24 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
     esp = ALIASES.get(esp, esp)
     if esp not in SERVICES:
         known = ", ".join(sorted(SERVICES))
-        raise ImproperlyConfigured(f"{name} names a mail service that there is not. There are: {known}.")
+        raise ImproperlyConfigured(f"{name} names an unknown email service. Supported: {known}.")
     try:
         if any(character.isspace() or not character.isprintable() for character in url):
             raise _Wrong("it contains a space or a control character")
         # urlsplit does not allow an underscore in the scheme.
         parts = urlsplit(f"esp://{rest}")
         if parts.port is not None or parts.path.strip("/") or parts.fragment:
-            raise _Wrong("something else follows the domain; write / as %2F and # as %23 in a key")
+            raise _Wrong("the domain is followed by something else; write / as %2F and # as %23 in a key")
         service, options = SERVICES[esp], dict(parse_qsl(parts.query))
         key, secret = unquote(parts.username or ""), unquote(parts.password or "")
         if not key or (service.secret and not secret):
             raise _Wrong("the key is missing")
         if secret and not service.secret:
-            raise _Wrong("there is a colon in the key; write it as %3A")
+            raise _Wrong("write the colon in the key as %3A")
         _check_options(options, service)
     except ValueError as error:
         # An invalid port raises ValueError. `from None`: it shows part of the URL.
-        why = error if isinstance(error, _Wrong) else "its domain cannot be read"
+        why = error if isinstance(error, _Wrong) else "its domain can’t be read"
         raise ImproperlyConfigured(f"{name} is wrong, {why}: expected {expected(esp)}.") from None
     return EspSettings(esp, key, parts.hostname or "", options, secret)
 
@@ -74,7 +74,7 @@ def _check_options(options: Mapping[str, str], service: Service) -> None:
         if not options.get(name):
             raise _Wrong(f"the option {name} is missing")
     if service.regions and options.get("region", "us") not in service.regions:
-        raise _Wrong(f"the region is none of {', '.join(service.regions)}")
+        raise _Wrong(f"the region must be one of {', '.join(service.regions)}")
     if "api_url" in options:
         try:
             parts = urlsplit(options["api_url"])
@@ -83,7 +83,7 @@ def _check_options(options: Mapping[str, str], service: Service) -> None:
         # An unencrypted key may only be sent to this machine.
         is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
         if not (is_safe and parts.hostname) or parts.username or parts.query or parts.fragment:
-            raise _Wrong("api_url has to begin with https://")
+            raise _Wrong("api_url must start with https://")
 
 
 def expected(esp: str) -> str:

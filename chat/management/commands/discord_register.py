@@ -11,24 +11,25 @@ from common.clock import utcnow
 
 
 class Command(FeedletterCommand):
-    help = (
-        "Sets up the Discord bot: checks its settings, its commands, our addresses. Run it while we are up."
-    )
+    help = "Set up the Discord bot: check its settings, commands and addresses. Feedletter must be running."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--guild", default="", metavar="ID", help="Put the commands into that server only, to try them."
+            "--guild",
+            default="",
+            metavar="ID",
+            help="Register the commands only in this server, to test them.",
         )
 
     def run(self, **options: Any) -> Result:
         guild = options["guild"]
         if guild and not (guild.isascii() and guild.isdecimal() and 5 <= len(guild) <= 19):
-            raise CommandError("--guild: give the id of a server, a number of about 18 digits.")
+            raise CommandError("--guild: enter the ID of a server, a number of about 18 digits.")
         done = register(guild=guild, now=utcnow())
-        changed = f"Changed: {', '.join(done.changed)}." if done.changed else "All of it was so already."
+        changed = f"Changed: {', '.join(done.changed)}." if done.changed else "Nothing had to be changed."
         message = (
-            f"{done.application} is set up: {done.commands} commands, and Discord calls {done.endpoint}."
-            f" {changed}\n"
-            f"Servers add it by this link:\n{done.invite_link}"
+            f"{done.application} is set up: {done.commands} commands, and Discord calls "
+            f"{done.endpoint}. {changed} Add it to a server with "
+            f"this link: {done.invite_link}"
         )
         return Printed(message, {**asdict(done), "changed": list(done.changed)})

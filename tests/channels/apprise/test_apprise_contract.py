@@ -202,7 +202,7 @@ class TestDestination:
 
     def test_a_server_that_does_not_listen_is_refused(self, server: GotifyServer) -> None:
         for url, allow, words in (
-            (closed_port(), LOOPBACK_ONLY, "cannot be reached"),
+            (closed_port(), LOOPBACK_ONLY, "can’t be reached"),
             (server.url, [], "private address"),
         ):
             destination = parsed(url.replace("http://", "gotify://") + f"/{TOKEN}")

@@ -84,7 +84,7 @@ class TestWords:
 
     def test_a_template_that_says_nothing_posts_nothing(self) -> None:
         options = {"template": "{title}", "card": "no"}
-        assert message(URL, "", options=options).refusal == "There are no words to post."
+        assert message(URL, "", options=options).refusal == "There is no text to post."
 
     def test_a_link_that_is_too_long_is_refused(self) -> None:
         assert "longer" in message(URL, entries=(entry(link=f"{LINK}{'x' * 8_000}"),)).refusal
@@ -163,7 +163,7 @@ def test_whatever_a_post_says_a_server_takes_it(
     )
     made: Message = CHANNEL.compose(said, recipient(URL))
     if made.refusal:
-        assert made.refusal == "There are no words to post."
+        assert made.refusal == "There is no text to post."
     check(made)
 
 

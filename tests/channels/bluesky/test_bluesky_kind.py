@@ -82,7 +82,7 @@ class TestCheck:
     def test_the_accounts_own_password_is_warned_of(self, server: BlueskyServer) -> None:
         server.scope = "com.atproto.access"
         made = checked(server.url)
-        assert "own password" in made.config["warning"]
+        assert "main password" in made.config["warning"]
         assert "app password" in made.config["warning"]
         server.scope = "com.atproto.appPass"
         assert "warning" not in checked(server.url).config

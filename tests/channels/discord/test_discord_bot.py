@@ -107,7 +107,7 @@ class TestAfterAnInterruptedTry:
         outcome = sent_by(bot_session(discord.url), made, begun_at=NOW, key="key-2")
         assert isinstance(outcome, Ambiguous)
         assert outcome.holds
-        assert "same words" in outcome.text
+        assert "same text" in outcome.text
         assert len(discord.messages) == 1
 
     def test_somebody_elses_copy_is_not_ours(self, discord: Discord) -> None:
@@ -473,7 +473,7 @@ class TestKind:
 
     def test_without_accounts_the_way_is_told(self) -> None:
         Account.objects.all().delete()
-        with pytest.raises(InvalidDestination, match="add one first"):
+        with pytest.raises(InvalidDestination, match="Add one first"):
             KIND.parse_destination({"account": "bees", "channel_id": CHANNEL})
 
     @pytest.mark.parametrize("channel", ["", "general", "#general", "-1", "1" * 30])
@@ -528,8 +528,8 @@ class TestCheck:
             (Reply(404, {"message": "Unknown Channel", "code": 10003}), "channel_id: .*Unknown Channel"),
             (Reply(403, {"message": "Missing Access", "code": 50001}), "channel_id: .*Missing Access"),
             (Reply(401, {"message": "401: Unauthorized", "code": 0}), "account: .*token"),
-            (Reply(200, {"id": "1", "type": 4, "guild_id": "7"}), "channel_id: nobody can post"),
-            (Reply(200, {"id": "1", "type": 1}), "channel_id: nobody can post"),
+            (Reply(200, {"id": "1", "type": 4, "guild_id": "7"}), "channel_id: this channel doesn’t accept posts"),
+            (Reply(200, {"id": "1", "type": 1}), "channel_id: this channel doesn’t accept posts"),
             (Reply(200, {"id": "1", "type": "x"}), "does not answer like Discord"),
         ],
     )

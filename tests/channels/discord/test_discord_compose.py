@@ -284,4 +284,4 @@ def test_it_is_shown_beforehand_without_markup(
 
 def test_beforehand_it_is_said_that_nothing_is_posted() -> None:
     looks = DiscordChannel().preview(bots_message(letter("", entries=(entry("", link=""),))))
-    assert "neither a link nor words" in looks.refusal
+    assert "neither a link nor text" in looks.refusal

@@ -49,8 +49,8 @@ def test_what_is_no_usable_key_is_refused_with_the_reason() -> None:
         (small, "1024 bits"),
         (pem_of(curve), "neither an RSA nor"),
         (pem_of(curve, b"password"), "password"),
-        (b"-----BEGIN PRIVATE KEY-----\nabcd\n-----END PRIVATE KEY-----\n", "no private key"),
-        (b"", "no private key"),
+        (b"-----BEGIN PRIVATE KEY-----\nabcd\n-----END PRIVATE KEY-----\n", "isn’t a private key"),
+        (b"", "isn’t a private key"),
         (b"\xff" * 20_000, "too large"),
     ):
         with pytest.raises(UnusableKey, match=why):

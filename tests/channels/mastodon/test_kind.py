@@ -147,11 +147,11 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("reply", "words"),
         [
-            (Reply(404, "<html>no</html>"), "does not look like a Mastodon instance"),
+            (Reply(404, "<html>no</html>"), "doesn’t look like a Mastodon instance"),
             (Reply(200, "<html>welcome</html>"), "does not answer like a Mastodon instance"),
             (Reply(200, {}), "does not answer like a Mastodon instance"),
             (Reply(503), "answered 503"),
-            (Reply(silent=True), "did not answer in time"),
+            (Reply(silent=True), "didn’t answer in time"),
             (Reply(302, headers={"Location": "https://moved.example/"}), "redirects to moved.example"),
         ],
     )

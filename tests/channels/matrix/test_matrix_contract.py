@@ -278,7 +278,7 @@ class TestCheck:
 
     def test_an_encrypted_room_is_refused(self, server: Homeserver) -> None:
         server.state["m.room.encryption"] = {"algorithm": "m.megolm.v1.aes-sha2"}
-        with pytest.raises(InvalidDestination, match="room: it is encrypted"):
+        with pytest.raises(InvalidDestination, match="room: this room is encrypted"):
             self.check(server.url)
 
     def test_a_room_where_the_account_may_not_post_is_refused(self, server: Homeserver) -> None:

@@ -311,7 +311,7 @@ class TestKind:
         clean = KIND.account_fields[0].clean
         assert clean is not None
         assert clean(TOKEN) == TOKEN
-        with pytest.raises(ValueError, match="does not look like") as caught:
+        with pytest.raises(ValueError, match="doesn’t look like") as caught:
             clean(token)
         assert token == "x" or token not in str(caught.value)
 
@@ -351,7 +351,7 @@ class TestCheck:
         self, telegram: Telegram, kind: str, member: dict[str, Any]
     ) -> None:
         telegram.kind, telegram.member = kind, member
-        with pytest.raises(InvalidDestination, match="chat: the bot may not post"):
+        with pytest.raises(InvalidDestination, match="chat: the bot can’t post"):
             self.check(telegram)
 
     @pytest.mark.parametrize(

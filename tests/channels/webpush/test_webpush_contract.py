@@ -120,13 +120,13 @@ class TestPushing:
         assert service.taken == [
             {
                 "title": "Swarms", "body": "Bees · Ada\nOn swarms.", "url": issue, "tag": topic_of("t-1"),
-                "leave": LEAVE, "leave_label": "Stop telling me on this device",
+                "leave": LEAVE, "leave_label": "Stop notifications on this device",
             }
         ]  # fmt: skip
 
     def test_its_words_are_in_the_language_of_the_newsletter(self) -> None:
         said = composed({"endpoint": "", "p256dh": "", "auth": ""}, letter(language="de"))
-        assert said.leave_label != "Stop telling me on this device"
+        assert said.leave_label != "Stop notifications on this device"
 
     def test_a_body_of_the_full_length_is_taken(self, service: PushService, session: WebPushSession) -> None:
         of = letter(entries=(entry(summary="🦄🦄🦄 " * 1_000),))

@@ -45,13 +45,13 @@ def it_is_paused(one: GuildFeed) -> None:
     [
         (lambda one: None, "<#5>"),
         (feed_fails, "cannot be read: 404 Not Found"),
-        (feed_is("stopped"), "is not read any more"),
-        (feed_is("paused"), "is not read any more"),
-        (feed_waits, "waits for your decision"),
+        (feed_is("stopped"), "stopped"),
+        (feed_is("paused"), "stopped"),
+        (feed_waits, "waiting for your decision"),
         (channel_refuses, "Discord lets nothing be posted there: Missing Access"),
         (
             channel_refuses_for_now,
-            "Discord lets nothing be posted there: Missing Permissions What is new waits. I try again with"
+            "Discord lets nothing be posted there: Missing Permissions New posts are waiting. I try again with"
             " the next post, and at once after `/feed resume`.",
         ),
         (it_is_paused, "paused"),

@@ -97,11 +97,11 @@ def test_one_that_is_on_its_way_says_so(one: GuildFeed) -> None:
 
 def test_a_post_that_is_nowhere_yet_says_what_it_waits_for(one: GuildFeed) -> None:
     item = ItemFactory(feed=one.feed)
-    assert said(one) == "is new, and waits until it has settled"
+    assert said(one) == "is new, and waits until it stops changing"
     Item.objects.filter(pk=item.pk).update(held_at=NOW)
-    assert said(one) == "waits for your decision"
+    assert said(one) == "waiting for your decision"
     Item.objects.filter(pk=item.pk).update(held_at=None, vanished_at=NOW)
-    assert said(one) == "not posted: it was withdrawn before it had settled"
+    assert said(one) == "not posted because it was withdrawn before it was ready"
 
 
 def test_a_post_whose_issue_waits_says_what_for(one: GuildFeed) -> None:
@@ -115,7 +115,7 @@ def test_a_post_that_was_there_before_says_so_in_the_feeds_words_alone(one: Guil
     assert said(one) == "not posted: older than a month"
     # The reason names newsletters, which may belong to other servers.
     Item.objects.filter(pk=item.pk).update(state="cleared", reason="left out by The Secret Weekly")
-    assert said(one) == "not posted: it was there before"
+    assert said(one) == "not posted because it existed when the feed was added"
 
 
 def test_another_servers_posts_say_nothing_here(one: GuildFeed) -> None:
@@ -123,11 +123,11 @@ def test_another_servers_posts_say_nothing_here(one: GuildFeed) -> None:
     issue = IssueFactory(subscribable=other.subscribable)
     IssueItemFactory(issue=issue, item=FinalItemFactory(feed=one.feed, state="cleared"))
     DeliveryFactory(issue=issue, state="sent", sent_at=NOW, remote_id="1/1")
-    assert said(one) == "not posted: it was there before"
+    assert said(one) == "not posted because it existed when the feed was added"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_feed_without_posts_says_so(ada: DiscordClient, one: GuildFeed) -> None:
     ada.guild = str(one.guild_id)
     ada.command("feed why", feed="1")
-    assert "has brought no posts yet" in ada.said
+    assert "has had no posts yet" in ada.said

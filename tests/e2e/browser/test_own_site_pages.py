@@ -81,7 +81,7 @@ def test_what_is_written_says_where_it_went(
     page.get_by_text("Pictures").click()
     file = {"name": "a.png", "mimeType": "image/png", "buffer": picture.getvalue()}
     page.get_by_label("Picture", exact=True).first.set_input_files(file)
-    page.get_by_label("What it shows").first.fill("The harbour at noon")
+    page.get_by_label("Picture description").first.fill("The harbour at noon")
     look_at(page, "compose-article")
     page.get_by_role("button", name="Save draft").click()
     page.get_by_text("The harbour at noon").wait_for()

@@ -90,10 +90,10 @@ def test_an_app_is_let_in_and_out_again(page: Any, site: str, ada: Reader, serve
     )
     page.goto(f"{site}/indieauth/authorize{asked}")
     sign_in(page)
-    page.get_by_role("button", name="Allow", exact=True).wait_for()
+    page.get_by_role("button", name="Allow access").wait_for()
     look_at(page, "consent")
     page.get_by_label("Follow and unfollow feeds").uncheck()
-    page.get_by_role("button", name="Allow", exact=True).click()
+    page.get_by_role("button", name="Allow access").click()
     page.get_by_text("Thank you").wait_for()
     (code,) = re.findall(r"code=([\w-]+)", page.url)
     given = Client().post(
