@@ -33,7 +33,7 @@ def check_email(app_configs: Any, **options: Any) -> list[CheckMessage]:
         found.append(Error(str(error), id="delivery.E003"))
     else:
         if isinstance(where, MailAccount) and where.is_open:
-            text = f"BOUNCE_URL sends its password to {where.host} unencrypted: use imaps:// or pop3s://."
+            text = f"BOUNCE_URL sends its password to {where.host} unencrypted. Use imaps:// or pop3s://."
             found.append(Warning(text, id="delivery.W004"))
     return found
 
@@ -42,7 +42,7 @@ def _check_email_url() -> list[CheckMessage]:
     if not settings.EMAIL_URL:
         return [
             Warning(
-                "EMAIL_URL is empty: letters wait until it is set, or mail is set up in the admin.",
+                "EMAIL_URL is empty. Emails wait until it is set, or email is set up in the admin.",
                 hint="EMAIL_URL=smtp+starttls://user:password@mail.example.org:587, or mailbox: to keep them",
                 id="delivery.W001",
             )
@@ -56,13 +56,15 @@ def _check_email_url() -> list[CheckMessage]:
     found: list[CheckMessage] = []
     is_near = isinstance(target, SmtpSettings) and target.host in _LOOPBACK
     if isinstance(target, SmtpSettings) and target.security == PLAIN and target.user and not is_near:
-        text = f"EMAIL_URL sends its password to {target.name} unencrypted: use smtps:// or smtp+starttls://."
+        text = f"EMAIL_URL sends its password to {target.name} unencrypted. Use smtps:// or smtp+starttls://."
         found.append(Warning(text, id="delivery.W002"))
     try:
         parse_address(settings.DEFAULT_FROM_EMAIL)
     except InvalidDestination:
         if not is_near:
-            text = "DEFAULT_FROM_EMAIL has no domain of yours: mail servers will refuse letters from it."
-            hint = "Set it to Name <letters@example.org>."
+            text = (
+                "DEFAULT_FROM_EMAIL isn’t an address at your domain. Mail servers will refuse emails from it."
+            )
+            hint = "Set it to Name <news@example.org>."
             found.append(Warning(text, hint=hint, id="delivery.W003"))
     return found

@@ -38,7 +38,7 @@ def add_account(*, name: str, url: str, sender: str = "") -> Account:
             account.save(force_insert=True)
             mail_lane(account.name)  # so that limits can be set at once
     except IntegrityError as error:
-        raise ValidationError({"name": "There is a mail account of this name already."}) from error
+        raise ValidationError({"name": "An email account with this name already exists."}) from error
     return account
 
 
@@ -61,7 +61,7 @@ def make_default(*, account: Account) -> Account:
         # One order, so that one of two calls waits.
         rows = {row.pk: row for row in Account.objects.mail().select_for_update().order_by("pk")}
         if account.pk not in rows:
-            raise ValidationError("The mail account is not there any more.")
+            raise ValidationError("This email account no longer exists.")
         Account.objects.filter(is_default=True).exclude(pk=account.pk).update(is_default=False)
         Account.objects.filter(pk=account.pk).update(is_default=True)
         mail_lane()
@@ -112,13 +112,16 @@ def drop_account(*, account: Account) -> None:
 def why_needed(account: Account) -> str:
     """Explain why it cannot be deleted, else ""."""
     if users := [str(row) for row in newsletters_of(account)]:
-        return f"{account} is used by {', '.join(users)}: choose another mail account there first."
+        return f"{account} is used by {', '.join(users)}. Choose another email account there first."
     if Account.objects.filter(pk=account.pk, is_default=True).exists():
-        return f"{account} is the default: make another one the default first, or keep letters here instead."
+        return (
+            f"{account} is the default account. Make another account the default first, or keep "
+            "emails here instead."
+        )
     waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
         what = pluralize(count, "delivery is", "deliveries are")
-        return f"{what} still to go out through {account}: wait for that, or cancel the issues."
+        return f"{what} are waiting to be sent through {account}. Wait for them, or cancel the issues."
     return ""
 
 
@@ -145,7 +148,7 @@ def server_of(account: Account) -> str:
     try:
         target = target_of(account)
     except ImproperlyConfigured:
-        return "Its URL cannot be read: set it anew."
+        return "Its URL can’t be read. Enter it again."
     return way_in_words(target)
 
 
@@ -161,13 +164,13 @@ def account_words(subscribable: Subscribable) -> str:
     name = subscribable.options.get("account") or DEFAULT_ACCOUNT
     if name != DEFAULT_ACCOUNT:
         account = Account.objects.mail().filter(name=name).first()
-        return f"{name}: {server_of(account)}" if account else f"{name}, which is there no more"
+        return f"{name}: {server_of(account)}" if account else f"{name}, which no longer exists"
     try:
         target = transport_of()
     except ImproperlyConfigured as error:
         return str(error)
     if isinstance(target, Mailbox):
-        return "the mailbox of this program: letters are kept there, not sent, until EMAIL_URL is set"
+        return "this program’s mailbox. Emails are kept there and not sent until EMAIL_URL is set"
     return f"EMAIL_URL: {target.name}"
 
 
@@ -193,7 +196,7 @@ def _set_url(account: Account, url: str) -> None:
         # `from None`: the cause may show the URL.
         raise ValidationError({"url": str(error)}) from None
     if isinstance(target, Mailbox):
-        raise ValidationError({"url": "mailbox: is no server; give smtps://user:password@host or the like."})
+        raise ValidationError({"url": "mailbox: isn’t a server. Use a URL like smtps://user:password@host."})
     account.secrets = {"url": url.strip()}
 
 

@@ -70,7 +70,7 @@ def _loaded(domain: str, selector: str, token: str) -> SigningKey:
     try:
         return SigningKey(domain, selector, from_pem(Sealed(token).open()["pem"]))
     except (ValueError, KeyError) as error:
-        raise ValueError(f"The DKIM key {selector} of {domain} cannot be used. {error}") from error
+        raise ValueError(f"The DKIM key {selector} of {domain} can’t be used. {error}") from error
 
 
 FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
@@ -108,13 +108,15 @@ def make_key(
                 number += 1
                 row.selector = f"{first}-{number}"
             if row.selector in taken:
-                raise ValidationError({"selector": f"{domain} has a key with the selector {row.selector}."})
+                raise ValidationError(
+                    {"selector": (f"{domain} already has a key with the selector {row.selector}.")}
+                )
             if len(row.record.name) > 253:
-                raise ValidationError({"selector": "Domain and selector are too long for a name in the DNS."})
+                raise ValidationError({"selector": "The domain and selector are too long for a DNS name."})
             row.active = not any(other.active and other.algorithm == row.algorithm for other in others)
             row.save(force_insert=True)
     except IntegrityError as error:
-        raise ValidationError("Somebody else has just made a key for this domain: look at it.") from error
+        raise ValidationError("Someone just created a key for this domain. Check it first.") from error
     return row
 
 
@@ -124,7 +126,7 @@ def activate_key(key: DkimKey, *, now: datetime) -> DkimKey:
         same = DkimKey.objects.select_for_update(no_key=True).filter(domain=key.domain).order_by("pk")
         rows = {row.pk: row for row in same if row.algorithm == key.algorithm}
         if key.pk not in rows:
-            raise ValidationError("The key is not there any more.")
+            raise ValidationError("This key no longer exists.")
         others = DkimKey.objects.filter(pk__in=rows.keys() - {key.pk}, active=True)
         others.update(active=False, retired_at=now)
         DkimKey.objects.filter(pk=key.pk).update(active=True, retired_at=None)
@@ -159,7 +161,7 @@ def checked_key_domain(text: str) -> str:
         return parse_address(f"letters@{domain}").domain
     except InvalidDestination:
         raise ValidationError(
-            {"domain": f"“{domain[:80]}” is no domain: give the part after the @ of your sender."}
+            {"domain": f"“{domain[:80]}” isn’t a domain. Enter the part after the @ of your sender."}
         ) from None
 
 

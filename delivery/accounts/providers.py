@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from channels.email.smtp_login import IMPLICIT, STARTTLS
 
-APP_PROOF = "An app password: not the one that you sign in with there."
-WHOLE_ADDRESS = "Your whole address."
+APP_PROOF = "An app password, not the one you sign in with there."
+WHOLE_ADDRESS = "Your full email address."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,10 @@ PROVIDERS: Mapping[str, Provider] = {
         "Gmail and Google Workspace",
         "smtp.gmail.com",
         proof=APP_PROOF,
-        note="Google makes app passwords once two-step verification is on. It sends 500 mails a day from"
-        " gmail.com, 2,000 from Workspace.",
+        note=(
+            "Google lets you create app passwords once two-step verification is on. "
+            "The limit is 500 emails a day with gmail.com and 2,000 with Workspace."
+        ),
         link="https://myaccount.google.com/apppasswords",
     ),
     "microsoft-365": Provider(
@@ -40,8 +42,11 @@ PROVIDERS: Mapping[str, Provider] = {
         "smtp.office365.com",
         587,
         STARTTLS,
-        note="An admin of your organisation has to allow “Authenticated SMTP” for the mailbox. Addresses of"
-        " outlook.com and hotmail.com cannot be used: Microsoft takes no passwords from programs there.",
+        note=(
+            "An admin of your organisation must allow “Authenticated SMTP” for the "
+            "mailbox. Addresses at outlook.com and hotmail.com don’t work, because "
+            "Microsoft accepts no passwords from programs there."
+        ),
         link="https://learn.microsoft.com/exchange/clients-and-mobile-in-exchange-online/"
         "authenticated-client-smtp-submission",
     ),
@@ -50,8 +55,8 @@ PROVIDERS: Mapping[str, Provider] = {
         "smtp.mail.me.com",
         587,
         STARTTLS,
-        proof="An app-specific password: not that of your Apple Account.",
-        note="Apple sends 1,000 mails a day.",
+        proof="An app-specific password, not the password of your Apple Account.",
+        note="Apple’s limit is 1,000 emails a day.",
         link="https://account.apple.com/account/manage",
     ),
     "yahoo": Provider(
@@ -75,9 +80,11 @@ PROVIDERS: Mapping[str, Provider] = {
     "zoho": Provider(
         "Zoho Mail",
         "smtp.zoho.com",
-        proof="The password of that address; an app password where two-step sign-in is on.",
-        note="Accounts of European data centres use smtp.zoho.eu, those of organisations smtppro.zoho.com or"
-        " smtppro.zoho.eu.",
+        proof=("The password of that address, or an app password if two-step sign-in is on."),
+        note=(
+            "For European data centres use smtp.zoho.eu, and for organisations "
+            "smtppro.zoho.com or smtppro.zoho.eu."
+        ),
         link="https://www.zoho.com/mail/help/zoho-smtp.html",
     ),
     "proton": Provider(
@@ -85,9 +92,9 @@ PROVIDERS: Mapping[str, Provider] = {
         "smtp.protonmail.ch",
         587,
         STARTTLS,
-        user="The address that the token was made for.",
-        proof="An SMTP token: not the one that you sign in with there.",
-        note="Proton makes tokens for addresses of a domain of your own.",
+        user="The address that the token was created for.",
+        proof="An SMTP token, not the password you sign in with there.",
+        note="Proton creates tokens only for addresses at a custom domain.",
         link="https://proton.me/support/smtp-submission",
     ),
     "gmx": Provider(
@@ -95,7 +102,7 @@ PROVIDERS: Mapping[str, Provider] = {
         "mail.gmx.net",
         587,
         STARTTLS,
-        note="Allow POP3 and IMAP in GMX’s settings first. Addresses of gmx.com use mail.gmx.com.",
+        note=("First allow POP3 and IMAP in GMX’s settings. For addresses at gmx.com use mail.gmx.com."),
         link="https://hilfe.gmx.net/pop-imap/einschalten.html",
     ),
     "webde": Provider(
@@ -109,7 +116,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "t-online": Provider(
         "Telekom Mail (t-online.de)",
         "securesmtp.t-online.de",
-        proof="A password for mail programs: not that of your Telekom login.",
+        proof="A password for email programs, not the one of your Telekom login.",
         link="https://www.telekom.de/hilfe/apps-dienste/e-mail",
     ),
     "mailbox-org": Provider(
@@ -130,8 +137,10 @@ PROVIDERS: Mapping[str, Provider] = {
     "ovh": Provider(
         "OVHcloud",
         "ssl0.ovh.net",
-        note="Mailboxes of Email Pro and Exchange have servers of their own, such as pro1.mail.ovh.net and"
-        " ex.mail.ovh.net.",
+        note=(
+            "Email Pro and Exchange mailboxes have separate servers, such as "
+            "pro1.mail.ovh.net and ex.mail.ovh.net."
+        ),
         link="https://help.ovhcloud.com",
     ),
     "infomaniak": Provider("Infomaniak", "mail.infomaniak.com", link="https://www.infomaniak.com/en/support"),

@@ -63,11 +63,12 @@ def kind_of_account(key: str) -> AccountSpec:
     for kind in account_specs():
         if kind.key == key and not kind.account_fields:
             raise InvalidDestination(
-                "Feedletter registered it by itself. If it is deleted, the next bridge registers another one."
+                "Feedletter registered this application. If you delete it, the next bridge "
+                "registers a new one."
             )
         if kind.key == key:
             return kind
-    raise InvalidDestination("kind: choose a service that needs an account.")
+    raise InvalidDestination("kind: choose a service that uses accounts.")
 
 
 def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now: datetime) -> ServiceAccount:
@@ -83,7 +84,7 @@ def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now:
         with transaction.atomic():
             made.save(force_insert=True)
     except IntegrityError as error:
-        raise ValidationError({"name": "There is an account of this name already."}) from error
+        raise ValidationError({"name": "An account with this name already exists."}) from error
     return made
 
 
@@ -125,7 +126,7 @@ def why_account_needed(account: ServiceAccount) -> str:
         return f"{pluralize(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
     if newsletters := newsletters_of_account(account).count():
         count = pluralize(newsletters, "newsletter is", "newsletters are")
-        return f"{count} sent with {account}: give them another account first."
+        return f"{count} sent with {account}. Give them another account first."
     return ""
 
 

@@ -27,9 +27,9 @@ from delivery.doctor.check import look_up
 from delivery.models import DkimKey
 
 STANDING = {
-    "active": "It signs the letters from this domain, and from those below it that have no key of their own.",
-    "waiting": "It waits: publish the record below, then choose “Let it sign”.",
-    "retired": "It signs no more. Leave its record for a week: letters may still be on their way.",
+    "active": "Signs emails from this domain, and from subdomains without a key.",
+    "waiting": "Not used yet. Publish the record below, then choose “Start signing”.",
+    "retired": "Retired. Keep its record for a week, because emails may still be in transit.",
 }
 KEY_COLOURS = {"active": "success", "waiting": "warning"}
 # More would slow the page down.
@@ -79,10 +79,10 @@ def activate(request: HttpRequest, keys: list[int]) -> str:
     rows = DkimKey.objects.filter(pk__in=keys).order_by("pk")
     places = [(row.domain, row.algorithm) for row in rows]
     if len(set(places)) < len(places):
-        raise CannotAct("Of one domain and algorithm only one key signs: choose that one alone.")
+        raise CannotAct("Only one key per domain and algorithm can sign. Select only one.")
     for row in rows:
         activate_key(row, now=utcnow())
-    return f"{pluralize(len(places), 'key')} will sign within a minute; any that did before has retired."
+    return f"{pluralize(len(places), 'key')} will start signing within a minute. Previous keys are retired."
 
 
 class ActivateForm(forms.Form):
@@ -101,28 +101,35 @@ class ActivateForm(forms.Form):
 def said_before_signing(key: DkimKey) -> str:
     found = look_up(key)
     said = f"The key {key.selector} of {key.domain}: {found.says}"
-    return said if found.is_good else f"{said} Letters would count as unsigned until it is. Publish it first."
+    return (
+        said
+        if found.is_good
+        else (f"{said} Emails would count as unsigned until then. Publish the record first.")
+    )
 
 
 def retire(request: HttpRequest, keys: list[int]) -> str:
     for row in DkimKey.objects.filter(pk__in=keys):
         retire_key(row, now=utcnow())
-    return f"{pluralize(len(keys), 'key')} retired. Leave the records for a week."
+    return f"{pluralize(len(keys), 'key')} retired. Keep the records for a week."
 
 
 def asked_to_retire(keys: list[int]) -> list[str]:
     rows = DkimKey.objects.filter(pk__in=keys, active=True)
     return [
-        f"Letters from {row.domain} will not be signed by {row.selector} any more; without another "
-        "key, large providers may refuse them."
+        (
+            f"Emails from {row.domain} will no longer be signed with {row.selector}. "
+            "Without another key, large "
+            "providers may refuse them."
+        )
         for row in rows
-    ] or ["None of these keys signs letters now."]
+    ] or ["None of these keys is used for signing now."]
 
 
 def delete_keys(request: HttpRequest, keys: list[int]) -> str:
     deleted = delete_retired(keys)
     if not deleted:
-        raise CannotAct("Only keys that have retired can be deleted.")
+        raise CannotAct("Only retired keys can be deleted.")
     return f"{pluralize(deleted, 'key')} deleted."
 
 
@@ -137,18 +144,18 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
     domain = forms.CharField(
         max_length=253,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="What follows the @ of the sender, such as example.org.",
+        help_text="The part after the @ of the sender, for example example.org.",
     )
     algorithm = forms.ChoiceField(
         choices=DkimKey.Algorithm,
         widget=UnfoldAdminSelectWidget(),
-        help_text="RSA (2048 bits) is read everywhere; a second key of Ed25519 may stand beside it.",
+        help_text=("RSA (2048 bits) is supported everywhere. You can add a second key with Ed25519."),
     )
     selector = forms.CharField(
         max_length=100,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="The key's name in the DNS. Leave it empty for “feedletter”, or the next that is free.",
+        help_text=("Name of the key in the DNS. Leave empty for “feedletter”, or the next free name."),
     )
 
     class Meta:
@@ -167,10 +174,11 @@ class DkimKeyAdmin(ServiceAdmin):
         ("algorithm", asks("Of which algorithm?", ChoicesFieldListFilter)),
     )
     empty = EmptyList(
-        "No keys so far",
-        "A DKIM key signs your letters, so that mail providers can see that they are yours. Most mail"
-        " services sign by themselves; your own server may need a key from here.",
-        "Make a key",
+        "No keys yet",
+        "A DKIM key signs your emails, so that email providers can verify that "
+        "they’re yours. Most email services sign emails automatically. If you use "
+        "your own server, create a key here.",
+        "Create key",
         "admin:delivery_dkimkey_add",
         "delivery.add_dkimkey",
     )
@@ -182,7 +190,7 @@ class DkimKeyAdmin(ServiceAdmin):
         Panel("The DNS record", dns_record, order=20),
     )
     own_actions = (
-        Action("activate", "Let it sign", activate, fits=lambda key: not key.active, form=ActivateForm),
+        Action("activate", "Start signing", activate, fits=lambda key: not key.active, form=ActivateForm),
         Action("retire", "Retire", retire, asked_to_retire, fits=lambda key: key.state != "retired"),
         Action(
             "delete",
@@ -213,7 +221,7 @@ class DkimKeyAdmin(ServiceAdmin):
         made = make_key(**form.cleaned_data, now=utcnow())
         obj.pk = made.pk
         obj.refresh_from_db()
-        messages.success(request, "The key was made. Now publish its record.")
+        messages.success(request, "The key was created. Now publish its record.")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Keys can't be edited; they are made, activated and retired.

@@ -30,13 +30,15 @@ VERDICT_WORDS = {
 
 class MailCheckForm(forms.Form):
     newsletter = forms.ChoiceField(
-        required=False, widget=UnfoldAdminSelectWidget(), help_text="All, or the sender of one newsletter."
+        required=False,
+        widget=UnfoldAdminSelectWidget(),
+        help_text="All senders, or the sender of one newsletter.",
     )
     sending_address = forms.GenericIPAddressField(
         required=False,
-        label="Letters leave from",
+        label="Emails are sent from",
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Only where your own mail server stands behind a router: its public IP address.",
+        help_text="Only needed if your mail server is behind a router. Its public IP address.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +85,7 @@ def offer(subscribable: Subscribable) -> SafeString | str:
     if subscribable.channel != "email":
         return ""
     return format_html(
-        "<p>Sender, return address and mail server of this newsletter: are they set up so that letters"
-        " arrive?</p><p>{}</p>",
-        button(mail_check_url(subscribable.name), "Check the mail"),
+        "<p>Checks whether the sender, return address and mail server of this "
+        "newsletter are set up so that emails arrive.</p><p>{}</p>",
+        button(mail_check_url(subscribable.name), "Check email"),
     )

@@ -42,13 +42,13 @@ from delivery.models import Delivery, Lane, LaneDomain
 from delivery.rules.progress import waiting_words
 
 HELP = {
-    "rate": "For example 10, or 0.5 for one every two seconds. Empty: no limit.",
-    "burst": "With a limit a second: how many may go at once after a rest, for example 20.",
-    "per_hour": "For example 500. Counted over any 60 minutes, not from hour to hour. Empty: no limit.",
-    "per_day": "For example 5000. Counted over any 24 hours. Empty: no limit.",
-    "warm_up_from": "For a new server or address: its first day. Empty: no warm-up.",
+    "rate": "For example 10, or 0.5 for one every two seconds. Leave empty for no limit.",
+    "burst": "With a limit per second, the number of messages sent at once after a pause, for example 20.",
+    "per_hour": "For example 500. Counted over any 60 minutes. Leave empty for no limit.",
+    "per_day": "For example 5000. Counted over any 24 hours. Leave empty for no limit.",
+    "warm_up_from": "Limit on the first day of a new server or address. Leave empty for no warm-up.",
     "warm_up_first": "In 24 hours, for example 50.",
-    "warm_up_growth": "For example 1.5: 50, 75, 112, 168 … until the most in 24 hours, or a million.",
+    "warm_up_growth": "For example 1.5 gives 50, 75, 112, 168 … until the limit for 24 hours, or a million.",
 }
 
 LIMIT_LABELS = {
@@ -64,7 +64,7 @@ class LimitsForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if (data.get("per_hour") or 0) > (data.get("per_day") or float("inf")):
-            self.add_error("per_hour", "It is more than the most in 24 hours.")
+            self.add_error("per_hour", "This is more than the limit for 24 hours.")
         return data
 
 
@@ -75,10 +75,12 @@ class LaneForm(LimitsForm):
         labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
             **HELP,
-            "concurrency": "Open at once, in all workers together; a small server may allow 5, for example.",
-            "messages_per_connection": "Then it is closed and another is opened, for example 100.",
-            "per_recipient": "For example 10. A day begins at 00:00 UTC; what is over it waits for the next.",
-            "spacing_seconds": "A pause after each message, for example 60. 0: none.",
+            "concurrency": "Connections open at the same time in all workers. For example 5 for a "
+            "small server.",
+            "messages_per_connection": "Messages per connection before a new one is opened, for example 100.",
+            "per_recipient": "For example 10. A day starts at 00:00 UTC. Further messages wait for the "
+            "next day.",
+            "spacing_seconds": "Pause after each message, for example 60. 0 for none.",
         }
 
 
@@ -89,7 +91,7 @@ class DomainForm(LimitsForm):
         labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
             **HELP,
-            "concurrency": "How many may be under way at a time, for example 2. Empty: no limit.",
+            "concurrency": "Messages sent at the same time, for example 2. Leave empty for no limit.",
         }
 
     def clean_domain(self) -> str:
@@ -108,18 +110,18 @@ class PauseDomainForm(forms.Form):
     domain = forms.CharField(
         max_length=255,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="As it stands after the @, such as gmail.com.",
+        help_text="The part after the @, for example gmail.com.",
     )
     reason = forms.CharField(
         required=False,
         max_length=500,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="For whoever finds it paused, such as: they block us, their form was filled in on Monday.",
+        help_text=("Shown to others, for example “They block us. We filled in their form on Monday.”"),
     )
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = "Deliveries to this domain are held until you resume it; all others go on."
+        self.intro = "Deliveries to this domain wait until you resume it. Other deliveries continue."
 
     def clean_domain(self) -> str:
         return checked_domain_of_form(self.cleaned_data["domain"])
@@ -138,7 +140,7 @@ class ResumeDomainForm(forms.Form):
         super().__init__(**kwargs)
         stopped = stopped_domains(keys).values_list("domain", flat=True)
         self.fields["domain"].choices = [(name, name) for name in sorted(set(stopped))]  # type: ignore[attr-defined]
-        self.intro = "What was held for it, or waits for its rest to end, goes on within the lane's limits."
+        self.intro = "Waiting deliveries to it are sent within the lane’s limits."
 
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
@@ -150,11 +152,11 @@ WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_gro
 
 def pause_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
     count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
-    return f"{pluralize(count, 'lane')} paused: nothing goes out there until you resume."
+    return f"{pluralize(count, 'lane')} paused. Nothing is sent there until you resume."
 
 
 def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
+    return f"{pluralize(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} can send again."
 
 
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
@@ -165,7 +167,7 @@ def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -
 
 def resume_one(request: HttpRequest, keys: list[int], domain: str) -> str:
     queued = sum(resume_domain(lane_id=pk, domain=domain, now=utcnow()) for pk in keys)
-    return f"{domain} is written to again; {pluralize(queued, 'delivery', 'deliveries')} queued."
+    return f"{domain} resumed; {pluralize(queued, 'delivery', 'deliveries')} queued."
 
 
 def has_domains(lane: Lane) -> bool:
@@ -181,8 +183,8 @@ class DomainInline(StackedInline):  # type: ignore[misc]
     form = DomainForm
     extra = 0
     collapsible = True
-    verbose_name = "domain with limits of its own"
-    verbose_name_plural = "domains with limits of their own"
+    verbose_name = "domain with its limits"
+    verbose_name_plural = "domains with their limits"
     fields = (
         ("domain", "concurrency"),
         ("rate", "burst"),
@@ -201,18 +203,18 @@ class LaneAdmin(ServiceAdmin):
         ("paused", asks("Which are paused?", BooleanFieldListFilter)),
     )
     empty = EmptyList(
-        "No lanes so far",
-        "A lane is the way out of one mail account, or of one account elsewhere, with its own limits. It is"
-        " made when the first message goes that way.",
-        "Set up mail",
+        "No lanes yet",
+        "A lane is an email account, or an account of another service, with its "
+        "sending limits. It’s created with the first message.",
+        "Set up email",
         "mail_set_up",
         "delivery.view_account",
     )
     inlines = (DomainInline,)
     own_panels = (
-        Panel("How it goes", describe_lane, order=10),
-        Panel("What was used", lane_use, order=20),
-        Panel("The coming days", warm_up, order=30),
+        Panel("Status", describe_lane, order=10),
+        Panel("Usage", lane_use, order=20),
+        Panel("Coming days", warm_up, order=30),
         Panel("Who sends now", connections, order=35),
         Panel("Domains", of_domains, order=40),
     )

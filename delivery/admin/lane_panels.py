@@ -41,12 +41,13 @@ def describe_lane(lane: Lane) -> SafeString:
     if lane.kind == "email":
         rows.insert(0, ("Server", _server(lane)))
     if lane.paused:
-        rows.append(("Paused", lane.paused_reason or "Not said why."))
+        rows.append(("Paused", lane.paused_reason or "No reason given."))
     if lane.width < lane.concurrency:
         said = (
-            f"{lane.width} of {lane.concurrency}. The server refused one more on"
-            f" {when(lane.server_takes_since)}: {lane.server_said} From time to time a few more are tried."
-            " If it never takes more, set the connections to what it takes."
+            f"{lane.width} of {lane.concurrency}. The server refused one more on "
+            f"{when(lane.server_takes_since)}: {lane.server_said} More are tried from time to "
+            "time. If the server never accepts more, lower the number of connections "
+            "to what it accepts."
         )
         rows.append(("Connections", said))
     if why := why_resting(lane.kind, utcnow()):
@@ -54,7 +55,7 @@ def describe_lane(lane: Lane) -> SafeString:
     if lane.free_at:
         rows.append(("Rests until", when(lane.free_at)))
     if lane.last_error:
-        rows.append(("What was wrong last", lane.last_error))
+        rows.append(("Last error", lane.last_error))
     if lane.refused_since and (todo := advice(meaning(lane.last_error))):
         rows.append(("What to do", todo))
     return facts(rows)
@@ -67,7 +68,7 @@ def _server(lane: Lane) -> SafeString | str:
         return "Letters are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
     account = Account.objects.mail().filter(name=lane.account).first()
     if account is None:
-        return "Its mail account is not there any more."
+        return "Its email account no longer exists."
     return format_html("{} ({})", link_to(account), server_of(account))
 
 
@@ -76,9 +77,7 @@ def lane_use(lane: Lane) -> SafeString | str:
     now = utcnow()
     shown = lane_status(lane, now)
     if not shown.counts:
-        return paragraph(
-            "Messages are counted as soon as there is a limit for an hour, for 24 hours, or a warm-up."
-        )
+        return paragraph("Messages are counted once there is a limit per hour or per 24 hours, or a warm-up.")
     bars = []
     if shown.per_hour is not None:
         bars.append(_bar(shown.used.hour, shown.per_hour, "in the last hour"))
@@ -131,7 +130,7 @@ def warm_up(lane: Lane) -> SafeString | str:
         return paragraph("The warm-up is over.")
     rows = ((f"{day:%A}, {day.day} {day:%B}", f"{count:,}") for day, count in days)
     then = days[-1][0] + timedelta(days=1)
-    over = f"From {then.day} {then:%B} on, the warm-up limits nothing any more."
+    over = f"From {then.day} {then:%B}, the warm-up no longer limits sending."
     end = "And so on." if len(days) == WARM_UP_DAYS_SHOWN else over
     return format_html(
         '<div class="fl-narrow">{}</div><p class="fl-quiet">{}</p>',

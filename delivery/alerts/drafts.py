@@ -18,7 +18,10 @@ from delivery.models import Delivery, Issue, Lane
 log = logging.getLogger(__name__)
 
 CAPS_KEY = "caps"
-GOES_ON = "Nothing is lost, and you need not do anything. If so many are right, allow more on this page."
+GOES_ON = (
+    "Nothing is lost, and you don’t need to do anything. If you want to send "
+    "more, raise the limit on this page."
+)
 
 
 def tell_of_caps(*, now: datetime) -> int:
@@ -32,10 +35,10 @@ def tell_of_caps(*, now: datetime) -> int:
             continue
         admins = alert_recipients(now)
         if not admins:
-            log.info("a cap was reached, and no admin has an e-mail address to be told at")
+            log.info("a cap was reached, and no admin has an email address for alerts")
             return told
         alert = Alert(
-            subject=f"“{lane.account}” has sent as many messages as it may",
+            subject=f"“{lane.account}” has reached its sending limit",
             sentences=said,
             closing=(GOES_ON,),
             page=object_url(lane),
@@ -51,14 +54,16 @@ def _reached(lane: Lane, now: datetime) -> Iterator[str]:
     if day_is_full(lane, now) and (count := waiting.filter(due_at__lte=now).count()):
         messages = pluralize(count, "message waits", "messages wait")
         yield (
-            f"It has sent the {lane.per_day:,} messages that it may within 24 hours. {messages}, and will go"
-            " as older ones of these hours fall out of the count."
+            f"It has sent the {lane.per_day:,} messages allowed within 24 hours. "
+            f"{messages}, and will be sent "
+            "as the limit allows."
         )
     if count := waiting.filter(due_at__gt=now, last_error=OVER).count():
         messages = pluralize(count, "message waits", "messages wait")
         yield (
-            f"{messages} for 00:00 UTC: the recipients have had the {lane.per_recipient} that one may have in"
-            " a day."
+            f"{messages} for 00:00 UTC, because the recipients have had the "
+            f"{lane.per_recipient} messages allowed "
+            "per day."
         )
 
 
@@ -89,7 +94,7 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
         lines = [f"{_name(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
         return Alert(
             subject=f"{pluralize(len(waiting), 'issue')} wait for your approval",
-            sentences=("These have been made and have not gone out:",),
+            sentences=("These issues are ready and haven’t been sent:",),
             lines=list_lines(lines),
             page=list_url(Issue, state="draft"),
         )
@@ -98,8 +103,8 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
     return Alert(
         subject=f"{_name(issue)} waits for your approval",
         sentences=(
-            f"The next issue of {issue.subscribable} has been made, for {number}. {goes_out(issue)}",
-            "Its page shows the letter as it would go out.",
+            f"The next issue of {issue.subscribable} is ready, for {number}. {goes_out(issue)}",
+            "Its page shows the email.",
         ),
         page=object_url(issue),
     )
@@ -108,9 +113,9 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
 def goes_out(issue: Issue) -> str:
     """Return words for a draft's release."""
     if issue.release_at is None:
-        return "It goes out when you approve it."
+        return "It will be sent when you approve it."
     at = when(issue.release_at, zone=issue.subscribable.zone)
-    return f"It goes out by itself on {at}, unless you stop it."
+    return f"It will be sent automatically on {at}, unless you stop it."
 
 
 def _name(issue: Issue) -> str:

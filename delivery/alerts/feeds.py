@@ -30,7 +30,7 @@ def tell_admins(*, now: datetime) -> int:
     # Creates rows: within the transaction, a second worker would wait.
     admins = alert_recipients(now)
     if not admins and not is_anybody_listening(EventKind.FAILING):
-        log.info("feeds are failing or gone, and no admin has an e-mail address to be told at")
+        log.info("feeds are failing or gone, and no admin has an email address for alerts")
         return 0
     with transaction.atomic():
         count = 0

@@ -25,23 +25,30 @@ LONGEST_ALERT_TITLE = 80
 LONGEST_ERROR = 300
 
 NOT_LOST = (
-    "It is tried again by itself, the next time on {}: {}. What it publishes meanwhile goes out "
-    "when it can be read again, as far as the feed still shows it then."
+    "It will be retried automatically, next on {}: {}. Posts published in the "
+    "meantime are sent once it can be read again, if the feed still has them."
 )
 NONE_LOST = (
-    "They are tried again by themselves. What they publish meanwhile goes out "
-    "when they can be read again, as far as the feeds still show it then."
+    "They will be retried automatically. Posts published in the meantime are "
+    "sent once the feeds can be read again, if they still have them."
 )
-ONCE_MORE = "You are told once more, when it can be read again."
+ONCE_MORE = "You’ll get another email when it can be read again."
 ALL_FAIL = (
-    "All {:,} feeds fail at the same time, so look nearer home first: "
-    "does this server reach the Internet, and do its name servers answer?"
+    "All {:,} feeds are failing at the same time. Check first that this server "
+    "can reach the Internet and its name servers."
 )
-FEED_GONE = "says that the feed is gone for good (HTTP 410), so it is not read any more."
-MOVED = "If it has moved, give it its new address: its posts stay. If not, it can be deleted."
-SOME_MOVED = "Give those that have moved their new address: their posts stay. The others can be deleted."
-WELL = "You need not do anything: what it published meanwhile goes out, as far as it still shows it."
-ALL_WELL = "You need not do anything: what they published meanwhile goes out, as far as they still show it."
+FEED_GONE = "says that the feed is permanently gone (HTTP 410), so it’s no longer read."
+MOVED = "If it has moved, enter its new address. Its posts are kept. If not, you can delete it."
+SOME_MOVED = (
+    "For feeds that have moved, enter the new address. Their posts are kept. The others can be deleted."
+)
+WELL = (
+    "You don’t need to do anything. Posts published in the meantime will be sent, if the feed still has them."
+)
+ALL_WELL = (
+    "You don’t need to do anything. Posts published in the meantime will be "
+    "sent, if the feeds still have them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,11 @@ def feeds_alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now
 def one_failing(feed: Feed, now: datetime) -> Alert:
     why = because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=True)
     return Alert(
-        subject=f"{name(feed)} cannot be read",
+        subject=f"{name(feed)} can’t be read",
         sentences=(
             f"{name(feed)} has been failing for {since(feed, now)}: {pluralize(feed.failures, 'reading')} "
             f"in a row, the first on {when(feed.failing_since)}.",
-            f"What was wrong last: {error(feed)}",
+            f"Last error: {error(feed)}",
             f"Its address: {feed.url}",
         ),
         closing=(NOT_LOST.format(when(feed.next_poll_at), why), ONCE_MORE),
@@ -91,7 +98,7 @@ def one_failing(feed: Feed, now: datetime) -> Alert:
 def many_failing(feeds: Sequence[Feed], now: datetime) -> Alert:
     number = pluralize(len(feeds), "feed")
     return Alert(
-        subject=f"{number} cannot be read",
+        subject=f"{number} can’t be read",
         sentences=(f"{number} have been failing for about a day or longer.",),
         lines=list_lines([f"{name(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
         closing=(NONE_LOST,),
@@ -133,7 +140,7 @@ def one_recovered(feed: Feed, now: datetime) -> Alert:
     return Alert(
         subject=f"{name(feed)} can be read again",
         sentences=(
-            f"{name(feed)} is read again: the reading on {when(feed.fetched_through)} went well.",
+            f"{name(feed)} works again. It was read on {when(feed.fetched_through)}.",
             WELL,
         ),
         page=object_url(feed),
@@ -174,7 +181,7 @@ def name(feed: Feed) -> str:
 
 
 def error(feed: Feed) -> str:
-    return shortened(feed.last_error, LONGEST_ERROR) or "The server did not say."
+    return shortened(feed.last_error, LONGEST_ERROR) or "The server gave no reason."
 
 
 def since(feed: Feed, now: datetime) -> str:
@@ -222,7 +229,7 @@ def alert_recipients(now: datetime) -> Admins:
         try:
             parsed = channels.get("email").parse_destination({"email": user.email})
         except InvalidDestination as error:
-            log.warning("an admin's address cannot be written to: %s", error)
+            log.warning("could not write to an admin's address: %s", error)
             continue
         lane_for(kind="email", core=parsed.core)
         address, _ = Destination.objects.get_or_create(

@@ -27,15 +27,14 @@ PAUSES_KEY = "pauses"
 # Reported pauses, in a mail's context.
 TOLD = "told"
 PAUSE_STAMP = "%Y%m%dT%H%M%S%f"
-WAITS = "What was to go there waits. When you have looked into it, resume it on this page."
+WAITS = "Messages are waiting. Check the problem, then resume on this page."
 TRIED_AGAIN = (
-    "No letter is lost: they are tried again by themselves from time to time, "
-    "and at once when you resume it on this page."
+    "No emails are lost. They are retried from time to time, and at once when you resume on this page."
 )
 
 NOTHING_LOST = (
-    "Nothing is lost: what waits is sent as soon as the service takes it. Look at which lanes it refuses,"
-    " and connect those bridges again, or drop them."
+    "Nothing is lost. Messages are sent once the service accepts them. Check "
+    "which lanes it refuses, and reconnect or remove those bridges."
 )
 
 
@@ -65,7 +64,7 @@ def tell_of_pauses(*, now: datetime) -> int:
         return 0
     admins = alert_recipients(now)
     if not admins:
-        log.info("something was paused, and no admin has an e-mail address to be told at")
+        log.info("something was paused, and no admin has an email address for alerts")
         return 0
     keys = sorted(pause.key for pause in news)
     key = f"{PAUSES_KEY}:{hashlib.sha256(' '.join(keys).encode()).hexdigest()[:40]}"
@@ -79,7 +78,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
     for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
         yield Pause(
             key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
-            what=f"Letters of the mail account “{lane.name}” wait",
+            what=f"Emails of the account “{lane.name}” are waiting",
             reason=_with_advice(lane.last_error),
             page=object_url(lane),
             noun="mail account",
@@ -114,7 +113,7 @@ def _troubled_services(now: datetime) -> Iterator[Pause]:
     for breaker, row in troubles(now):
         yield Pause(
             key=f"service:{breaker.service}:{row.since:{PAUSE_STAMP}}",
-            what=f"What is for {breaker.name} waits",
+            what=f"Messages for {breaker.name} are waiting",
             reason=f"{trouble_in_words(breaker, row, now)} It said last: {row.said}",
             page=list_url(Lane),
             noun="service",
@@ -164,7 +163,7 @@ def pauses_alert(news: Sequence[Pause]) -> Alert:
     lines = [f"{pause.what}: {pause.reason}" for pause in news]
     return Alert(
         subject=f"{shown} {do}",
-        sentences=("Servers refuse so many of your letters that these wait:",),
+        sentences=("Servers refuse so many of your emails that these are waiting:",),
         lines=list_lines(lines),
         page=reverse("admin:index"),
     )

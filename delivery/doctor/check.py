@@ -51,14 +51,18 @@ def check_links(site_url: str, client: SafeClient) -> list[Finding]:
     with suppress(ValueError):
         is_local = not ip_address(host).is_global
     if is_local:
-        wrong = "SITE_URL is of this machine or network: no reader and no mail program can call it."
+        wrong = (
+            "SITE_URL is an address of this machine or network, so subscribers and "
+            "email programs can’t open it."
+        )
     elif parts.scheme != "https":
         wrong = (
-            "SITE_URL begins with http://. Gmail, Yahoo and others want https:// for one-click unsubscribing."
+            "SITE_URL starts with http://. Gmail, Yahoo and others require https:// "
+            "for one-click unsubscribing."
         )
     if wrong:
         return _said(
-            url, DoctorVerdict.WRONG, wrong, "Set SITE_URL to the https:// address that readers use."
+            url, DoctorVerdict.WRONG, wrong, "Set SITE_URL to the https:// address that subscribers use."
         )
     try:
         answers = [
@@ -66,25 +70,29 @@ def check_links(site_url: str, client: SafeClient) -> list[Finding]:
             client.post(url, data={"List-Unsubscribe": "One-Click"}, timeout=LINK_SECONDS),
         ]
     except AddressRefused as error:
-        text = f"From here, {urlsplit(url).hostname} is no address that the world could call: {error}"
-        return _said(url, DoctorVerdict.WRONG, text, "Set SITE_URL to an address that is public.")
+        text = f"{urlsplit(url).hostname} isn’t a public address, as seen from here: {error}"
+        return _said(url, DoctorVerdict.WRONG, text, "Set SITE_URL to a public address.")
     except FetchError as error:
-        return _said(url, DoctorVerdict.WRONG, f"It cannot be reached from here: {error}", "Mend that.")
+        return _said(url, DoctorVerdict.WRONG, f"It can’t be reached from here: {error}", "Mend that.")
     found = " and ".join(f"HTTP {answer.status}" for answer in answers)
     if any(answer.redirects for answer in answers):
-        text = "It redirects, and mail programs need not follow that when somebody leaves (RFC 8058 §3.1)."
-        change = f"Set SITE_URL to where it leads: {answers[0].url.removesuffix(PATH)}"
+        text = (
+            "It redirects. Email programs needn’t follow redirects when someone unsubscribes (RFC 8058 §3.1)."
+        )
+        change = f"Set SITE_URL to the address it redirects to: {answers[0].url.removesuffix(PATH)}"
         return _said(url, DoctorVerdict.WRONG, text, change, found)
     if not all(
         answer.status == OURS and "noindex" in answer.headers.get("x-robots-tag", "") for answer in answers
     ):
-        text = "Something answers there, but it is not Feedletter: readers cannot leave."
+        text = "A server responds there, but it isn’t Feedletter, so subscribers can’t unsubscribe."
         return _said(
-            url, DoctorVerdict.WRONG, text, "Let the web server pass GET and POST of SITE_URL on.", found
+            url,
+            DoctorVerdict.WRONG,
+            text,
+            "Let the web server forward GET and POST requests for SITE_URL to Feedletter.",
+            found,
         )
-    return _said(
-        url, DoctorVerdict.GOOD, "They can be called over https, with a valid certificate.", "", found
-    )
+    return _said(url, DoctorVerdict.GOOD, "They work over https with a valid certificate.", "", found)
 
 
 def _said(url: str, verdict: DoctorVerdict, says: str, change: str = "", found: str = "") -> list[Finding]:
@@ -96,7 +104,7 @@ LOOKS_AT_ONCE = 8
 Work = Callable[[], Iterable[Finding]]
 # For one key, while a page is loading.
 PAGE_SECONDS = 2.0
-KEPT_HERE = "Letters are kept in the mailbox here, and none is sent."
+KEPT_HERE = "Emails are kept in the mailbox here and not sent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ class DoctorReport:
         wrong, better = self.count(DoctorVerdict.WRONG), self.count(DoctorVerdict.BETTER)
         kept = f"{KEPT_HERE} " if self.keeps else ""
         if not wrong and not better:
-            return "All is well."
+            return "Everything is fine."
         is_or_are = "is" if wrong == 1 else "are"
         return f"{kept}{pluralize(wrong, 'thing')} {is_or_are} wrong, {better:,} could be better."
 
@@ -206,10 +214,10 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
         except InvalidDestination:
             is_kept = account == DEFAULT_ACCOUNT and keeps_letters()
             what = "would be" if is_kept else "are"
-            says = f"Letters from {sender} {what} refused: that is no address of a domain of yours."
+            says = f"Emails from {sender} {what} refused, because it isn’t an address at your domain."
             change = (
-                "Name a sender in Mail set-up, set DEFAULT_FROM_EMAIL, or set the newsletter’s From, to"
-                " Name <letters@example.org>."
+                "Set the sender under “Set up email”, in DEFAULT_FROM_EMAIL or in the "
+                "newsletter’s settings, for example Name <news@example.org>."
             )
             verdict = DoctorVerdict.BETTER if is_kept else DoctorVerdict.WRONG
             wrong = Finding("From", sender, "From", verdict, says, (sender,), change)

@@ -22,8 +22,8 @@ from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, propos
 from delivery.doctor.spf_tree import Tree
 
 MOST_HOSTS = 10
-SET_UP = "Set up mail in the admin (Mail set-up), or set EMAIL_URL; then check again."
-UNKNOWN_YET = "Which records it needs for SPF and DKIM depends on who sends the letters, and nobody does yet."
+SET_UP = "Set up email in the admin (“Set up email”), or set EMAIL_URL. Then check again."
+UNKNOWN_YET = "The SPF and DKIM records depend on who sends the emails, and no sender is set up yet."
 LOGIN = "Login"
 # Connecting a datagram socket sends nothing: it only selects our address.
 SOMEWHERE = ("192.0.2.1", 9)
@@ -136,10 +136,10 @@ def check_way(
     if way.trouble:
         return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, way.trouble, (), SET_UP)]
     if way.server is None and way.is_service:
-        says = f"Letters go to {way.name} over its API: its servers are its own business."
+        says = f"Emails are sent through the API of {way.name}, which runs its own servers."
         return [Finding(SERVER, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     if way.server is None:
-        says = "Letters are kept in the mailbox here, and none is sent: there is no server to look at."
+        says = "Emails are kept in the mailbox here and not sent, so there is no server to check."
         return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.BETTER, says, (), SET_UP)]
     found = judge_server(way.server, look_at(way.server, context=context), is_here=way.is_here, now=now)
     if way.server.user and all(finding.verdict is not DoctorVerdict.WRONG for finding in found):
@@ -147,7 +147,7 @@ def check_way(
         try:
             said = probe_login(way.server, context=context)
         except CannotLogIn as error:
-            change = "Check user and password (Mail set-up, or EMAIL_URL)."
+            change = "Check the user and password (“Set up email”, or EMAIL_URL)."
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.WRONG, str(error), (), change))
         else:
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.GOOD, said))
@@ -158,8 +158,12 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
     servers = [way for way in ways if way.server]
     services = ", ".join(way.name for way in ways if way.is_service)
     if services and not servers:
-        says = f"Return addresses belong to {services}: its SPF record counts, not yours."
-        change = f"Let {services} verify {sender.domain}: it signs then (DKIM), and letters pass DMARC."
+        says = f"Return addresses belong to {services}, so its SPF record counts, not yours."
+        change = (
+            f"Verify {services} with {sender.domain}. The service then signs "
+            "emails (DKIM), and they pass "
+            "DMARC."
+        )
         return [Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.GOOD, says, (), change)]
     node = Tree(lookup).node(sender.envelope)
     leaving = {way.account: addresses_of(way, lookup) for way in servers}
@@ -171,7 +175,8 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
         addresses, about = leaving[way.account], node.domain
         if way.is_here and not addresses:
             says = (
-                "From which public address letters leave cannot be told here, so not whether it is allowed."
+                "The public address that emails are sent from is unknown, so it can’t be "
+                "checked against the record."
             )
             change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
             found.append(Finding(SPF, about, f"TXT {about}", DoctorVerdict.BETTER, says, node.found, change))
@@ -246,7 +251,7 @@ def _mx(domain: str, lookup: Lookup, purpose: str) -> Finding:
 
 def _ptr(way: MailRoute, lookup: Lookup) -> list[Finding]:
     if not way.is_direct:
-        says = "Letters leave from the provider’s addresses: their names are its business."
+        says = "Emails are sent from the provider’s addresses, so reverse DNS is up to the provider."
         return [Finding(PTR, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     found = []
     for address in addresses_of(way, lookup):

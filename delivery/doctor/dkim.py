@@ -41,9 +41,9 @@ def read_key(text: str) -> PublicKey:
     if "p" not in tags:
         problems.append("p= is missing")
     if "h" in tags and "sha256" not in [name.strip().lower() for name in tags["h"].split(":")]:
-        problems.append(f"h={tags['h'][:40]} does not allow sha256")
+        problems.append(f"h={tags['h'][:40]} doesn’t allow sha256")
     if "s" in tags and not {"*", "email"} & {name.strip().lower() for name in tags["s"].split(":")}:
-        problems.append(f"s={tags['s'][:40]} is not for e-mail")
+        problems.append(f"s={tags['s'][:40]} isn’t for email")
     return PublicKey(
         key="".join(tags.get("p", "").split()),
         algorithm=tags.get("k", "rsa").lower(),
@@ -56,33 +56,33 @@ def publication(ours: DkimRecord, algorithm: str, answer: DnsAnswer) -> Publicat
     """Judge the TXT records at our record's name."""
     if answer.failed:
         return Publication(
-            DoctorVerdict.BETTER, "No name server answered: whether it is published is not known."
+            DoctorVerdict.BETTER, "No name server responded, so it’s unknown whether the record is published."
         )
     there = [text for text in answer.records if "p=" in text.replace(" ", "")]
     if not there:
         return Publication(
             DoctorVerdict.WRONG,
-            "Its record is not published: no signature by it counts.",
+            "Its record isn’t published, so its signatures aren’t valid.",
             "Publish this record.",
         )
     if len(there) > 1:
         return Publication(
-            DoctorVerdict.WRONG, f"There are {len(there)} records at its name.", "Leave only this one."
+            DoctorVerdict.WRONG, f"There are {len(there)} records at its name.", "Keep only this one."
         )
-    found, instead = read_key(there[0]), "Publish this record in its place."
+    found, instead = read_key(there[0]), "Publish this record instead."
     if found.problems:
         return Publication(
-            DoctorVerdict.WRONG, f"Its record cannot be used: {'; '.join(found.problems)}.", instead
+            DoctorVerdict.WRONG, f"Its record can’t be used: {'; '.join(found.problems)}.", instead
         )
     if not found.key:
         return Publication(DoctorVerdict.WRONG, "The DNS says that it was revoked (p= is empty).", instead)
     if found.key != read_key(ours.value).key or found.algorithm != algorithm:
-        said = "The DNS has another key under this name: no signature of ours counts."
+        said = "The DNS has a different key under this name, so our signatures aren’t valid."
         return Publication(DoctorVerdict.WRONG, said, instead)
     if found.is_test:
-        said = "Its record says that it is only a test (t=y): some receivers treat letters as unsigned."
+        said = "The record is marked as a test (t=y), so some receivers treat emails as unsigned."
         return Publication(DoctorVerdict.BETTER, said, instead)
-    return Publication(DoctorVerdict.GOOD, "Its record is published, and is ours.")
+    return Publication(DoctorVerdict.GOOD, "Its record is published and matches.")
 
 
 def judge_key(
@@ -94,19 +94,19 @@ def judge_key(
     verdict, says = judged.verdict, judged.says
     publish = Publish(ours.name, ours.value) if judged.change else None
     if not is_active:
-        says = f"The key {selector} waits to be used. {says}"
+        says = f"The key {selector} isn’t used yet. {says}"
         verdict = DoctorVerdict.GOOD if verdict is DoctorVerdict.GOOD else DoctorVerdict.BETTER
     else:
-        says = f"Letters are signed by the key {selector}. {says}"
+        says = f"Emails are signed with the key {selector}. {says}"
     return Finding(DKIM, domain, f"TXT {ours.name}", verdict, says, answer.records, judged.change, publish)
 
 
 def judge_no_key(domain: str, *, signer: str) -> Finding:
     """Return a finding without a key. `signer` may sign instead."""
-    says = "Feedletter does not sign letters from it."
+    says = "Feedletter doesn’t sign emails from this domain."
     change = (
-        f"Leave it so only if {signer} signs them with d={domain} (look for “dkim=pass” in the "
-        "Authentication-Results of a letter that you got). Otherwise make a key and publish its record: "
-        f"manage.py dkim_key {domain}"
+        f"That’s fine only if {signer} signs them with d={domain} (look for “dkim=pass” in the "
+        "Authentication-Results of an email that you received). Otherwise create a "
+        f"key and publish its record: manage.py dkim_key {domain}"
     )
     return Finding(DKIM, domain, "DKIM keys", DoctorVerdict.BETTER, says, (), change)

@@ -53,7 +53,7 @@ def read_dmarc(text: str) -> Dmarc:
         problems.append(f"p={policy[:40]} is none of {', '.join(POLICIES)}" if policy else "p= is missing")
     for name in ("adkim", "aspf"):
         if tags.get(name, "r").lower() not in ("r", "s"):
-            problems.append(f"{name}= is neither r nor s")
+            problems.append(f"{name}= must be r or s")
     return Dmarc(
         policy=policy if policy in POLICIES else "",
         subdomain_policy=tags.get("sp", "").lower(),
@@ -78,32 +78,34 @@ def find_place(domain: str, lookup: Lookup) -> Place:
 def judge_policy(place: Place) -> list[Finding]:
     """Judge whether a record exists, and its policy."""
     if place.is_unknown:
-        return [_said(place, DoctorVerdict.BETTER, "No name server answered: its DMARC record is not known.")]
+        return [
+            _said(place, DoctorVerdict.BETTER, "No name server responded, so its DMARC record is unknown.")
+        ]
     if not place.records:
-        said = "It has no DMARC record: large providers refuse newsletters from such domains."
+        said = "It has no DMARC record. Large providers refuse newsletters from such domains."
         value = f"{DMARC_VERSION}; p=none; rua=mailto:dmarc-reports@{place.at}"
         change = "Publish this record, with an address that you read."
         return [_said(place, DoctorVerdict.WRONG, said, change, Publish(place.name, value))]
     if len(place.records) > 1:
-        said = f"It has {len(place.records)} DMARC records, and so none that counts."
-        return [_said(place, DoctorVerdict.WRONG, said, "Leave only one of them.")]
+        said = f"It has {len(place.records)} DMARC records, so none of them counts."
+        return [_said(place, DoctorVerdict.WRONG, said, "Keep only one of them.")]
     dmarc = read_dmarc(place.records[0])
     if dmarc.problems:
-        said = f"Its DMARC record cannot be read: {'; '.join(dmarc.problems)}."
-        return [_said(place, DoctorVerdict.WRONG, said, "Mend that in the record.")]
+        said = f"Its DMARC record can’t be read: {'; '.join(dmarc.problems)}."
+        return [_said(place, DoctorVerdict.WRONG, said, "Correct the record.")]
     policy = dmarc.policy
     if place.at != place.domain and dmarc.subdomain_policy in POLICIES:
         policy = dmarc.subdomain_policy
     asks = {
-        "none": "asks receivers only to report",
-        "quarantine": "sends what fails to the spam folder",
-        "reject": "has what fails refused",
+        "none": "only asks receivers for reports",
+        "quarantine": "sends failing emails to spam",
+        "reject": "has failing emails refused",
     }[policy]
     found = [_said(place, DoctorVerdict.GOOD, f"There is a DMARC record; it {asks} (p={policy}).")]
     if not dmarc.reports:
         value = f"{place.records[0].rstrip().rstrip(';')}; rua=mailto:dmarc-reports@{place.at}"
-        said = "It asks for no reports (rua): nobody tells you of letters that fail."
-        change = "Publish this in its place, with an address that you read."
+        said = "It doesn’t ask for reports (rua), so you won’t learn about emails that fail."
+        change = "Publish this record instead, with an address that you read."
         found.append(_said(place, DoctorVerdict.BETTER, said, change, Publish(place.name, value)))
     return found
 
@@ -119,21 +121,26 @@ def judge_alignment(
     by_spf = aligned(place.domain, envelope, strict=dmarc.strict_spf)
     by_dkim = any(aligned(place.domain, signer, strict=dmarc.strict_dkim) for signer in signers)
     if by_spf and by_dkim:
-        said = f"Return address ({envelope}) and signature ({', '.join(signers)}) both belong to it."
+        said = f"The return address ({envelope}) and the signature ({', '.join(signers)}) both belong to it."
         return [_said(place, DoctorVerdict.GOOD, said)]
     if by_dkim:
-        said = f"Only the signature counts: the return address is of {envelope}, which does not belong to it."
-        change = f"Let BOUNCE_DOMAIN be a domain below {organisation(place.domain)}."
+        said = f"Only the signature counts, because the return address belongs to another domain, {envelope}."
+        change = f"Set BOUNCE_DOMAIN to a domain below {organisation(place.domain)}."
         return [_said(place, DoctorVerdict.BETTER, said, change)]
     if by_spf:
-        said = "Only the return address counts: Feedletter does not sign for it, and forwarded letters fail."
-        change = f"Make a key: manage.py dkim_key {place.domain}"
+        said = (
+            "Only the return address counts. Feedletter doesn’t sign emails for it, so forwarded emails fail."
+        )
+        change = f"Create a key: manage.py dkim_key {place.domain}"
         if others_may_sign:
             change += " (unless your mail server or provider signs with this domain)"
         return [_said(place, DoctorVerdict.BETTER, said, f"{change}.")]
-    said = f"Letters fail DMARC: the return address is of {envelope}, and nothing of ours is signed for it."
+    said = (
+        f"Emails fail DMARC: the return address belongs to {envelope}, and no signature "
+        "belongs to the sender’s domain."
+    )
     verdict = DoctorVerdict.BETTER if others_may_sign else DoctorVerdict.WRONG
-    return [_said(place, verdict, said, f"Make a key: manage.py dkim_key {place.domain}")]
+    return [_said(place, verdict, said, f"Create a key: manage.py dkim_key {place.domain}")]
 
 
 def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
@@ -148,8 +155,8 @@ def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
         name = f"{place.at}._report._dmarc.{domain}"
         answer = lookup(name, "TXT")
         if not answer.failed and not dmarc_records([text.strip() for text in answer.records]):
-            said = f"Reports go to {domain}, which does not say that it wants them: nobody sends them."
-            change = f"{domain} has to publish this record, or use an address of {place.at}."
+            said = f"Reports are addressed to {domain}, which doesn’t accept them, so none will be sent."
+            change = f"{domain} must publish this record. Otherwise use an address at {place.at}."
             found.append(_said(place, DoctorVerdict.BETTER, said, change, Publish(name, DMARC_VERSION)))
     return found
 

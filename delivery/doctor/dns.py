@@ -27,7 +27,7 @@ class Dns:
         try:
             self._resolver = dns.resolver.Resolver(configure=not servers)
         except dns.exception.DNSException as error:
-            raise NoResolver(_no_resolver("this machine names none")) from error
+            raise NoResolver(_no_resolver("this machine has none configured")) from error
         if servers:
             self._resolver.nameservers = [dns.nameserver.Do53Nameserver(*server) for server in servers]
         self._resolver.lifetime = seconds
@@ -63,9 +63,9 @@ class Dns:
         except dns.resolver.NoNameservers as error:
             # Errors are (server, tcp, port, exception, response).
             if not any(each[4] is not None for each in error.kwargs.get("errors", ())):
-                raise NoResolver(_no_resolver("it refuses to be asked")) from error
+                raise NoResolver(_no_resolver("it refused the query")) from error
         except (dns.exception.DNSException, OSError) as error:
-            raise NoResolver(_no_resolver("no answer within some seconds")) from error
+            raise NoResolver(_no_resolver("no answer within a few seconds")) from error
 
 
 def reverse_name(address: str) -> str:
@@ -78,6 +78,6 @@ def reverse_name(address: str) -> str:
 
 def _no_resolver(why: str) -> str:
     return (
-        f"No name server answers here ({why}), so nothing about the DNS can be checked. Run this on the "
-        "machine that sends, or name a server in DNS_SERVERS, such as 9.9.9.9."
+        f"No name server responds here ({why}), so DNS can’t be checked. Run this on "
+        "the machine that sends, or name a server in DNS_SERVERS, such as 9.9.9.9."
     )

@@ -17,9 +17,9 @@ def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
             continue
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not _NAME.fullmatch(name):
-            wrong.append(f"“{part.strip()[:60]}” is no tag with a value")
+            wrong.append(f"“{part.strip()[:60]}” isn’t a tag with a value")
         elif name.lower() in tags:
-            wrong.append(f"the tag {name.lower()} stands there twice")
+            wrong.append(f"the tag {name.lower()} appears twice")
         else:
             tags[name.lower()] = value
     return tags, tuple(wrong)

@@ -24,28 +24,26 @@ def judge_mx(
     def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:
         return Finding(MX, domain, f"MX {domain}", verdict, says, mx.records or addresses.records, change)
 
-    change = "Publish an MX record that names the server which takes its mail, such as “10 mail.example.org.”"
+    change = "Publish an MX record that names the domain’s mail server, such as “10 mail.example.org.”"
     if mx.failed:
-        return said(DoctorVerdict.BETTER, f"No name server answered: who takes {purpose} is not known.")
+        return said(DoctorVerdict.BETTER, f"No name server responded, so it’s unknown who accepts {purpose}.")
     hosts = [each.partition(" ")[2] for each in mx.records]
     if hosts == [NULL]:
-        text = (
-            f"It says that it takes no mail at all (null MX): {purpose} are lost, and servers may refuse us."
-        )
+        text = f"It accepts no email (null MX), so {purpose} are lost, and servers may refuse our emails."
         return said(DoctorVerdict.WRONG, text, change)
     if not hosts and not addresses.records:
-        text = f"Nobody takes mail for it: {purpose} are lost, and servers may refuse us."
+        text = f"No server accepts email for it, so {purpose} are lost, and servers may refuse our emails."
         return said(DoctorVerdict.WRONG, text, change)
     if not hosts:
-        text = f"It has no MX record: {purpose} go to the machine of that name itself."
+        text = f"It has no MX record, so {purpose} are sent to the machine of that name."
         return said(DoctorVerdict.BETTER, text, change)
     dead = [host for host, answer in (without or {}).items() if not answer.records and not answer.failed]
     if dead and len(dead) == len(hosts):
         text = f"None of its mail servers has an address: {', '.join(dead)}. {purpose.capitalize()} are lost."
-        return said(DoctorVerdict.WRONG, text, "Give them addresses (A or AAAA), or name others.")
+        return said(DoctorVerdict.WRONG, text, "Add addresses (A or AAAA) for them, or name others.")
     if dead:
         text = f"One of its mail servers has no address: {', '.join(dead)}."
-        return said(DoctorVerdict.BETTER, text, "Give it an address (A or AAAA), or remove it.")
+        return said(DoctorVerdict.BETTER, text, "Add an address (A or AAAA) for it, or remove it.")
     return said(DoctorVerdict.GOOD, f"{', '.join(hosts)} takes {purpose}.")
 
 
@@ -58,13 +56,13 @@ def judge_ptr(address: str, name: str, names: DnsAnswer, forward: Mapping[str, S
     def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:
         return Finding(PTR, address, f"PTR {name}", verdict, says, names.records, change)
 
-    ask = "Ask whom the address is rented from to set its reverse DNS to your mail server’s name"
+    ask = "Ask the provider of the address to set its reverse DNS to your mail server’s name"
     if names.failed:
-        return said(DoctorVerdict.BETTER, "No name server answered: its name is not known.")
+        return said(DoctorVerdict.BETTER, "No name server responded, so its name is unknown.")
     if names.status is not DnsStatus.FOUND:
-        return said(DoctorVerdict.WRONG, "It has no name: large providers refuse mail from it.", f"{ask}.")
+        return said(DoctorVerdict.WRONG, "It has no name. Large providers refuse email from it.", f"{ask}.")
     confirmed = [each for each, addresses in forward.items() if address in addresses]
     if not confirmed:
-        text = f"Its name is {', '.join(names.records)}, but that name does not lead back to it."
+        text = f"Its name is {', '.join(names.records)}, but that name has a different address."
         return said(DoctorVerdict.WRONG, text, f"{ask}, and give that name this address.")
-    return said(DoctorVerdict.GOOD, f"Its name is {confirmed[0]}, and that leads back to it.")
+    return said(DoctorVerdict.GOOD, f"Its name is {confirmed[0]}, and that name has this address.")

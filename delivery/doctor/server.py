@@ -61,7 +61,7 @@ def look_at(target: SmtpSettings, *, context: ssl.SSLContext | None = None) -> S
             if target.security == PLAIN:
                 return Server(name, offers)
             if target.security == STARTTLS and not offers:
-                return Server(name, tls_trouble="it does not offer STARTTLS")
+                return Server(name, tls_trouble="it doesn’t offer STARTTLS")
             if target.security == STARTTLS:
                 smtp.starttls(context=context)
             sock: Any = smtp.sock
@@ -86,32 +86,32 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
         return Finding(topic, about, looked, verdict, says, (found,) if found else (), change)
 
     if server.trouble:
-        text = f"It cannot be used: {server.trouble}"
+        text = f"It can’t be used: {server.trouble}"
         return [
             said(
                 SERVER,
                 DoctorVerdict.WRONG,
                 text,
-                "Check host and port (Mail set-up, or EMAIL_URL), and that it runs.",
+                "Check the host and port (“Set up email”, or EMAIL_URL), and that the server is running.",
             )
         ]
     answers = said(SERVER, DoctorVerdict.GOOD, "It answers.", found=server.name)
     if server.tls_trouble:
         text = f"No trusted encryption: {server.tls_trouble}."
         change = (
-            "Name the server as its certificate does (Mail set-up, or EMAIL_URL), or give it a"
-            " certificate that is valid."
+            "Use the server name from its certificate (“Set up email”, or EMAIL_URL), "
+            "or install a valid certificate."
         )
         return [said(TLS, DoctorVerdict.WRONG, text, change)]
     if server.tls is not None:
         tls = server.tls
         found = f"{tls.version}, {tls.cipher}; certificate of {', '.join(tls.names)}"
         if tls.ends is not None and tls.ends - now < SOON:
-            text = f"Its certificate ends on {tls.ends:%Y-%m-%d}: then no letter goes out."
-            return [answers, said(TLS, DoctorVerdict.BETTER, text, "Have it renewed.", found)]
+            text = f"Its certificate expires on {tls.ends:%Y-%m-%d}. After that no email can be sent."
+            return [answers, said(TLS, DoctorVerdict.BETTER, text, "Renew it.", found)]
         if tls.version in OLD:
-            text = f"It speaks {tls.version}, which is out of date."
-            change = "Let the server speak TLS 1.2 or 1.3."
+            text = f"It uses {tls.version}, which is out of date."
+            change = "Let the server use TLS 1.2 or 1.3."
             return [answers, said(TLS, DoctorVerdict.BETTER, text, change, found)]
         ends = f", valid until {tls.ends:%Y-%m-%d}" if tls.ends else ""
         text = f"{tls.version}, with a certificate that is trusted{ends}."
@@ -124,21 +124,22 @@ def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Do
     if is_here:
         return (
             DoctorVerdict.GOOD,
-            "Not encrypted, and it need not be: the server is on this machine or network.",
+            "Not encrypted, which is fine because the server is on this machine or network.",
             "",
         )
     if target.user:
-        text = "User and password go to it unencrypted, for everybody on the way to read."
+        text = "User and password are sent unencrypted, so others on the network can read them."
         return (
             DoctorVerdict.WRONG,
             text,
-            change if server.offers_starttls else "Choose TLS for it (Mail set-up; in EMAIL_URL smtps://).",
+            change if server.offers_starttls else "Choose TLS (“Set up email”, or smtps:// in EMAIL_URL).",
         )
     if server.offers_starttls:
-        return DoctorVerdict.BETTER, "Letters go to it unencrypted, although it offers STARTTLS.", change
+        text = "Emails are sent unencrypted, although the server offers STARTTLS."
+        return DoctorVerdict.BETTER, text, change
     return (
         DoctorVerdict.BETTER,
-        "Letters go to it unencrypted, and it offers nothing else.",
+        "Emails are sent unencrypted, because the server offers no encryption.",
         "Use another port.",
     )
 

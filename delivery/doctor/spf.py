@@ -6,8 +6,8 @@ from delivery.doctor.findings import DnsStatus, DoctorVerdict, Finding, Publish
 from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check_host
 
 SPF = "SPF"
-INSTEAD = "Publish the record below in its place."
-MERGE = "Make one record of them: receivers that find two count neither."
+INSTEAD = "Publish the record below instead."
+MERGE = "Merge them into one record. If there are two, receivers ignore both."
 
 
 def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
@@ -15,7 +15,9 @@ def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
     if node.status is DnsStatus.FAILED:
         return [
             _said(
-                node, DoctorVerdict.BETTER, "No name server answered: its SPF record is not known. Try again."
+                node,
+                DoctorVerdict.BETTER,
+                "No name server responded, so its SPF record is unknown. Try again.",
             )
         ]
     if not node.found:
@@ -23,7 +25,7 @@ def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
             _said(
                 node,
                 DoctorVerdict.WRONG,
-                "It has no SPF record: nobody can tell which servers may send for it.",
+                "It has no SPF record, so receivers can’t check which servers may send for it.",
                 "Publish this record.",
                 Publish(node.domain, suggestion),
             )
@@ -32,8 +34,8 @@ def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
         return [_said(node, DoctorVerdict.WRONG, f"It has {len(node.found)} SPF records.", MERGE)]
     found = [*_judge_lookups(node), *_judge_end(node)]
     if node.spf.problems:
-        said = f"It cannot be read: {'; '.join(node.spf.problems)}."
-        found.insert(0, _said(node, DoctorVerdict.WRONG, said, "Mend that in the record."))
+        said = f"It can’t be read: {'; '.join(node.spf.problems)}."
+        found.insert(0, _said(node, DoctorVerdict.WRONG, said, "Correct the record."))
     if found:
         return found
     said = f"One record, read without error, {node.lookups} of {MOST_LOOKUPS} questions to the DNS."
@@ -58,7 +60,7 @@ def judge_sender(
     if provider and any(child.domain == provider for child in node.nodes()):
         return _said(node, DoctorVerdict.GOOD, f"It includes {provider}, as {server} wants it.")
     if provider:
-        said = f"It does not include {provider}, from which {server} sends."
+        said = f"It doesn’t include {provider}, which {server} sends from."
         return _said(node, DoctorVerdict.WRONG, said, INSTEAD)
     results = {address: check_host(node, address, lenient=True) for address in addresses}
     refused = [address for address, result in results.items() if result != "pass"]
@@ -66,13 +68,14 @@ def judge_sender(
         return None
     if not refused:
         return _said(node, DoctorVerdict.GOOD, f"It lets {server} send ({', '.join(addresses)}).")
-    said = f"It does not name {server} as a sender: of {', '.join(refused)} it says {results[refused[0]]}."
+    said = (
+        f"It doesn’t list {server} as a sender: {', '.join(refused)} of it have the "
+        f"result {results[refused[0]]}."
+    )
     if is_own:
         return _said(node, DoctorVerdict.WRONG, said, INSTEAD)
-    said += " Providers often send from other addresses than the one they take letters at."
-    return _said(
-        node, DoctorVerdict.BETTER, said, "Ask your provider which “include:” belongs into the record."
-    )
+    said += "Providers often send from other addresses than the one that accepts emails."
+    return _said(node, DoctorVerdict.BETTER, said, "Ask your provider which “include:” to add to the record.")
 
 
 def proposal(node: Node, mechanisms: Sequence[str] = ()) -> Publish:
@@ -98,35 +101,35 @@ def _judge_lookups(node: Node) -> list[Finding]:
     """Judge the number of lookups, and the includes."""
     found = []
     if node.lookups > MOST_LOOKUPS:
-        said = (
-            f"Reading it takes {node.lookups} questions to the DNS; receivers give up after {MOST_LOOKUPS}."
-        )
-        change = "Remove an “include:” that is not used any more, or name addresses with ip4: and ip6:."
+        said = f"It needs {node.lookups} DNS lookups, and receivers give up after {MOST_LOOKUPS}."
+        change = "Remove an “include:” that isn’t used any more, or list addresses with ip4: and ip6:."
         found.append(_said(node, DoctorVerdict.WRONG, said, change))
     elif node.lookups == MOST_LOOKUPS:
-        said = f"Reading it takes {MOST_LOOKUPS} questions to the DNS, and more are not allowed."
+        said = f"It needs {MOST_LOOKUPS} DNS lookups, which is the maximum."
         found.append(
-            _said(node, DoctorVerdict.BETTER, said, "Remove an “include:” that is not used any more.")
+            _said(node, DoctorVerdict.BETTER, said, "Remove an “include:” that isn’t used any more.")
         )
     void = [name for each in node.nodes() for name in each.void]
     if len(void) > MOST_VOID:
         said = f"It names hosts that have no address: {', '.join(sorted(set(void))[:5])}."
-        found.append(_said(node, DoctorVerdict.BETTER, said, "Remove them: receivers may give up after two."))
+        found.append(_said(node, DoctorVerdict.BETTER, said, "Remove them. Receivers may give up after two."))
     for each in list(node.nodes())[1:]:
         if each.status is DnsStatus.FAILED:
-            said = f"No name server answered about {each.domain}, which it includes."
+            said = f"No name server responded for {each.domain}, which it includes."
             found.append(_said(node, DoctorVerdict.BETTER, f"{said} Try again."))
         elif each.loops:
             found.append(
-                _said(node, DoctorVerdict.WRONG, f"It includes {each.domain} in a circle.", "Remove one.")
+                _said(node, DoctorVerdict.WRONG, f"It includes {each.domain} recursively.", "Remove one.")
             )
         elif len(each.found) != 1:
             many = "no SPF record" if not each.found else f"{len(each.found)} SPF records"
-            said = f"It includes {each.domain}, which has {many}: the whole record does not count."
-            found.append(_said(node, DoctorVerdict.WRONG, said, f"Remove include:{each.domain}, or mend it."))
+            said = f"It includes {each.domain}, which has {many}, so the whole record is invalid."
+            found.append(
+                _said(node, DoctorVerdict.WRONG, said, f"Remove include:{each.domain}, or correct it.")
+            )
         elif each.spf.problems:
-            said = f"It includes {each.domain}, which cannot be read: {'; '.join(each.spf.problems)}."
-            found.append(_said(node, DoctorVerdict.WRONG, said, "Tell whom that belongs to, or remove it."))
+            said = f"It includes {each.domain}, which can’t be read: {'; '.join(each.spf.problems)}."
+            found.append(_said(node, DoctorVerdict.WRONG, said, "Ask its owner to correct it, or remove it."))
     return found
 
 
@@ -134,17 +137,17 @@ def _judge_end(node: Node) -> list[Finding]:
     everybody = node.spf.catch_all
     found = []
     if everybody is None and not node.spf.redirect:
-        said = "It does not end with “all”: it says nothing of servers that it does not name."
+        said = "It doesn’t end with “all”, so servers that it doesn’t list aren’t rejected."
         found.append(_said(node, DoctorVerdict.BETTER, said, INSTEAD))
     if everybody is not None and everybody.qualifier == "+":
-        said = "“+all” lets everybody in the world send for this domain: spammers look for that."
+        said = "“+all” lets anyone send for this domain, which attracts spammers."
         found.append(_said(node, DoctorVerdict.WRONG, said, INSTEAD))
     if everybody is not None and everybody.qualifier == "?":
-        said = "“?all” says nothing of servers that it does not name."
+        said = "“?all” is neutral about servers that it doesn’t list."
         found.append(_said(node, DoctorVerdict.BETTER, said, INSTEAD))
     if any(term.name == "ptr" for term in node.spf.terms):
-        said = "“ptr” is slow, unreliable and not to be used any more (RFC 7208 §5.5)."
-        found.append(_said(node, DoctorVerdict.BETTER, said, "Name the servers with a:, mx or ip4: instead."))
+        said = "“ptr” is slow and unreliable, and shouldn’t be used (RFC 7208 §5.5)."
+        found.append(_said(node, DoctorVerdict.BETTER, said, "List the servers with a:, mx or ip4: instead."))
     return found
 
 

@@ -78,7 +78,7 @@ def read_spf(text: str) -> Spf:
         else:
             wrong.append(term)
     if len(redirects) > 1:
-        wrong.append("redirect= stands there more than once")
+        wrong.append("redirect= appears more than once")
     if redirects and not redirects[0]:
         wrong.append("redirect= names no domain")
     return Spf(tuple(terms), redirects[0] if redirects else "", tuple(wrong))
@@ -95,15 +95,15 @@ def _term(word: str) -> Term | str:
         except ValueError:
             return f"{shown} holds no IP address"
         if network.version != int(name[2]):
-            return f"{shown} holds an address of the other kind"
+            return f"{shown} has an address of the wrong kind"
         return Term(qualifier, name.lower(), value, network=network)
     match = _MECHANISM.fullmatch(word)
     name = match[2].lower() if match else ""
     if match is None or name not in MECHANISMS:
-        return f"{shown} is no mechanism"
+        return f"{shown} isn’t a mechanism"
     value, prefix4, prefix6 = match[3] or "", int(match[4] or 32), int(match[5] or 128)
     if name in ("include", "exists", "ip4", "ip6") and not value:
-        return f"{shown} lacks what follows the colon"
+        return f"{shown} has nothing after the colon"
     if name == "all" and value:
         return f"{shown} has something after “all”"
     if prefix4 > 32 or prefix6 > 128:

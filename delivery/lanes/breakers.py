@@ -104,8 +104,8 @@ def trouble_in_words(breaker: Breaker, row: ServiceBreaker, now: datetime) -> st
     minutes = int(breaker.within.total_seconds() // 60)
     refused = f"{breaker.name} refused {breaker.refusals:,} requests within {minutes} minutes. {breaker.why}"
     if row.slow_until is not None and now < (end := row.slow_until - breaker.within):
-        return f"{refused} Nothing is sent there until {when(end)}; then it is tried slowly."
-    return f"{refused} It has rested, and is tried slowly until {when(row.slow_until)}."
+        return f"{refused} Sending is paused until {when(end)}, and then resumes slowly."
+    return f"{refused} Sending has resumed slowly, until {when(row.slow_until)}."
 
 
 def why_resting(kind: str, now: datetime) -> str:

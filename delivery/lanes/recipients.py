@@ -11,7 +11,7 @@ from django.db.models import Count
 
 from delivery.models import Delivery, Lane
 
-OVER = "This recipient has had as many messages today as the account allows; a new day begins at 00:00 UTC."
+OVER = "This recipient has had the maximum number of messages today. The next day starts at 00:00 UTC."
 
 
 def next_day(now: datetime) -> datetime:

@@ -152,7 +152,7 @@ def recipient_domain(text: str) -> str:
         return parse_address(f"reader@{text.strip().rpartition('@')[2]}").core.rpartition("@")[2]
     except InvalidDestination:
         raise ValidationError(
-            {"domain": f"“{text[:80]}” is no domain: give one such as gmail.com."}
+            {"domain": f"“{text[:80]}” isn’t a domain. Enter one like gmail.com."}
         ) from None
 
 
@@ -164,9 +164,9 @@ def _lock(lane_id: int) -> None:
 def _check(row: Lane | LaneDomain, changes: Mapping[str, Any], known: Collection[str]) -> None:
     """Set changes on the row. Raises ValidationError with the field."""
     if strange := sorted(set(changes) - set(known)):
-        raise ValidationError(f"There is no such limit: {', '.join(strange)}.")
+        raise ValidationError(f"There is no limit called {', '.join(strange)}.")
     for field, value in changes.items():
         setattr(row, field, value)
     row.clean_fields(exclude={field.name for field in row._meta.fields} - set(changes))
     if row.per_hour and row.per_day and row.per_hour > row.per_day:
-        raise ValidationError({"per_hour": "It is more than the most in 24 hours."})
+        raise ValidationError({"per_hour": "This is more than the limit for 24 hours."})

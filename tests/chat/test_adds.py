@@ -36,7 +36,7 @@ def test_a_json_feed_is_a_feed(ada: DiscordClient, site: FeedServer) -> None:
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Bees", "items": [item]}
     url = site.serve("/feed.json", json.dumps(feed), headers={"Content-Type": "application/feed+json"})
     said = add(ada, url)
-    assert "posts in" in said
+    assert "will now be posted in" in said
     assert "Post 1" in said
 
 
@@ -44,7 +44,7 @@ def test_a_document_beyond_five_megabytes_is_told_of(ada: DiscordClient, site: F
     large = b"<rss version='2.0'><channel><title>Bees</title>" + b"<!-- bees -->" * 500_000
     url = site.serve("/feed.xml", large, headers={"Content-Type": "application/rss+xml"})
     assert len(large) > 6_000_000
-    assert "posts in" not in add(ada, url)
+    assert "will now be posted in" not in add(ada, url)
     assert not Feed.objects.exists()
 
 
@@ -77,7 +77,7 @@ def test_all_servers_together_have_so_many_feeds(
     # The feed of another server exists already, and is not added anew.
     service.channels["1200000000000000009"] = "701"
     bob = DiscordClient(service, guild="701", channel="1200000000000000009", person="43")
-    assert "posts in" in add(bob, first)
+    assert "will now be posted in" in add(bob, first)
 
 
 @pytest.mark.parametrize(("act", "times"), [("preview", 30), ("test", 5)])

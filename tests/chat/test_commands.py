@@ -60,7 +60,7 @@ def test_all_feeds_are_paused_and_resumed_at_once(ada: DiscordClient) -> None:
     some_feeds(1, guild=701)
     ada.command("feed pause", feed="2")
     ada.command("feed pause", feed="all")
-    assert "2 feeds are paused now" in ada.said
+    assert "2 feeds are paused" in ada.said
     assert [one.stopped for one in Subscribable.objects.order_by("pk")] == [True, True, True, False]
     ada.command("feed resume", feed="All")
     assert "3 feeds post again" in ada.said
@@ -98,8 +98,8 @@ def test_voice_and_stage_channels_are_taken_by_option_as_by_here(
     service.channel_type = ada.channel_type = kind
     service.channels[OTHER_CHANNEL] = GUILD
     url = serve_feed(site)
-    assert "posts in" in add(ada, url)
-    assert "posts in" in add(ada, url, channel=OTHER_CHANNEL)
+    assert "will now be posted in" in add(ada, url)
+    assert "will now be posted in" in add(ada, url, channel=OTHER_CHANNEL)
     [add_command] = [one for one in commands()[0]["options"] if one["name"] == "add"]
     [channel] = [one for one in add_command["options"] if one["name"] == "channel"]
     assert kind in channel["channel_types"]
@@ -128,7 +128,7 @@ def test_a_page_without_a_feed_says_so(ada: DiscordClient, site: FeedServer) -> 
 def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> None:
     serve_feed(site, "/news.xml")
     said = add(ada, serve_page(site, "/news.xml"))
-    assert "posts in" in said
+    assert "will now be posted in" in said
     assert "Post 3" in said
 
 
@@ -169,13 +169,13 @@ def test_a_server_has_so_many_feeds(ada: DiscordClient, site: FeedServer) -> Non
     add(ada, serve_feed(site))
     assert "reached its maximum" in add(ada, serve_feed(site, "/other.xml"))
     Guild.objects.update(feed_limit=2)
-    assert "posts in" in add(ada, serve_feed(site, "/other.xml"))
+    assert "will now be posted in" in add(ada, serve_feed(site, "/other.xml"))
 
 
 def test_only_allowed_servers_where_the_operator_says_so(ada: DiscordClient, site: FeedServer) -> None:
     BotSettings.objects.create(pk=1, only_allowed=True)
     ada.command("feed list")
-    assert f"allow number {GUILD}" in ada.said
+    assert f"approve number {GUILD}" in ada.said
     Guild.objects.update(is_allowed=True)
     ada.command("feed list")
     assert "no feeds yet" in ada.said
@@ -412,7 +412,7 @@ def test_a_test_posts_the_newest_post(service: DiscordService, ada: DiscordClien
     poll_due(clock=Clock(utcnow()))
     ada.command("feed test", feed="1")
     answer_due()
-    assert "stands in" in ada.said
+    assert "Posted the newest post of" in ada.said
     assert [one["embeds"][0]["title"] for one in service.messages] == ["Post 3"]
     ada.command("feeds preview", feed="1")
     answer_due()
@@ -446,7 +446,7 @@ def test_a_number_in_place_of_an_address_moves_that_feed(
 ) -> None:
     service.channels["1200000000000000007"] = GUILD
     add(ada, serve_feed(site))
-    assert "<#1200000000000000007> from now on" in add(ada, "1", channel="1200000000000000007")
+    assert "will now be posted in <#1200000000000000007>" in add(ada, "1", channel="1200000000000000007")
     assert GuildFeed.objects.get().channel_id == 1200000000000000007
     ada.command("feed add", url="#12")
     assert "have that feed" in ada.said

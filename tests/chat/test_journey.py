@@ -123,8 +123,8 @@ def test_two_servers_with_the_same_feed_poll_it_once(
     url = serve_feed(site)
     service.channels["1200000000000000009"] = "701"
     bob = DiscordClient(service, guild="701", channel="1200000000000000009", person="43")
-    assert "posts in" in add(ada, url)
-    assert "posts in" in add(bob, url)
+    assert "will now be posted in" in add(ada, url)
+    assert "will now be posted in" in add(bob, url)
     assert Feed.objects.count() == 1
     assert GuildFeed.objects.count() == 2
     before = len(site.requests)
@@ -181,7 +181,7 @@ def test_a_worker_that_died_after_the_work_left_its_answer(
     assert GuildFeed.objects.count() == 1
     assert answer_due() == 0
     assert answer_due(clock=Clock(utcnow() + timedelta(minutes=2))) == 1
-    assert "posts in" in ada.said
+    assert "will now be posted in" in ada.said
     assert GuildFeed.objects.count() == 1
 
 
@@ -195,7 +195,7 @@ def test_an_answer_that_comes_before_discord_knows_of_it_is_given_again(
     for _ in range(3):
         clock.now += timedelta(seconds=2)
         answer_due(clock=clock)
-    assert "posts in" in ada.said
+    assert "will now be posted in" in ada.said
 
 
 def test_an_expired_token_ends_it_and_the_feed_is_there(

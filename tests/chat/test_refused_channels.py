@@ -168,7 +168,7 @@ def test_a_test_that_is_taken_lets_the_waiting_posts_go(
     refuse(service)
     new_posts(site, rounds, 2)
     allow(service)
-    assert "stands in" in answered(ada, "feed test", feed="1")
+    assert "Posted the newest post of" in answered(ada, "feed test", feed="1")
     rounds(1)
     assert posted(service) == [*titles(2, 2), *titles(1, 2)]
 
@@ -210,7 +210,7 @@ def test_what_waits_moves_to_the_other_channel(
 ) -> None:
     refuse(service)
     new_posts(site, rounds, 2)
-    assert "posts in" in answered(ada, "feed move", feed="1", channel=OTHER)
+    assert "will now be posted in" in answered(ada, "feed move", feed="1", channel=OTHER)
     new_posts(site, rounds, 1, first=3)
     assert [one["channel_id"] for one in service.messages] == [OTHER] * 3
     assert posted(service) == titles(1, 3)

@@ -60,7 +60,7 @@ def test_limits_are_changed_and_nothing_else(admin_client: Client) -> None:
 def test_a_limit_that_cannot_be_is_refused_at_its_field(admin_client: Client) -> None:
     lane = a_lane()
     answer = save(admin_client, lane, per_hour="500", per_day="400")
-    assert "It is more than the most in 24 hours." in answer.content.decode()
+    assert "This is more than the limit for 24 hours." in answer.content.decode()
     lane.refresh_from_db()
     assert lane.per_hour is None
 
@@ -83,14 +83,14 @@ def test_the_coming_days_of_a_warm_up_are_a_table(admin_client: Client) -> None:
     page = shown(admin_client, lane_page(lane))
     assert all(f">{count}</td>" in page for count in (50, 100, 200))
     assert ">400</td>" not in page
-    assert "the warm-up limits nothing any more" in page
+    assert "the warm-up no longer limits sending" in page
     assert "warming up" in page
 
 
 def test_a_lane_without_limits_says_so(admin_client: Client) -> None:
     page = shown(admin_client, lane_page(a_lane()))
-    assert "Messages are counted as soon as there is a limit" in page
-    assert "The coming days" not in page
+    assert "Messages are counted once there is a limit" in page
+    assert "Coming days" not in page
 
 
 def inline(number: int, **values: str) -> dict[str, str]:
@@ -116,9 +116,9 @@ def test_a_domain_gets_limits_other_limits_and_none(admin_client: Client) -> Non
 
 def test_what_is_no_domain_is_refused(admin_client: Client) -> None:
     lane = a_lane()
-    new = inline(0, domain="no domain", burst="10", warm_up_first="50", warm_up_growth="1.5")
+    new = inline(0, domain="a domain", burst="10", warm_up_first="50", warm_up_growth="1.5")
     answer = save(admin_client, lane, **{"domains-TOTAL_FORMS": "1"}, **new)
-    assert "“no domain” is no domain" in answer.content.decode()
+    assert "“no domain” isn’t a domain" in answer.content.decode()
     assert not LaneDomain.objects.exists()
 
 
@@ -139,7 +139,7 @@ def test_a_domain_is_paused_and_what_it_held_is_queued_when_it_is_resumed(admin_
     assert "1 delivery queued" in said
     row.refresh_from_db()
     assert row.state == Delivery.State.QUEUED
-    assert act(admin_client, "lane", "pause_domain", lane.pk, domain="no domain").count("is no domain") == 1
+    assert act(admin_client, "lane", "pause_domain", lane.pk, domain="a domain").count("isn’t a domain") == 1
 
 
 def test_the_lane_says_which_account_it_belongs_to(admin_client: Client) -> None:
@@ -167,7 +167,7 @@ def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
         bad = add_account(name="bad", url=server.url.replace("s3cret", "wr0ng"))
         said = act(admin_client, "account", "log_in", good.pk, bad.pk)
     assert "took the login: 235" in said
-    assert f"bad: 127.0.0.1:{server.port} refused the login" in said
+    assert f"bad: 127.0.0.1:{server.port} refused the sign-in" in said
     assert "535" in said
     assert "wr0ng" not in said
 

@@ -29,7 +29,7 @@ def test_a_number_a_code_a_message_and_stop(
     page.goto(f"{live_server.url}/s/{newsletter.name}/")
     page.get_by_label("Your mobile number").fill("+49 30 901820")
     page.get_by_role("button", name="Subscribe to").click()
-    assert "takes no text messages" in text(page)
+    assert "can’t receive text messages" in text(page)
     page.get_by_label("Your mobile number").fill("0151 23456789")
     page.get_by_role("button", name="Subscribe to").click()
     assert "Look at your phone" in text(page)

@@ -38,7 +38,7 @@ def test_a_refusal_stands_at_its_field(admin_client: Client) -> None:
     made()
     given = {"domain": "example.org", "algorithm": "ed25519", "selector": "feedletter-ed25519"}
     assert "has a key with the selector" in text(submit(admin_client, "delivery_dkimkey_add", given))
-    assert "is no domain" in text(
+    assert "isn’t a domain" in text(
         submit(admin_client, "delivery_dkimkey_add", {"domain": "x y", "algorithm": "rsa"})
     )
     assert DkimKey.objects.count() == 1
@@ -52,12 +52,12 @@ def test_another_key_takes_over(admin_client: Client) -> None:
     second.refresh_from_db()
     assert (first.state, second.state) == ("retired", "active")
     chosen["_selected_action"] = [first.pk, second.pk]
-    assert "choose that one alone" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
+    assert "Select only one" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
 
 
 def test_retiring_and_deleting_ask_first(admin_client: Client) -> None:
     key, other = made(), made(domain="other.example")
-    assert "will not be signed by" in text(act(admin_client, "delivery_dkimkey", "retire", key))
+    assert "will no longer be signed with" in text(act(admin_client, "delivery_dkimkey", "retire", key))
     assert DkimKey.objects.filter(active=True).count() == 2
     retire_key(key, now=NOW)
     assert "will be deleted for good" in text(act(admin_client, "delivery_dkimkey", "delete", key))

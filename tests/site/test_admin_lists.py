@@ -109,7 +109,7 @@ def test_from_the_file_to_the_report(admin_client: Client) -> None:
         "Nothing has changed yet",
         "Mailchimp",
         "Will get the newsletter (new)",
-        "not an e-mail address",
+        "an email address",
     ):
         assert words in shown
     assert not Subscription.objects.exists()

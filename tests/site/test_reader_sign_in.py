@@ -145,11 +145,11 @@ class TestForgottenPassword:
         done = client.post(form.redirect_chain[-1][0], given)
         assert done["Location"] == "/reader/sign-in/"
         assert User.objects.get().check_password(NEW)
-        assert "was used already" in Client().get(path, follow=True).content.decode()
+        assert "already used" in Client().get(path, follow=True).content.decode()
 
     def test_without_a_mail_server_it_says_so_and_keeps_no_link(self, settings: Any, ada: Reader) -> None:
         settings.EMAIL_URL = "mailbox:"
-        assert "No mail goes out from here" in Client().get(ASK).content.decode()
+        assert "This site can’t send email" in Client().get(ASK).content.decode()
         assert Client().post(ASK, {"email": "ada@example.org"}).status_code == 302
         assert not Delivery.objects.exists()
 

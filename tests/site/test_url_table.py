@@ -22,7 +22,7 @@ PUBLIC = {
     "reader_sign_in": "where people sign in who read here",
     "reader_sign_in_site": "where people sign in with their own site",
     "reader_sign_in_back": "where their own site leads back to",
-    "reader_sign_out": "the way out",
+    "reader_sign_out": "its sending limits",
     "reader_join": "where anybody may begin to read, if the site says so",
     "reader_password_reset": "where a reader asks for a new password",
     "reader_password_reset_done": "says that a mail comes, if there is such a reader",
@@ -89,7 +89,7 @@ PUBLIC = {
     "admin_password_reset_complete": "says that the new password is good",
     "admin_password_reset_link": "its authority is a token",
     "admin:login": "the way in",
-    "admin:logout": "the way out",
+    "admin:logout": "its sending limits",
     "admin:jsi18n": "Django's own translations",
 }
 SAMPLES = {

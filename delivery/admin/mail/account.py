@@ -65,14 +65,14 @@ def describe_account(account: Account) -> SafeString:
     if lane := Lane.objects.filter(kind=EMAIL, account=account.name).first():
         rows.append(("Limits and use", link_to(lane, "Its lane")))
         if lane.last_error:
-            rows.append(("What was wrong last", lane.last_error))
+            rows.append(("Last error", lane.last_error))
     return facts(rows)
 
 
 def trial_words(account: Account) -> str:
     if account.tried_at is None:
         return "Not yet."
-    said = account.trouble or "the test mail was taken."
+    said = account.trouble or "the test email was accepted."
     return f"{when(account.tried_at)}: {said}"
 
 
@@ -105,7 +105,7 @@ def delete_accounts(request: HttpRequest, keys: list[int]) -> str:
 
 def asked_to_delete_accounts(keys: list[int]) -> list[str]:
     rows = Account.objects.filter(pk__in=keys)
-    return [why_needed(row) or f"{row} and its password will be forgotten. Nothing uses it." for row in rows]
+    return [why_needed(row) or f"{row} and its password will be deleted. Nothing uses it." for row in rows]
 
 
 @admin.register(Account)
@@ -113,16 +113,16 @@ class AccountAdmin(ServiceAdmin):
     list_display = ("name", "server", "default", "used_by", "added")
     search_fields = ("name",)
     empty = EmptyList(
-        "No mail accounts so far",
-        "Letters leave through an account of a mail provider or service. Twenty of them are prepared: you"
-        " give the user name and the password.",
-        "Set up mail",
+        "No email accounts yet",
+        "Emails are sent through an account of an email provider or service. For "
+        "twenty of them you only enter the user name and password.",
+        "Set up email",
         "mail_set_up",
         "delivery.add_account",
     )
-    own_panels = (Panel("How it goes", describe_account, order=10),)
+    own_panels = (Panel("Status", describe_account, order=10),)
     own_actions = (
-        Action("log_in", "Try the login", try_logins),
+        Action("log_in", "Test sign-in", try_logins),
         Action("delete", "Delete", delete_accounts, asked_to_delete_accounts, permission="drop"),
     )
     added = moment_of("created_at", "added")
@@ -160,7 +160,7 @@ class AccountAdmin(ServiceAdmin):
                 '{} <a class="fl-link fl-underlined" href="{}" rel="noopener noreferrer">{}</a>',
                 provider.note,
                 provider.link,
-                "Where to make the password, or to read more",
+                "Help of the provider",
             )
         if obj is None:
             sets.append(("Its name here", {"fields": ("name",)}))
@@ -179,11 +179,11 @@ class AccountAdmin(ServiceAdmin):
             obj.refresh_from_db()
 
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
-        messages.success(request, f"{obj} was added. Now try it.")
+        messages.success(request, f"{obj} was added. Now test it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
 
     def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
-        messages.success(request, f"{obj} was changed. Now try it.")
+        messages.success(request, f"{obj} was changed. Now test it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
 
     @display(description="server")

@@ -24,8 +24,8 @@ from delivery.accounts.providers import PROVIDERS, Provider
 from delivery.models import Account
 
 SECURITIES = (
-    (IMPLICIT, "TLS from the start (usual at port 465)"),
-    (STARTTLS, "STARTTLS (usual at port 587)"),
+    (IMPLICIT, "TLS from the start (usually port 465)"),
+    (STARTTLS, "STARTTLS (usually port 587)"),
     (PLAIN, "None: only for a server on this machine or network"),
 )
 # The services' names for anymail's settings.
@@ -44,11 +44,11 @@ OPTION_LABELS = {
     "region": "Region",
     "configuration_set": "Configuration set",
     "project": "Project",
-    "api_url": "Address of its API",
-    "webhook_key": "Key that its webhooks are signed with",
+    "api_url": "API address",
+    "webhook_key": "Signing key of its webhooks",
 }
-KEPT = "Empty: the one that is stored stays. It is never shown."
-STORED = "It is stored encrypted and never shown again."
+KEPT = "Leave empty to keep the stored one, which is never shown."
+STORED = "Stored encrypted and never shown again."
 LONGEST_SECRET = 1024
 Rows = tuple[tuple[str | None, tuple[str, ...]], ...]
 
@@ -86,9 +86,9 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
     rows: Rows = ()
 
     sender = line_field(
-        "Letters come from",
-        "Such as Example Letters &lt;letters@example.org&gt;, an address that this account may send from."
-        " A newsletter may have another.",
+        "Sender",
+        "For example Example News &lt;news@example.org&gt;. This account must be "
+        "allowed to send from the address. Newsletters can use a different one.",
         required=False,
     )
 
@@ -131,14 +131,14 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
                 continue
             return str(sender)
         raise ValidationError(
-            {"sender": "Say who letters come from: an address that this account may send from."}
+            {"sender": "Enter the sender, with an address that this account is allowed to send from."}
         )
 
 
 class ServerForm(AccountForm):
     user = line_field("User", required=False)
     password = secret_field("Password", STORED, required=False)
-    host = line_field("Host", "Such as mail.example.org.")
+    host = line_field("Host", "For example mail.example.org.")
     port = forms.IntegerField(
         label="Port",
         validators=[MinValueValidator(1), MaxValueValidator(65535)],
@@ -161,7 +161,7 @@ class ServerForm(AccountForm):
     def clean_host(self) -> str:
         host = str(self.cleaned_data["host"]).strip().strip("[]")
         if any(character.isspace() or character in "/@?#\\" for character in host):
-            raise ValidationError("Give the host alone, such as mail.example.org.")
+            raise ValidationError("Enter only the host, for example mail.example.org.")
         return host
 
     def target(self, cleaned: dict[str, Any]) -> SmtpSettings:
@@ -170,7 +170,7 @@ class ServerForm(AccountForm):
             password = self._kept_password(cleaned)
         if password and not user:
             raise ValidationError(
-                {"user": "User and password go together. A server without a login needs neither."}
+                {"user": "Enter both user and password, or neither if the server needs no sign-in."}
             )
         return SmtpSettings(cleaned["host"], cleaned["port"], user, password, cleaned["security"])
 
@@ -178,12 +178,12 @@ class ServerForm(AccountForm):
         """Return the stored password, for the same server only. Raises ValidationError."""
         known = self.known
         if not isinstance(known, SmtpSettings) or not known.password:
-            raise ValidationError({"password": "User and password go together. Give the password."})
+            raise ValidationError({"password": "Enter the password too."})
         is_same = known.host.lower() == cleaned["host"].lower() and known.port == cleaned["port"]
         if not is_same or (cleaned["security"] == PLAIN and known.security != PLAIN):
             # Otherwise naming another server would disclose a stored password.
             raise ValidationError(
-                {"password": "For another server, port or security, give the password again."}
+                {"password": "Enter the password again when you change the server, port or security."}
             )
         return known.password
 
@@ -217,7 +217,7 @@ class ServiceForm(AccountForm):
                 options[option] = value
         moved = known is not None and options.get("api_url", "") != known.options.get("api_url", "")
         if moved and not cleaned["key"]:
-            raise ValidationError({"key": "For another address of its API, give the key again."})
+            raise ValidationError({"key": "Enter the key again when you change the API address."})
         key = cleaned["key"] or (known.key if known else "")
         secret = cleaned.get("secret") or (known.secret if known else "")
         return EspSettings(
@@ -242,7 +242,7 @@ def service_form(esp: str) -> type[ServiceForm]:
         )
     fields["option_webhook_key"] = secret_field(
         OPTION_LABELS["webhook_key"],
-        "Only if its bounces are to be told of here; see docs/sending.md.",
+        "Only needed to receive bounces here. See docs/sending.md.",
         required=False,
     )
     rows = ((None, (*(name for name in fields if name != "option_webhook_key"), "sender")),)

@@ -86,7 +86,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
     act = request.POST.get("act", "")
     if act == "keep":
         stop_default()
-        messages.success(request, "No account is the default any more.")
+        messages.success(request, "There is no default account any more.")
         return HttpResponseRedirect(mail_set_up_url())
     key = request.POST.get("account", "")
     account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)
@@ -94,7 +94,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
 
         def made_default() -> str:
             make_default(account=account)
-            return f"{account} is the default now: the next letter goes out through it."
+            return f"{account} is now the default. The next email is sent through it."
 
         report(request, made_default)
     elif act == "try":
@@ -103,9 +103,9 @@ def _acted(request: HttpRequest) -> HttpResponse:
 
         def tried() -> str:
             if try_account(account=account, to=to, now=utcnow()):
-                messages.error(request, f"{account} does not work yet. What was wrong stands below.")
+                messages.error(request, f"{account} doesn’t work yet. The error is shown below.")
                 return ""
-            return f"{account} works: its server took a test mail to {to}. Look whether it has arrived."
+            return f"{account} works. Its server accepted a test email to {to}. Check that it arrived."
 
         report(request, tried)
     return HttpResponseRedirect(mail_set_up_url(account))
@@ -114,33 +114,33 @@ def _acted(request: HttpRequest) -> HttpResponse:
 def where_letters_go() -> str:
     if "EMAIL_URL" in settings.GIVEN:
         wins = (
-            "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove"
-            " it there and start Feedletter again."
+            "EMAIL_URL is set in the environment and overrides the choice here. To "
+            "choose here, remove it there and restart Feedletter."
         )
         if settings.EMAIL_URL.startswith("mailbox:"):
-            return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
+            return f"Emails are kept in the mailbox here and not sent, because EMAIL_URL is mailbox:. {wins}"
         try:
             target = parse_email_url(settings.EMAIL_URL)
             refused = refused_call_words(target)
-            return f"Letters go out through {way_in_words(target)}. {wins} {refused}".rstrip()
+            return f"Emails are sent through {way_in_words(target)}. {wins} {refused}".rstrip()
         except ImproperlyConfigured as error:
             return f"{error} {wins}"
     account = default_account()
     if account is not None:
-        return f"Letters go out through {account} ({server_of(account)})."
+        return f"Emails are sent through {account} ({server_of(account)})."
     if keeps_letters():
-        return "Letters are kept in the mailbox here, and none is sent, until you set up mail."
-    return "No letter goes out until you set up mail."
+        return "Emails are kept in the mailbox here and not sent until you set up email."
+    return "No email is sent until you set up email."
 
 
 def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:
     if account.tried_at is None:
-        tried, tone, following = "Not tried yet.", "wait", "try"
+        tried, tone, following = "Not tested yet.", "wait", "try"
     elif account.trouble:
         tried, tone, following = account.trouble, "bad", "change"
     else:
         following = "" if account.is_default else "default"
-        tried, tone = f"Works: a test mail was taken on {when(account.tried_at)}.", "good"
+        tried, tone = f"Works: a test email was accepted on {when(account.tried_at)}.", "good"
     return ShownAccount(
         account=account,
         server=server_of(account),
@@ -164,12 +164,12 @@ def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
         ("A mailbox you have", "Good for some hundreds of letters a day.", mailboxes),
         (
             "A mail service",
-            "For many readers. It takes letters over its API, and tells of bounces.",
+            "For many subscribers. Accepts emails over its API and reports bounces.",
             services,
         ),
         (
             "Another server",
-            "Your own, your company’s or your hosting’s.",
+            "Your own server, or one of your company or hosting provider.",
             [("Any SMTP server", form("other"))],
         ),
     ]

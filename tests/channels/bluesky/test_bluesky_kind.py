@@ -113,7 +113,7 @@ class TestCheck:
     def test_an_account_that_is_not_active_is_refused(self, server: BlueskyServer) -> None:
         tokens = {"did": DID, "handle": HANDLE, "accessJwt": "a" * 9, "refreshJwt": "b" * 9}
         server.paths[SIGN_IN] = Reply(body={**tokens, "active": False, "didDoc": server.document()})
-        with pytest.raises(InvalidDestination, match=r"handle: .* not active"):
+        with pytest.raises(InvalidDestination, match=r"handle: .* isn’t active"):
             checked(server.url)
 
     @pytest.mark.parametrize("said", [Reply(404), Reply(503), Reply(body="<html>"), Reply(silent=True)])

@@ -504,7 +504,7 @@ class TestKind:
     def test_a_token_has_no_spaces(self) -> None:
         clean = KIND.account_fields[0].clean
         assert clean is not None
-        with pytest.raises(ValueError, match="no token"):
+        with pytest.raises(ValueError, match="no such characters"):
             clean("Bot abc")
 
 
@@ -528,9 +528,12 @@ class TestCheck:
             (Reply(404, {"message": "Unknown Channel", "code": 10003}), "channel_id: .*Unknown Channel"),
             (Reply(403, {"message": "Missing Access", "code": 50001}), "channel_id: .*Missing Access"),
             (Reply(401, {"message": "401: Unauthorized", "code": 0}), "account: .*token"),
-            (Reply(200, {"id": "1", "type": 4, "guild_id": "7"}), "channel_id: this channel doesn’t accept posts"),
+            (
+                Reply(200, {"id": "1", "type": 4, "guild_id": "7"}),
+                "channel_id: this channel doesn’t accept posts",
+            ),
             (Reply(200, {"id": "1", "type": 1}), "channel_id: this channel doesn’t accept posts"),
-            (Reply(200, {"id": "1", "type": "x"}), "does not answer like Discord"),
+            (Reply(200, {"id": "1", "type": "x"}), "doesn’t respond like Discord"),
         ],
     )
     def test_what_is_wrong_is_told(self, discord: Discord, reply: Reply, words: str) -> None:

@@ -301,8 +301,11 @@ class TestCheck:
         [
             (Reply(404, {"message": "Unknown Webhook", "code": 10015}), "Unknown Webhook"),
             (Reply(503, "down"), "answered 503"),
-            (Reply(200, "<html>"), "does not answer like Discord"),
-            (Reply(200, {"id": "1", "type": 3, "channel_id": "2", "guild_id": "3"}), "another kind of webhook"),
+            (Reply(200, "<html>"), "doesn’t respond like Discord"),
+            (
+                Reply(200, {"id": "1", "type": 3, "channel_id": "2", "guild_id": "3"}),
+                "another kind of webhook",
+            ),
         ],
     )
     def test_what_is_wrong_with_it_is_told(self, discord: Discord, reply: Reply, words: str) -> None:

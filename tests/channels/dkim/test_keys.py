@@ -55,7 +55,7 @@ def test_what_is_no_usable_key_is_refused_with_the_reason() -> None:
     ):
         with pytest.raises(UnusableKey, match=why):
             read_pem(pem)
-    with pytest.raises(ValueError, match="no algorithm dsa"):
+    with pytest.raises(ValueError, match="no algorithm “dsa”"):
         generate("dsa")
 
 

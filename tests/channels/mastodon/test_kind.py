@@ -136,7 +136,7 @@ class TestCheck:
         self, instance: MastodonInstance, scopes: list[str], missing: str
     ) -> None:
         instance.scopes = scopes
-        with pytest.raises(InvalidDestination, match=f"access_token: it may not {missing}"):
+        with pytest.raises(InvalidDestination, match=f"access_token: it isn’t allowed to {missing}"):
             self.ask(instance)
 
     def test_a_bad_token_is_refused_with_the_way_to_a_good_one(self, instance: MastodonInstance) -> None:
@@ -148,8 +148,8 @@ class TestCheck:
         ("reply", "words"),
         [
             (Reply(404, "<html>no</html>"), "doesn’t look like a Mastodon instance"),
-            (Reply(200, "<html>welcome</html>"), "does not answer like a Mastodon instance"),
-            (Reply(200, {}), "does not answer like a Mastodon instance"),
+            (Reply(200, "<html>welcome</html>"), "doesn’t respond like a Mastodon instance"),
+            (Reply(200, {}), "doesn’t respond like a Mastodon instance"),
             (Reply(503), "answered 503"),
             (Reply(silent=True), "didn’t answer in time"),
             (Reply(302, headers={"Location": "https://moved.example/"}), "redirects to moved.example"),

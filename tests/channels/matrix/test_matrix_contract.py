@@ -283,7 +283,7 @@ class TestCheck:
 
     def test_a_room_where_the_account_may_not_post_is_refused(self, server: Homeserver) -> None:
         server.state["m.room.power_levels"] = {"events_default": 50, "users": {"@a:b": 100}}
-        with pytest.raises(InvalidDestination, match="may not post"):
+        with pytest.raises(InvalidDestination, match="isn’t allowed to post"):
             self.check(server.url)
 
     @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ class TestCheck:
         if may:
             self.check(server.url, room=ROOM_12)
         else:
-            with pytest.raises(InvalidDestination, match="may not post"):
+            with pytest.raises(InvalidDestination, match="isn’t allowed to post"):
                 self.check(server.url, room=ROOM_12)
 
     def test_in_rooms_of_version_12_others_need_the_power(self, server: Homeserver) -> None:

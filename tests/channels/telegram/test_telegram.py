@@ -311,7 +311,7 @@ class TestKind:
         clean = KIND.account_fields[0].clean
         assert clean is not None
         assert clean(TOKEN) == TOKEN
-        with pytest.raises(ValueError, match="doesn’t look like") as caught:
+        with pytest.raises(ValueError, match="isn’t a bot token") as caught:
             clean(token)
         assert token == "x" or token not in str(caught.value)
 

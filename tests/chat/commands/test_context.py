@@ -44,15 +44,16 @@ def it_is_paused(one: GuildFeed) -> None:
     ("change", "said"),
     [
         (lambda one: None, "<#5>"),
-        (feed_fails, "cannot be read: 404 Not Found"),
+        (feed_fails, "can’t be read: 404 Not Found"),
         (feed_is("stopped"), "stopped"),
         (feed_is("paused"), "stopped"),
         (feed_waits, "waiting for your decision"),
-        (channel_refuses, "Discord lets nothing be posted there: Missing Access"),
+        (channel_refuses, "Discord doesn’t allow posting there: Missing Access"),
         (
             channel_refuses_for_now,
-            "Discord lets nothing be posted there: Missing Permissions New posts are waiting. I try again with"
-            " the next post, and at once after `/feed resume`.",
+            "Discord doesn’t allow posting there: Missing Permissions New posts are "
+            "waiting. I’ll try again with"
+            " the next post, or at once after `/feed resume`.",
         ),
         (it_is_paused, "paused"),
     ],

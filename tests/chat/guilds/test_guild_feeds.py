@@ -51,7 +51,7 @@ def where(one: GuildFeed) -> list[str]:
 
 def test_the_same_interaction_adds_once(guild: Guild) -> None:
     assert add(guild) == add(guild)
-    with pytest.raises(Refused, match="already in this channel, with the number 1"):
+    with pytest.raises(Refused, match="already in this channel, as number 1"):
         add(guild, interaction=2)
 
 

@@ -74,7 +74,7 @@ def said(one: GuildFeed) -> str:
         ({"state": "held", "held_for": "restore"}, "waits: a backup was restored"),
         (
             {"state": "held", "last_error": "The answer was lost."},
-            "may be there or not, and is not posted again by itself: The answer was lost.",
+            "may or may not have been posted, and won’t be retried automatically: The answer was lost.",
         ),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_post_that_is_nowhere_yet_says_what_it_waits_for(one: GuildFeed) -> No
     item = ItemFactory(feed=one.feed)
     assert said(one) == "is new, and waits until it stops changing"
     Item.objects.filter(pk=item.pk).update(held_at=NOW)
-    assert said(one) == "waiting for your decision"
+    assert said(one) == "waits for your decision"
     Item.objects.filter(pk=item.pk).update(held_at=None, vanished_at=NOW)
     assert said(one) == "not posted because it was withdrawn before it was ready"
 

@@ -88,7 +88,7 @@ def test_after_secret_key_has_changed_the_lane_waits_and_says_what_to_do(
 ) -> None:
     settings.SECRET_KEY = "another key, with nothing to fall back on"
     assert url_of(mail_lane("second")) == ""
-    assert server_of(Account.objects.get()) == "Its URL cannot be read: set it anew."
+    assert server_of(Account.objects.get()) == "Its URL can’t be read. Enter it again."
     with pytest.raises(CannotLogIn, match="add_account second --replace"):
         try_login(Account.objects.get())
     alter_account(account=Account.objects.get(), url="smtp://third.example")

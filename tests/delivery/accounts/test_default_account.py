@@ -87,11 +87,11 @@ def test_a_newsletters_letters_come_from_what_it_says_or_its_accounts_sender() -
 
 def test_letters_wait_when_the_password_cannot_be_read_and_are_not_kept_here(settings: Any) -> None:
     make_default(account=add_account(name="one", url=URL))
-    settings.SECRET_KEY = "another key, with nothing to fall back on"
+    settings.SECRET_KEY = "a different key, with nothing to fall back on"
     session = EmailChannel().connect(LaneFacts("email", "default", {"url": url_of(mail_lane())}))
     outcome = session.send(None, key="", begun_at=None, now=NOW)
     assert isinstance(outcome, Temporary)
-    assert "SECRET_KEY has changed: give it again under Mail set-up" in outcome.text
+    assert "SECRET_KEY has changed. Enter it again under “Set up email”" in outcome.text
 
 
 def test_the_default_cannot_be_deleted() -> None:

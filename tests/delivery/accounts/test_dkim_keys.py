@@ -71,7 +71,7 @@ def test_a_retired_key_signs_no_more_and_may_be_deleted() -> None:
     retire_key(key, now=LATER)
     assert selectors("a@example.org") == []
     assert delete_retired([key.pk, other.pk]) == 1
-    with pytest.raises(ValidationError, match="not there any more"):
+    with pytest.raises(ValidationError, match="no longer exists"):
         activate_key(key, now=LATER)
 
 
@@ -125,7 +125,7 @@ def test_a_key_of_ones_own_can_be_brought_along() -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"domain": "no domain"}, "domain"),
+        ({"domain": "a domain"}, "domain"),
         ({"domain": ""}, "domain"),
         ({"selector": "a b"}, "selector"),
         ({"selector": "-a"}, "selector"),
@@ -167,7 +167,7 @@ def test_keys_are_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_cannot_be_read_says_what_to_do(settings: Any) -> None:
     made()
     dkim_keys._loaded.cache_clear()
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", []
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a different key", []
     with pytest.raises(
         ValueError, match=r"DKIM key feedletter-ed25519 of example.org .*SECRET_KEY_FALLBACKS"
     ):

@@ -79,7 +79,7 @@ def test_a_letter_whose_key_cannot_be_read_waits_and_does_not_go_unsigned(
 ) -> None:
     (row,) = queued(issue=IssueFactory(subscribable__from_email="letters@sender.example"))
     dkim_keys._loaded.cache_clear()
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", []
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a different key", []
     send()
     row.refresh_from_db()
     assert (row.state, smtp.messages) == ("deferred", [])

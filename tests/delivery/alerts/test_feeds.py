@@ -92,7 +92,7 @@ def test_the_mail_says_what_is_wrong_and_leads_to_the_feed(settings: Any) -> Non
     row = Delivery.objects.get()
     text, html = text_of(row), html_of(row)
     link = f"https://letters.example/admin/feeds/feed/{feed.pk}/change/"
-    assert f"What was wrong last: {ERROR}" in text
+    assert f"Last error: {ERROR}" in text
     assert "“Rain & <Sun>” has been failing for 1 day: 9 readings in a row" in text
     assert f"Have a look: {link}" in text
     assert "the next time on 2 Mar 2026, 13:00 UTC: after failures it is read less" in " ".join(text.split())
@@ -125,7 +125,7 @@ def test_when_every_feed_fails_the_mail_suspects_our_own_network() -> None:
     tell_admins(now=NOW)
     row = Delivery.objects.get()
     assert row.context["subject"] == "None of your 3 feeds can be read"
-    assert "does this server reach the Internet" in " ".join(text_of(row).split())
+    assert "this server can reach the Internet" in " ".join(text_of(row).split())
 
 
 @pytest.mark.usefixtures("admin")
@@ -150,7 +150,7 @@ def test_a_feed_that_is_gone_is_one_mail() -> None:
     tell_admins(now=NOW)
     tell_admins(now=NOW + DAY)
     assert subjects() == ["“Gazette” is gone"]
-    assert "gone for good (HTTP 410)" in text_of(Delivery.objects.get())
+    assert "permanently gone (HTTP 410)" in text_of(Delivery.objects.get())
 
 
 @pytest.mark.usefixtures("admin")

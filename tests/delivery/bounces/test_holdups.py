@@ -103,7 +103,7 @@ def test_a_sender_that_is_refused_pauses_its_newsletter(smtp: SmtpServer, stage:
     assert Lane.objects.get().free_at is None
     mail = told()
     assert NOT_OURS in mail
-    assert "EMAIL_URL) send from that address" in mail
+    assert "EMAIL_URL) to send from that address" in mail
     smtp.forget_answers()
     send(NOW + MINUTE)
     resume_newsletter(subscribable_id=newsletter.pk, now=NOW + HOUR)
@@ -138,9 +138,9 @@ def test_one_odd_domain_that_refuses_the_sender_pauses_nothing_and_its_letters_w
 @pytest.mark.parametrize(
     ("reply", "todo"),
     [
-        (LISTED, "ask to be taken off"),
+        (LISTED, "ask to be removed"),
         (NO_NAME, "check_mail"),
-        (TOO_MUCH, "Set a limit"),
+        (TOO_MUCH, "Lower the sending limit"),
         (NO_RELAY, "or EMAIL_URL)"),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_resting_domain_that_is_resumed_by_hand_is_tried_at_once(client: Clien
     LaneDomain.objects.update(free_at=datetime.now(NOW.tzinfo) + HOUR)
     page = client.get(reverse("admin:delivery_lane_change", args=[lane.pk])).content.decode()
     assert "Resume a domain" in page
-    assert "ask to be taken off" in page
+    assert "ask to be removed" in page
     resume_domain(lane_id=lane.pk, domain="odd.example", now=NOW + SECOND)
     assert len(claimed(now=NOW + SECOND)) == 2
 

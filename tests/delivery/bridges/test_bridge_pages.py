@@ -140,7 +140,7 @@ def test_connecting_again_for_another_account_is_refused(
     assert "this bridge posts to bot" in page
     instance.paths["/api/v1/accounts/verify_credentials"] = Reply(503)
     given = {f"mastodon_{name}": value for name, value in fields(instance).items()}
-    assert "could not be checked" in admin_client.post(f"{PAGE}connect/", given).content.decode()
+    assert "couldn’t be checked" in admin_client.post(f"{PAGE}connect/", given).content.decode()
 
 
 def test_a_newsletter_has_no_such_page(admin_client: Client) -> None:

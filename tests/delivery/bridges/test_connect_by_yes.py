@@ -114,7 +114,7 @@ class TestMastodon:
         assert "Mastodon instance" in page
         act = {"_selected_action": row.pk, "index": 0, "action": "ask"}
         said = person.client.post(listed, act, follow=True).content.decode()
-        assert "Feedletter registered it by itself." in said
+        assert "Feedletter registered this application." in said
         assert person.client.get(f"{listed}{row.pk}/change/").status_code == 200
         person.client.post(listed, {**act, "action": "delete", "confirmed": "yes"})
         assert not ServiceAccount.objects.exists()
@@ -135,7 +135,7 @@ class TestMastodon:
     ) -> None:
         monkeypatch.setattr("channels.mastodon.connect.new_verifier", lambda: ("a" * 64, "b" * 43))
         page = person.connects(add_url("mastodon", feed), at(instance, feed))
-        assert "was used already, or is too old" in page
+        assert "was already used or has expired" in page
         assert not Destination.objects.exists()
 
     def test_a_short_name_that_is_another_account_here_is_refused(
@@ -156,7 +156,7 @@ class TestWhatGoesWrong:
         self, person: Person, instance: MastodonInstance, feed: Feed
     ) -> None:
         page = person.connects(add_url("mastodon", feed), at(instance, feed, title="On the meadow"), "No")
-        assert "You said no at 127.0.0.1" in page
+        assert "You declined at 127.0.0.1" in page
         assert f'value="{instance.url}"' in person.page
         assert 'value="On the meadow"' in person.page
         assert 'value="bees"' in person.page
@@ -353,7 +353,7 @@ class TestAgain:
     def test_a_no_leaves_all_as_it_was(self, person: Person, instance: MastodonInstance, feed: Feed) -> None:
         a_bridge(instance, feed=feed)
         Destination.objects.update(disabled_at=NOW, secrets={"access_token": "old"})
-        assert "You said no" in person.connects(self.again(person), self.given(instance), "No")
+        assert "You declined" in person.connects(self.again(person), self.given(instance), "No")
         assert Destination.objects.get().secrets.open() == {"access_token": "old"}
 
 
@@ -413,7 +413,7 @@ class TestDiscord:
     def test_a_wrong_secret_is_told(self, person: Person, discord: Discord, feed: Feed) -> None:
         discord.consent.apps[fake_discord.APP.client_id].client_secret = "another"
         page = person.connects(add_url("discord", feed), typed(feed))
-        assert "does not know our application under this id and secret. Give “discord-app” a new" in page
+        assert "recognise our application under this id and secret. Give “discord-app” a new" in page
 
     def test_of_two_applications_one_is_chosen(self, person: Person, discord: Discord, feed: Feed) -> None:
         values = {"client_id": "5", "client_secret": "x"}
@@ -469,7 +469,7 @@ class TestSlack:
         slack.consent.codes_are_over = True
         assert "too old" in person.connects(add_url("slack", feed), typed(feed))
         slack.consent.apps[SLACK_APP.client_id].client_secret = "another"
-        assert "does not know our application" in person.connects(add_url("slack", feed), typed(feed))
+        assert "recognise our application" in person.connects(add_url("slack", feed), typed(feed))
 
     def test_without_https_it_says_what_to_do(self, person: Person, feed: Feed, settings: Any) -> None:
         settings.SITE_URL = "http://testserver"

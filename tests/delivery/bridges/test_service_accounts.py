@@ -77,7 +77,7 @@ def test_an_account_is_kept_when_the_service_knows_it(kind: PigeonSpec) -> None:
     assert not lacks_account(kind)
     with pytest.raises(InvalidDestination, match="no pigeon comes"):
         add_service_account(kind="pigeon", name="south", values={"loft": "south", "whistle": "moo"}, now=NOW)
-    with pytest.raises(InvalidDestination, match="needs an account"):
+    with pytest.raises(InvalidDestination, match="uses accounts"):
         add_service_account(kind="mastodon", name="south", values={}, now=NOW)
     with pytest.raises(ValidationError, match="already"):
         an_account()

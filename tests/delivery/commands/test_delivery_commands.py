@@ -110,7 +110,7 @@ def test_send_test_email_tells_the_servers_words(smtp: SmtpServer) -> None:
 
 @pytest.mark.django_db
 def test_send_test_email_refuses_what_is_no_address() -> None:
-    assert "is not an e-mail address" in refused("send_test_email", "--to", "nonsense")
+    assert "isn’t an email address" in refused("send_test_email", "--to", "nonsense")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -145,7 +145,7 @@ def test_letters_that_are_kept_here_go_nowhere(dns: DnsServer, settings: Any) ->
     report = looked()
     (server,) = of(report, "Mail server")
     assert "kept in the mailbox here" in server.says
-    assert report.in_short.startswith("Letters are kept in the mailbox here, and none is sent.")
+    assert report.in_short.startswith("Emails are kept in the mailbox here and not sent.")
     assert verdicts(report, "sender.example") == {
         "SPF": "could be better",
         "DMARC": "good",
@@ -206,7 +206,7 @@ def test_without_a_name_server_there_is_one_sentence_and_still_a_document(settin
         settings.DNS_SERVERS = [deaf.getsockname()]
         said, error = run("--json")
     assert json.loads(said)["findings"] == []
-    assert error.startswith("No name server answers here")
+    assert error.startswith("No name server responds here")
     assert "\n" not in error
 
 
@@ -229,9 +229,9 @@ def test_taking_a_key_into_use_says_when_its_record_is_missing(dns: DnsServer) -
         stderr=err,
         stdout=StringIO(),
     )
-    assert "not published" in err.getvalue()
+    assert "isn’t published" in err.getvalue()
     published(dns, second)
-    assert "signs the letters" in printed(
+    assert "Signs emails" in printed(
         "dkim_key", "sender.example", "--selector", second.selector, "--activate"
     )
 
@@ -266,9 +266,9 @@ def test_only_who_may_see_lanes_may_look(client: Client, django_user_model: Any)
 def test_the_page_of_a_key_says_whether_it_is_published(dns: DnsServer, admin_client: Client) -> None:
     key = make_key(domain="sender.example", now=NOW)
     url = reverse("admin:delivery_dkimkey_change", args=[key.pk])
-    assert "Its record is not published" in admin_client.get(url).content.decode()
+    assert "Its record isn’t published" in admin_client.get(url).content.decode()
     published(dns, key)
-    assert "Its record is published, and is ours" in admin_client.get(url).content.decode()
+    assert "Its record is published and matches" in admin_client.get(url).content.decode()
 
 
 def test_a_key_asks_before_it_signs_without_a_record(dns: DnsServer, admin_client: Client) -> None:
@@ -276,7 +276,7 @@ def test_a_key_asks_before_it_signs_without_a_record(dns: DnsServer, admin_clien
     second = make_key(domain="sender.example", now=NOW)
     chosen = {"action": "activate", "_selected_action": [second.pk]}
     shown = admin_client.post(reverse("admin:delivery_dkimkey_changelist"), chosen).content.decode()
-    assert "Publish it first" in shown
+    assert "Publish the record first" in shown
     second.refresh_from_db()
     assert not second.active
     admin_client.post(reverse("admin:delivery_dkimkey_changelist"), {**chosen, "confirmed": "1"})

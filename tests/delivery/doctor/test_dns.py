@@ -86,7 +86,7 @@ def test_nobody_there_is_one_sentence_within_the_time() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))
         began = time.monotonic()
-        with pytest.raises(NoResolver, match="No name server answers here"):
+        with pytest.raises(NoResolver, match="No name server responds here"):
             Dns([deaf.getsockname()], seconds=0.3).be_reachable()
         assert time.monotonic() - began < 3
 

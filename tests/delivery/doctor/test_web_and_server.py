@@ -78,7 +78,7 @@ def test_a_certificate_that_nobody_trusts_is_wrong(certificate: Path) -> None:
 @pytest.mark.parametrize(
     ("site", "words"),
     [
-        ("http://letters.example", "begins with http://"),
+        ("http://letters.example", "starts with http://"),
         ("http://127.0.0.1:8000", "of this machine"),
         ("https://192.168.1.5", "of this machine"),
         ("https://localhost", "of this machine"),

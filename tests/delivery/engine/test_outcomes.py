@@ -80,7 +80,7 @@ def test_an_address_that_is_none_is_disabled_with_the_servers_words() -> None:
         (Ambiguous("lost"), "resend", "deferred"),
         (Ambiguous("lost"), "look up", "deferred"),
         (Ambiguous("lost"), "hold", "held"),
-        (Ambiguous("could not be looked up", holds=True), "look up", "held"),
+        (Ambiguous("check whether the post was published", holds=True), "look up", "held"),
     ],
 )
 def test_an_unknown_end_follows_the_crash_policy_and_keeps_its_beginning(

@@ -48,7 +48,7 @@ def test_the_state_counts_that_the_row_has_now_not_when_it_was_read() -> None:
 
 
 def test_a_held_one_still_knows_since_when_its_end_is_unknown() -> None:
-    row = one_ended(Ambiguous("could not be looked up", holds=True))
+    row = one_ended(Ambiguous("check whether the post was published", holds=True))
     retry_delivery(delivery=row, now=NOW + HOUR)
     (job,) = claimed(now=NOW + HOUR)
     assert job.begun_before == NOW

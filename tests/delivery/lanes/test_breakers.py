@@ -149,6 +149,6 @@ class TestWords:
         for page in pages:
             shown = admin_client.get(page).content.decode()
             assert "Discord refused 2,000 requests within 10 minutes" in shown
-            assert "then it is tried slowly" in shown
+            assert "then resumes slowly" in shown
         listed = admin_client.get(reverse("admin:delivery_lane_changelist")).content.decode()
         assert "resting" in listed.lower()

@@ -59,7 +59,7 @@ def test_a_connection_lost_before_the_first_message_is_the_lanes(
     serve({verb: None})
     send()
     assert untouched(row)
-    assert "broke off" in Lane.objects.get().last_error
+    assert "closed the connection" in Lane.objects.get().last_error
     assert arrives_on_the_next_try(settings, row)
 
 

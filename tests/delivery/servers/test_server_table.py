@@ -92,7 +92,7 @@ TABLE = {
     "is on a block list": Row(
         answers=always("rcpt", "554 5.7.1 Client host blocked using zen.spamhaus.org"), states=ALL
     ),
-    "does not relay": Row(answers=always("rcpt", "554 5.7.1 Relay access denied"), states=ALL),
+    "relay for": Row(answers=always("rcpt", "554 5.7.1 Relay access denied"), states=ALL),
     "daily quota": Row(answers=always("message", "550 5.4.5 Daily sending limit exceeded"), states=ALL),
     "SIZE in EHLO": Row({"size_limit": 300}, states={"queued", "held"}),
     "552 at MAIL": Row(answers=always("mail", "552 5.3.4 Message too large"), states={"queued", "held"}),

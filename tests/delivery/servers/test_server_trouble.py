@@ -47,7 +47,7 @@ def test_a_wrong_password_is_told_and_nothing_is_tried_one_by_one(settings: Any)
         queued(40)
         send()
         assert smtp.connections <= 10
-        assert "refused the login" in Lane.objects.get().last_error
+        assert "refused the sign-in" in Lane.objects.get().last_error
         assert states() == {"queued": 40}
         assert not Delivery.objects.filter(attempts__gt=0).exists()
         settings.EMAIL_URL = smtp.url

@@ -108,7 +108,7 @@ def test_one_is_added_in_the_admin_and_its_options_are_checked(admin_client: Cli
     }  # fmt: skip
     add = reverse("admin:subscriptions_subscribable_add")
     refused = admin_client.post(add, given)
-    assert "no country" in refused.content.decode()
+    assert "two-character country code" in refused.content.decode()
     admin_client.post(add, {**given, "sms_region": "de"})
     made = Subscribable.objects.get()
     assert made.options == {"account": ACCOUNT, "region": "DE"}

@@ -132,10 +132,10 @@ def test_whoever_has_it_already_comes_to_their_page(
     ("phone", "said"),
     [
         ("", "Please type your mobile number"),
-        ("hello", "does not look like a phone number"),
-        ("0151", "no such phone number"),
-        (LANDLINE, "takes no text messages"),
-        ("+33 6 12 34 56 78", "of this country"),
+        ("hello", "look like a phone number"),
+        ("0151", "This phone number doesn’t exist"),
+        (LANDLINE, "can’t receive text messages"),
+        ("+33 6 12 34 56 78", "from this country"),
         ("1" * 41, "most 40 characters"),
     ],
 )
@@ -157,7 +157,7 @@ def test_other_countries_may_be_let_in(client: Client, newsletter: Subscribable,
 def test_without_a_country_the_number_needs_its_code(client: Client, twilio: Twilio) -> None:
     anywhere = a_newsletter(options={"region": ""})
     answer = client.post(f"/s/{anywhere.name}/", {"phone": TYPED})
-    assert "begin with a plus sign" in answer.content.decode()
+    assert "start with a plus sign" in answer.content.decode()
 
 
 def test_a_second_form_within_five_minutes_costs_no_message_and_its_page_takes_the_first_code(

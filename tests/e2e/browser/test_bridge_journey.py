@@ -67,7 +67,7 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
     desk.fill("[name=mastodon_account]", "bot")
     desk.fill("[name=mastodon_access_token]", "wr0ng")
     desk.get_by_role("button", name="Connect with these").click()
-    desk.get_by_text("does not accept it").wait_for()
+    desk.get_by_text("accept it").wait_for()
     look(desk, "bridge-refused")
     assert not Subscribable.objects.exists()
     desk.fill("[name=mastodon_access_token]", TOKEN)
@@ -147,7 +147,7 @@ def test_a_yes_at_the_instance_connects_and_a_no_loses_nothing(
     assert desk.input_value("[name=name]") == "bees"
     desk.get_by_role("button", name="Connect", exact=True).click()
     desk.get_by_role("link", name="No").click()
-    desk.get_by_text("You said no at 127.0.0.1").wait_for()
+    desk.get_by_text("You declined at 127.0.0.1").wait_for()
     look(desk, "bridge-said-no")
     assert desk.input_value("[name=name]") == "bees"
     desk.get_by_role("button", name="Connect", exact=True).click()

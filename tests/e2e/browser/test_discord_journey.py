@@ -86,7 +86,7 @@ def invited(page: Any, site: str, discord: str) -> None:
     else:
         page.context.add_cookies([cookie])
         page.goto(f"{site}/admin/discord/")
-        page.get_by_role("button", name="Tell Discord").click()
+        page.get_by_role("button", name="Register with Discord").click()
         page.get_by_text("is set up").wait_for()
         page.get_by_role("link", name="oauth2/authorize").click()
     page.get_by_role("heading", name="Feedletter").wait_for()
@@ -125,7 +125,7 @@ def test_from_the_invitation_to_the_end_of_a_feed(page: Any, site: str, discord:
         look_at(page, "discord-form")
         page.get_by_label("Post only what has one of these").fill('honey "queen bee"')
         page.get_by_role("button", name="Submit").click()
-        desk.sees("posts only what has one of")
+        desk.sees("only posts what contains one of")
 
         desk.says("/feed digest feed:1 when:daily hour:24")
         page.get_by_text("hour: a number from 0 to 23.").wait_for()
@@ -137,7 +137,7 @@ def test_from_the_invitation_to_the_end_of_a_feed(page: Any, site: str, discord:
         desk.sees("The latest posts of", name="discord-why")
 
         desk.says("/feed remove feed:1")
-        desk.sees("What waits is not posted any more")
+        desk.sees("Waiting posts won")
         desk.presses("Remove")
         desk.sees("was removed", name="discord-removed")
         assert not GuildFeed.objects.present().exists()

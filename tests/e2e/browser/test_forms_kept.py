@@ -31,8 +31,8 @@ def test_the_mail_check_is_copied_from_and_stays(tab: Any, site: str, settings: 
     result = tab.locator("#fl-result")
     result.wait_for()
     # Without a mail server the result reports neither an error nor success.
-    assert result.inner_text().startswith("Letters are kept in the mailbox here, and none is sent.")
-    assert tab.get_by_role("link", name="Set up mail").count()
+    assert result.inner_text().startswith("Emails are kept in the mailbox here and not sent.")
+    assert tab.get_by_role("link", name="Set up email").count()
     button = tab.locator("[data-copy]").first
     wanted = button.locator("xpath=preceding-sibling::pre").inner_text()
     button.focus()

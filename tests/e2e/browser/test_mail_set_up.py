@@ -79,7 +79,7 @@ def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
         # The next step has the focus.
         go_to(page, "[value=try]")
         page.keyboard.press("Enter")
-        page.get_by_text("does not work yet").wait_for()
+        page.get_by_text("work yet").wait_for()
         assert page.get_by_text("127.0.0.1 refused user and password. Type both again.").count()
         look(page, "mail-set-up-wrong")
         go_to(page, ".fl-account a.fl-button")

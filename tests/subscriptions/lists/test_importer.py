@@ -94,7 +94,7 @@ def test_no_one_is_mailed() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("nonsense,,,", "is not an e-mail address"),
+        ("nonsense,,,", "isn’t an email address"),
         (",Ada,,", "it has no email"),
         ("a@example.org,,maybe,", "“maybe” isn’t a status"),
         ("a@example.org,,,yesterday", "“yesterday” is not a time"),

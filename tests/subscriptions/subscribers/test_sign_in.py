@@ -111,7 +111,7 @@ def test_where_nothing_may_be_sent_nothing_is(why: str) -> None:
 
 
 def test_what_is_no_address_is_refused() -> None:
-    with pytest.raises(InvalidDestination, match="not an e-mail address"):
+    with pytest.raises(InvalidDestination, match="an email address"):
         ask("nonsense")
 
 

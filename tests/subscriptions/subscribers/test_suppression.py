@@ -50,7 +50,7 @@ def test_a_list_of_another_program_is_taken_over_once() -> None:
     ]
     report = import_suppressions(lines=lines, now=NOW)
     assert (report.added, report.unchanged, [each.line for each in report.refused]) == (2, 1, [5])
-    assert "not an e-mail address" in report.refused[0].reason
+    assert "an email address" in report.refused[0].reason
     rows = dict(Suppression.objects.values_list("core", "reason"))
     assert rows == {"ada@example.org": "bounced", "bo@example.org": "imported"}
     again = import_suppressions(lines=lines[:4], now=NOW)
