@@ -64,7 +64,7 @@ def test_a_draft_shows_the_letter_when_it_goes_and_to_how_many(admin_client: Cli
     issue = a_draft(release_at=utcnow() + HOUR)
     shown = page(admin_client, issue)
     assert "2 subscribers now" in shown
-    assert "It goes out by itself on" in shown
+    assert "It will be sent automatically on" in shown
     assert "The draft itself." in shown
     assert "data-address" not in shown
     assert offers(shown) == {"approve", "release", "hold", "discard", "send_test"}

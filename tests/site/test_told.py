@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 DEAD = Permanent("550 5.1.1 No such user")
 BUSY = Temporary("451 4.3.0 Try again later")
-AWAY = Temporary("The server cannot be reached: Connection refused", stops_lane=True)
+AWAY = Temporary("The server can’t be reached: Connection refused", stops_lane=True)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def a_worker_dies() -> None:
             {("attempts", "permanent"): 1},
         ),
         (a_letter_is_put_off, "", {("attempts", "temporary"): 1}),
-        (a_server_is_away, "a lane begins to rest: The server cannot be reached", {}),
+        (a_server_is_away, "a lane begins to rest: The server can’t be reached", {}),
         (
             a_worker_dies,
             "1 deliveries of a worker that ended were taken back",

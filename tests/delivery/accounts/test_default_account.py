@@ -62,7 +62,7 @@ def test_with_nothing_set_up_letters_wait_until_an_account_is_the_default(settin
     assert send_due(clock=Clock()).sent == 0
     letter.refresh_from_db()
     assert (letter.state, letter.attempts) == ("queued", 0)
-    assert mail_lane().last_error == "No mail is set up: use Mail set-up in the admin, or set EMAIL_URL."
+    assert mail_lane().last_error == "Email isn’t set up. Use “Set up email” in the admin, or set EMAIL_URL."
     with SmtpServer() as server:
         make_default(account=add_account(name="one", url=server.url))
         assert send_due(clock=Clock()).sent == 1

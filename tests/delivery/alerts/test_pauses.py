@@ -149,7 +149,7 @@ def test_the_overview_lists_what_rests_or_is_paused_because_it_is_refused(
     client: Client, admin: User
 ) -> None:
     now = utcnow()
-    said = "Letters to this domain are refused: 554 5.7.1 blocked using zen.spamhaus.org"
+    said = "Email to this domain is refused: 554 5.7.1 blocked using zen.spamhaus.org"
     resting = {"refused_since": now, "last_error": said}
     LaneDomain.objects.create(lane=a_lane(), domain="one.example", free_at=now + HOUR, **resting)
     LaneDomain.objects.create(lane=a_lane(), domain="two.example", free_at=now - HOUR, **resting)

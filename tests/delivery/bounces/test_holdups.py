@@ -345,7 +345,7 @@ def test_a_single_mail_that_is_too_large_fails_and_says_so(smtp: SmtpServer) -> 
     smtp.answer("mail", TOO_LARGE)
     assert send().deferred == 1
     row.refresh_from_db()
-    assert (row.state, row.last_error) == ("failed", f"The letter is too large: {TOO_LARGE}")
+    assert (row.state, row.last_error) == ("failed", f"The email is too large: {TOO_LARGE}")
 
 
 # --- dead addresses

@@ -176,7 +176,7 @@ class TestWhatGoesWrong:
     ) -> None:
         instance.consent.codes_are_over = True
         page = person.connects(add_url("mastodon", feed), at(instance, feed))
-        assert "too old. Press Connect once more." in page
+        assert "too old. Press Connect again." in page
 
     @pytest.mark.parametrize("reply", [Reply(503), Reply(hangs_up=True), Reply(200, "<html>")], ids=str)
     def test_a_service_that_is_down_afterwards_is_told(

@@ -53,7 +53,7 @@ def unknown_certificate(folder: Path) -> Iterator[str]:
 
 
 TROUBLE = {
-    "cannot be reached": nobody,
+    "can’t be reached": nobody,
     "refused the login": wrong_password,
     "certificate was refused": unknown_certificate,
 }

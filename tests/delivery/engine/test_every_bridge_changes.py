@@ -198,7 +198,7 @@ def test_changes_of_a_post_that_is_gone_there_end_plainly(
             getattr(service, place, []).clear()
         blog.new(CORRECTED)
         blog.pass_by(70, 90, 100)
-        assert changes() == [("edit", "cancelled", "The post is no longer there.")]
+        assert changes() == [("edit", "cancelled", "The post no longer exists.")]
         assert not Destination.objects.exclude(disabled_at=None).exists()
         blog.new()
         blog.pass_by(110, 150, 180)

@@ -19,7 +19,7 @@ STOP = Temporary("421 4.7.0 Too many connections", stops_lane=True, suspect=True
 FORBIDDEN = Temporary("403 Missing Permissions", stops_lane=True, forbidden=True)
 DAY = timedelta(days=1)
 # No connection, no login: no message is the cause.
-AWAY = Temporary("It cannot be reached", stops_lane=True)
+AWAY = Temporary("It can’t be reached", stops_lane=True)
 
 
 def rest(lane: Lane, since: datetime = NOW) -> timedelta:

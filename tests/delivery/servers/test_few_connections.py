@@ -115,7 +115,7 @@ def test_a_server_that_stops_in_the_middle_teaches_nothing(settings: Any) -> Non
 @pytest.mark.django_db
 @pytest.mark.parametrize("rests_first", [True, False])
 def test_a_server_that_goes_away_step_by_step_teaches_nothing(rests_first: bool) -> None:
-    lane, said = a_lane(concurrency=4), "cannot be reached"
+    lane, said = a_lane(concurrency=4), "can’t be reached"
     take_share(lane.pk, ADA, NOW)
     stop = Stop(lane_id=lane.pk, text=said, retry_at=None, claimed_at=NOW, at=NOW + SECOND)
     acts = [

@@ -122,7 +122,7 @@ def test_a_server_that_is_silent_at_first_is_left_and_the_lane_rests(
     serve({verb: b""})
     send()
     assert untouched(row)
-    assert "did not answer in time" in Lane.objects.get().last_error
+    assert "didn’t answer in time" in Lane.objects.get().last_error
     assert arrives_on_the_next_try(settings, row)
 
 
@@ -137,7 +137,7 @@ def test_a_server_that_falls_silent_is_left_and_the_letter_put_off(
     serve({"EHLO": offer, **dict.fromkeys(said[said.index(verb) :], b"")})
     send()
     assert put_off(row)
-    assert "did not answer in time" in after(row).last_error
+    assert "didn’t answer in time" in after(row).last_error
     assert after(row).begun_at == (NOW if verb == "." else None)
     assert arrives_on_the_next_try(settings, row)
 

@@ -144,7 +144,7 @@ def test_a_connection_lost_within_tls(verb: str, trusted: Path, settings: Any) -
         ("535 5.7.8 Bad credentials", "535 5.7.8"),
         ("421 4.7.0 Too many failures", "421"),
         (DROP, "closed the connection"),
-        (STALL, "did not answer in time"),
+        (STALL, "didn’t answer in time"),
     ],
 )
 @pytest.mark.usefixtures("impatient")

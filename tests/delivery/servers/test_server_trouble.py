@@ -29,7 +29,7 @@ def test_a_server_that_is_down_and_comes_back_loses_nothing(settings: Any) -> No
     assert send().sent == 0
     lane = Lane.objects.get()
     assert lane.failures == 1
-    assert "cannot be reached" in lane.last_error
+    assert "can’t be reached" in lane.last_error
     assert lane.free_at is not None
     assert states() == {"queued": 40}
     assert sum(row.attempts for row in Delivery.objects.all()) == 0

@@ -85,7 +85,7 @@ def test_a_delivery_shows_what_twilio_told_later(admin_client: Client, newslette
     Receipt.objects.create(delivery=row, status="undelivered", code="30003")
     page = shown(admin_client, Delivery.objects.get())
     assert "Did not arrive" in page
-    assert "The phone was off, or out of reach." in page
+    assert "The phone was off or out of range." in page
 
 
 def test_the_caps_are_changed_on_the_lanes_page(admin_client: Client, newsletter: Subscribable) -> None:

@@ -123,7 +123,7 @@ def test_from_the_invitation_to_the_end_of_a_feed(page: Any, site: str, discord:
         desk.presses("Filter")
         page.get_by_role("dialog").wait_for()
         look_at(page, "discord-form")
-        page.get_by_label("Post only what has one of these").fill('honey "queen bee"')
+        page.get_by_label("Post only posts with one of these").fill('honey "queen bee"')
         page.get_by_role("button", name="Submit").click()
         desk.sees("only posts what contains one of")
 
