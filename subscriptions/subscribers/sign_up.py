@@ -144,7 +144,7 @@ def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
         raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
     for each in subscribables:
         if not is_open(each) or each.channel != subscribables[0].channel:
-            message = gettext("%(newsletter)s closed to new subscribers.")
+            message = gettext("%(newsletter)s is closed to new subscribers.")
             raise SignUpClosed(message % {"newsletter": each})
 
 
@@ -273,7 +273,7 @@ def take_newsletter(
     if suppressed or reader.disabled_at is not None:
         raise SignUpClosed(gettext("Nothing may be sent to your address now."))
     if not is_open(subscribable) or subscribable.channel != reader.kind:
-        message = gettext("%(newsletter)s closed to new subscribers.")
+        message = gettext("%(newsletter)s is closed to new subscribers.")
         raise SignUpClosed(message % {"newsletter": subscribable})
     rows = Subscription.objects.select_for_update(no_key=True)
     row, _ = rows.get_or_create(subscribable=subscribable, destination=reader, defaults={"added_at": now})
