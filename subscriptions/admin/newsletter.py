@@ -104,6 +104,8 @@ class BridgeFilter(SimpleListFilter):
 class NextFirstList(LookedUpList):
     """Sorts each page by the next issue, unless a column is chosen."""
 
+    result_list: Any
+
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         if ORDER_VAR not in request.GET:

@@ -260,7 +260,7 @@ def _check_channel(subscribable: Subscribable) -> None:
     except channels.InvalidDestination as error:
         raise ValidationError({"options": str(error)}) from error
     if kind.is_companion:
-        message = f"{kind.label} can’t be a newsletter of their own. Let a newsletter offer them on its page."
+        message = f"{kind.label} can’t be a newsletter. Let a newsletter offer them on its page."
         raise ValidationError({"channel": message})
     if subscribable.offers_devices and not kind.public_sign_up:
         raise ValidationError({"offers_devices": "A bridge has no page whose readers could ask for them."})

@@ -74,7 +74,7 @@ def test_what_has_no_page_cannot_offer_it(changes: dict[str, Any]) -> None:
 
 
 def test_nothing_is_defined_with_the_channel_itself() -> None:
-    with pytest.raises(ValidationError, match="of their own"):
+    with pytest.raises(ValidationError, match="can’t be a newsletter"):
         define_subscribable(name="pushes", feeds=[FeedFactory()], channel="webpush")
     assert "webpush" not in {kind.key for kind in channels.newsletter_kinds()}
     assert "webpush" not in {kind.key for kind in channels.bridge_kinds()}
