@@ -82,7 +82,7 @@ SOURCES = (
             told_later=F("receipt__status"),
         ),
         BY_DESTINATION,
-        _("Mails to you"),
+        _("Emails to you"),
         {
             "created_at": _("Written"),
             "kind": _("What"),
@@ -114,14 +114,14 @@ SOURCES = (
         Attempt.objects.order_by("-pk").values("at", "outcome", "status", "text"),
         BY_DELIVERY,
         _("Attempts that failed"),
-        {"at": _("When"), "status": _("Code"), "text": _("In the server’s words")},
+        {"at": _("When"), "status": _("Code"), "text": _("The server’s answer")},
     ),
     HeldRows(
         "bounces",
         Bounce.objects.order_by("-pk").values("at", "kind", "status", "diagnostic", "recipient", "effect"),
         BY_DESTINATION,
         _("What came back"),
-        {"at": _("When"), "kind": _("What"), "diagnostic": _("In the server’s words")},
+        {"at": _("When"), "kind": _("What"), "diagnostic": _("The server’s answer")},
         {
             Bounce.Kind.COMPLAINT: _("marked as spam"),
             Bounce.Kind.HARD: _("does not exist"),
@@ -136,7 +136,7 @@ SOURCES = (
         "kept_letters",
         MailboxMessage.objects.order_by("-pk").values("stored_at", "subject"),
         BY_DELIVERY,
-        _("Letters kept here instead of being sent"),
+        _("Emails kept here instead of being sent"),
         {"stored_at": _("Since"), "subject": _("Subject")},
     ),
     HeldRows(

@@ -32,7 +32,7 @@ def begin_sign_in(request: HttpRequest) -> HttpResponse:
     me = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
     tries = TRIES.by_network(str(request.META.get("REMOTE_ADDR", "")))
     if not (count_within(*tries) and count_within((TRIES_OF_ALL, ""))):
-        problem = gettext("That was often. Please wait a minute.")
+        problem = gettext("Too many attempts. Please wait a minute.")
         return _again(request, me=me, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
         begun = begin(discover(me), redirect_uri=site_url("reader_sign_in_back"), now=utcnow())

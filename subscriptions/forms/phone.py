@@ -62,7 +62,7 @@ class CodeForm(forms.Form):
     code = forms.CharField(
         label=gettext_lazy("The code"),
         max_length=LONGEST_CODE,
-        error_messages={"required": gettext_lazy("Please type the six digits.")},
+        error_messages={"required": gettext_lazy("Please enter the six digits.")},
         widget=forms.TextInput(
             attrs={"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True}
         ),

@@ -49,7 +49,7 @@ SOURCES = (
         _("Your address"),
         {
             "address": _("Address"),
-            "added_at": _("Known since"),
+            "added_at": _("Added"),
             "disabled_at": _("Nothing is sent since"),
             "disabled_reason": _("Why"),
         },

@@ -142,7 +142,7 @@ def change_of_link(*, token: str, now: datetime) -> AddressChange:
     if change is None:
         raise SpentChangeLink(gettext("This link is not complete, or is long over."))
     if change.confirmed_at is None and change.expires_at <= now:
-        raise SpentChangeLink(gettext("This link has expired. Please ask for a fresh one where you began."))
+        raise SpentChangeLink(gettext("This link has expired. Please ask for a new one."))
     if change.undone_at is not None:
         raise SpentChangeLink(gettext("This change was taken back from the old address."))
     return change
