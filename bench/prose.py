@@ -20,7 +20,10 @@ PLAIN = (
     "subscriptions", "tests",
 )  # fmt: skip
 # Grows until it has all packages, templates and docs.
-SENTENCES: tuple[str, ...] = ("reader", "templates/reader")
+SENTENCES: tuple[str, ...] = (
+    "chat", "delivery/accounts", "delivery/alerts", "delivery/doctor", "delivery/lanes", "reader",
+    "templates/admin/chat", "templates/reader",
+)  # fmt: skip
 # Stories that the demo's blog tells, and templates whose text comes from elsewhere.
 FICTION = ("content",)
 LONGEST_FIRST_LINE = 100

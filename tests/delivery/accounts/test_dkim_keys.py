@@ -125,7 +125,7 @@ def test_a_key_of_ones_own_can_be_brought_along() -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"domain": "a domain"}, "domain"),
+        ({"domain": "no domain"}, "domain"),
         ({"domain": ""}, "domain"),
         ({"selector": "a b"}, "selector"),
         ({"selector": "-a"}, "selector"),

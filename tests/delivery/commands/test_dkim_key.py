@@ -64,7 +64,7 @@ def test_a_key_is_imported_from_a_file(tmp_path: Path) -> None:
 
 def test_mistakes_are_said_in_a_sentence() -> None:
     assert "no such key of example.org" in refused("dkim_key", "example.org", "--show")
-    assert refused("dkim_key", "a domain").startswith("DOMAIN: “no domain” isn’t a domain")
+    assert refused("dkim_key", "no domain").startswith("DOMAIN: “no domain” isn’t a domain")
     assert refused("dkim_key", "example.org", "--activate") == "--selector: say which key."
     assert "no such key" in refused("dkim_key", "example.org", "--selector", "x", "--retire")
     printed("dkim_key", "example.org", *ED25519, "--selector", "x")

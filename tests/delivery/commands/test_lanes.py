@@ -92,7 +92,7 @@ def test_a_limit_that_is_widened_lets_what_it_put_off_come_back() -> None:
         (("--per-hour", "9", "--per-day", "5"), "--per-hour: This is more than the limit for 24 hours."),
         (("--reason", "x", "--rate", "1"), "--reason: "),
         (("--forget",), "--forget: give --domain, too."),
-        (("--domain", "a domain", "--rate", "1"), "--domain: “no domain” isn’t a domain"),
+        (("--domain", "no domain", "--rate", "1"), "--domain: “no domain” isn’t a domain"),
         (("--domain", "gmail.com", "--messages-per-connection", "5"), "--messages-per-connection: "),
         (("--domain", "gmail.com", "--resume"), "gmail.com has no limits in the lane default"),
     ],
