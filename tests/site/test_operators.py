@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from delivery.models import Webhook
-from feedletter_site.management.commands.show_settings import shown
+from feedletter_site.management.commands.show_settings import shown, typed
 from feeds.models import Feed, Item
 from subscriptions.models import Consent, Subscription, Suppression
 from tests.console import json_of, printed, refused
@@ -134,10 +134,24 @@ def test_settings_are_shown_and_secrets_are_not(settings: Settings) -> None:
         ("DISCORD_BOT_TOKEN", "hunter2", "(set)"),
         ("A_LATER_SERVICE_PASSWORD", "hunter2", "(set)"),
         ("UPSTREAM_SALT", "", ""),
+        ("A_LATER_PATH", "sqlite:////srv/feedletter.db", "sqlite:////srv/feedletter.db"),
     ],
 )
 def test_of_a_secret_only_its_being_there_is_seen(name: str, text: str, seen: str) -> None:
     assert shown(name, text) == seen
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (("127.0.0.1", 8000), "127.0.0.1:8000"),
+        ([("::1", 53)], "[::1]:53"),
+        (["a", "b", "a"], "a,b"),
+        (True, "1"),
+    ],
+)
+def test_a_setting_is_shown_as_one_types_it(value: object, seen: str) -> None:
+    assert typed(value) == seen
 
 
 @pytest.mark.parametrize("word", ["backup", "restore"])

@@ -25,13 +25,27 @@ def shown(name: str, text: str) -> str:
     """Mask secrets, and the login and parameters of URLs."""
     if name.endswith(SECRET_ENDINGS) and name not in NOT_SECRET:
         return "(set)" if text else ""
-    value = getattr(settings, name, text)
-    if isinstance(value, list):
-        return ", ".join(without_login(str(part)) for part in value)
-    return without_login(text) if "://" in text else str(value)
+    if "://" in text and not isinstance(getattr(settings, name, text), list):
+        return without_login(text)
+    return typed(getattr(settings, name, text))
+
+
+def typed(value: Any) -> str:
+    """Write a value as one types it into the environment."""
+    match value:
+        case bool():
+            return "1" if value else "0"
+        case (str() as host, int() as port):
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        case list():
+            return ",".join(dict.fromkeys(typed(part) for part in value))
+        case _:
+            return without_login(str(value)) if "://" in str(value) else str(value)
 
 
 def without_login(url: str) -> str:
     parts = urlsplit(url)
     before, at, place = parts.netloc.rpartition("@")
-    return parts._replace(netloc=f"…@{place}" if before and at else place, query="").geturl()
+    seen = parts._replace(netloc=f"…@{place}" if before and at else place, query="").geturl()
+    # `geturl` takes an empty host, as in sqlite:////var/…, for none.
+    return seen if parts.netloc or "://" not in url else f"{parts.scheme}://{parts.path}"
