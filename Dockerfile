@@ -18,7 +18,7 @@ USER 10001
 VOLUME /app/var
 EXPOSE 8000
 # Alone it is the embedded service with SQLite in /app/var; docker-compose.yml runs each part by itself. Who can reach
-# it is whom the port is published to; half-sent requests do not stop it (docs/operating.md, Behind nginx).
+# it is whom the port is published to; half-sent requests do not stop it (docs/operating/run.md).
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD \
     ["sh", "-c", "python -I feedletter_site/alive.py celery beat && python -c \"import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)\""]
 CMD ["python", "manage.py", "up", "--bind", "0.0.0.0:8000"]

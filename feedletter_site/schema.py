@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 OURS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 WAY_OUT = (
     "It cannot be upgraded. With the program that made it, export the feeds (export_opml) and the "
-    "subscribers (export_subscribers), then begin with an empty database: docs/operating.md#upgrade."
+    "subscribers (export_subscribers), then begin with an empty database: docs/operating/upgrade.md."
 )
 
 

@@ -1,4 +1,4 @@
-"""Settings, from the environment only (docs/operating.md). No service needs to run."""
+"""Settings, from the environment only (docs/operating/settings.md). No service needs to run."""
 
 import os
 import zoneinfo
@@ -212,7 +212,7 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# `dumpdata` moves databases (docs/operating.md, From embedded to distributed).
+# `dumpdata` moves databases (docs/operating/scale.md).
 SERIALIZATION_MODULES = {"json": "common.dumps.json", "jsonl": "common.dumps.jsonl"}
 
 STATIC_URL = "/static/"

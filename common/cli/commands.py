@@ -198,19 +198,20 @@ def database_sentence(error: BaseException) -> str:
     """Drivers' messages contain no passwords."""
     text = "".join(str(error).strip().splitlines()[:1])
     if "malformed" in text or "not a database" in text:
-        return (
-            f"The database file is damaged ({text}). Restore a backup: docs/operating.md#backup-and-restore."
-        )
+        return f"The database file is damaged ({text}). Restore a backup: docs/operating/backup.md."
     if "is locked" in text:
         return f"The database cannot be used ({text}): another program holds it. End that one, or wait."
     if "readonly" in text or "unable to open" in text:
         return f"The database cannot be used ({text}). Its folder must be writable: DATABASE_URL, DATA_DIR."
     if "permission denied" in text:
-        return f"The database cannot be used ({text}). Its role must own it: docs/operating.md#the-database."
+        return (
+            f"The database cannot be used ({text}). Its role must own it: "
+            "docs/operating/scale.md#the-database."
+        )
     if "unsupported startup parameter" in text:
         return f"The database cannot be used ({text}). Behind PgBouncer add ?prepare=off to DATABASE_URL."
     if text.endswith("does not exist") and 'database "' in text:
-        return f"The database cannot be used ({text}). Create it first: docs/operating.md#the-database."
+        return f"The database cannot be used ({text}). Create it first: docs/operating/scale.md#the-database."
     return (
         f"The database cannot be used ({text}). "
         "Check DATABASE_URL, and run “manage.py migrate” once if that was not done."

@@ -92,7 +92,7 @@ def _run(program: str, *arguments: str) -> None:
     if path is None:
         raise BackupError(
             f"{program} is not installed here (Debian: postgresql-client). With docker compose: "
-            "docs/operating.md#backup-and-restore."
+            "docs/operating/backup.md."
         )
     command = [path, f"--dbname={facts['NAME']}", "--no-password", *arguments]
     done = subprocess.run(  # noqa: S603 - our own program and words

@@ -77,7 +77,7 @@ def tries_left(request: HttpRequest, username: str) -> bool:
 def count_wrong(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """Receive user_login_failed. fail2ban reads the log, too (docs/operating.md)."""
+    """Receive user_login_failed. fail2ban reads the log, too (docs/operating/run.md)."""
     if request is None:
         return
     username = str(credentials.get("username", ""))

@@ -15,7 +15,7 @@ for that. This page lists them, and what Feedletter does. It is made from the pr
 | word | what follows |
 |---|---|
 | dead address | the address goes on the list *Do not email*, at once |
-| not now | counted; several of them have [the same effect](sending.md#what-comes-back) |
+| not now | counted; several of them have [the same effect](sending.md#bounces) |
 | our mail | recorded only: it is about us or the letter |
 | complaint | the subscription ends, and the address goes on the list |
 | leaves | that one subscription ends |

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,12 +128,10 @@ def set_up(site: Installation, blog: FeedServer, mail: SmtpServer, folder: Path)
 
 
 def documented_move() -> list[str]:
-    """Return the commands of docs/operating.md."""
-    text = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
-    after = text.partition("From embedded to distributed")[2]
-    return [line.strip() for line in after.splitlines() if line.startswith("    ") and "manage.py" in line][
-        :4
-    ]
+    """Return the commands of docs/operating/scale.md."""
+    text = (ROOT / "docs/operating/scale.md").read_text(encoding="utf-8")
+    after = text.partition("## From embedded to distributed")[2]
+    return [line for line in after.splitlines() if re.match(r"(DATABASE_URL=\S+ )?manage\.py ", line)]
 
 
 def move(source: Installation, target: Installation, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/operating.md work: nginx proxies, and systemd accepts the units."""
+"""The examples of docs/operating/ work: nginx proxies, and systemd accepts the units."""
 
 import re
 import ssl

@@ -61,4 +61,4 @@ def test_a_role_that_may_not_create_tables_is_told_so_in_a_sentence(
     assert "Traceback" not in done.stderr
     line = done.stderr.splitlines()[-1]
     assert "permission denied for schema public" in line
-    assert "docs/operating.md#the-database" in line
+    assert "docs/operating/scale.md#the-database" in line

@@ -75,7 +75,7 @@ def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(cli
         answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "the column warning of feeds_feed is missing" in answer.content.decode()
-    assert "docs/operating.md#upgrade" in answer.content.decode()
+    assert "docs/operating/upgrade.md" in answer.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
