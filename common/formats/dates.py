@@ -47,7 +47,7 @@ def days_words(first: date, last: date) -> str:
     if first == last:
         return day_words(first)
     if (first.year, first.month) == (last.year, last.month):
-        # The same day of the month stands once in both.
+        # One month for both days.
         for ending in (f"{last.day}.", str(last.day)):
             start = ending.replace(str(last.day), str(first.day))
             whole = day_words(last)

@@ -57,7 +57,7 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Sort by date, then newsletters that fill up, then those that wait for a first subscriber.
+    """Sort by date, then newsletters that fill up, then the ones that wait for a first subscriber.
 
     One that fills up has a date, too, if it goes out after so many days with fewer posts.
     """
