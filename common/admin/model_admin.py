@@ -182,7 +182,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         elif obj is not None and not context.get("is_popup"):
             tab = self.tab(request, obj)
             if tab and not self.get_fieldsets(request, obj):
-                context |= {"show_save": False, "show_close": False}
+                context["show_save"] = False
             context["tabs"] = [
                 (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
             ]
