@@ -121,7 +121,7 @@ def why_needed(account: Account) -> str:
     waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
         what = pluralize(count, "delivery is", "deliveries are")
-        return f"{what} are waiting to be sent through {account}. Wait for them, or cancel the issues."
+        return f"{what} waiting to be sent through {account}. Wait for them, or cancel the issues."
     return ""
 
 

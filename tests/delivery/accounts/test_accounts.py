@@ -72,7 +72,7 @@ def test_tests_go_the_way_of_what_they_test(second: Account) -> None:
     assert send_test_issue(subscribable=letter, to="a@example.org", now=NOW).lane.account == "second"
     assert send_test_email(to="a@example.org", now=NOW).lane.account == "default"
     assert send_test_email(to="a@example.org", now=NOW, account="second").lane.account == "second"
-    with pytest.raises(InvalidDestination, match="no mail account “third”"):
+    with pytest.raises(InvalidDestination, match="no email account “third”"):
         send_test_email(to="a@example.org", now=NOW, account="third")
 
 

@@ -83,4 +83,4 @@ def test_a_letter_whose_key_cannot_be_read_waits_and_does_not_go_unsigned(
     send()
     row.refresh_from_db()
     assert (row.state, smtp.messages) == ("deferred", [])
-    assert "The DKIM key feedletter of sender.example cannot be used." in row.last_error
+    assert "The DKIM key feedletter of sender.example can’t be used." in row.last_error

@@ -31,7 +31,7 @@ def test_one_draft_is_told_of_once_with_when_it_goes_and_to_how_many() -> None:
     assert mail.context["subject"] == "“Spring” waits for your approval"
     said = " ".join(mail.context["sentences"])
     assert "for 2 subscribers" in said
-    assert "goes out by itself on 2 Mar 2026, 13:00" in said.replace("\N{NO-BREAK SPACE}", " ")
+    assert "will be sent automatically on 2 Mar 2026, 13:00" in said.replace("\N{NO-BREAK SPACE}", " ")
     assert mail.context["page_url"].endswith(f"/admin/delivery/issue/{issue.pk}/change/")
 
 

@@ -46,7 +46,7 @@ def test_the_url_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch) ->
 def test_another_password_lets_the_lane_go_on_at_once(url_file: str) -> None:
     account = add_account(name="second", url="smtp://old.example.org")
     Lane.objects.update(failures=3, last_error="535 no", free_at="2099-01-01T00:00Z")
-    assert "there is" in refused("add_account", "second", "--url-file", url_file).lower()
+    assert "already exists" in refused("add_account", "second", "--url-file", url_file)
     changed = json_of("add_account", "second", "--url-file", url_file, "--replace")
     assert changed["server"].startswith("mail.example.org")
     lane = Lane.objects.get()
@@ -90,7 +90,7 @@ def test_a_newsletter_chooses_an_account_when_defined_and_later() -> None:
     printed("alter_subscribable", "letter", "--option", "account=second")
     letter.refresh_from_db()
     assert letter.options == {"account": "second"}
-    assert "no mail account “third”. There are: second." in refused(
+    assert "no email account “third”. There are: second." in refused(
         "alter_subscribable", "letter", "--option", "account=third"
     )
 
@@ -101,7 +101,7 @@ def test_an_account_in_use_is_not_dropped() -> None:
     assert "second is used by The Letter" in refused("drop_account", "second")
     printed("alter_subscribable", "letter", "--option", "account=")
     queued(2, lane=Lane.objects.get(account="second"))
-    assert "2 deliveries are still to go out through second" in refused("drop_account", "second")
+    assert "2 deliveries are waiting to be sent through second" in refused("drop_account", "second")
 
 
 def test_an_account_that_nothing_uses_is_dropped_with_its_lane() -> None:

@@ -54,7 +54,7 @@ def test_a_bridge_is_defined_with_where_it_posts(
 def test_a_destination_that_is_refused_leaves_no_bridge(instance: MastodonInstance) -> None:
     feed = a_read_feed()
     refused = to(instance, access_token="wr0ng")
-    with pytest.raises(CommandError, match=r"access_token: .* does not accept it"):
+    with pytest.raises(CommandError, match=r"access_token: .* doesn’t accept it"):
         call_command("define_subscribable", "bees", f"--feed={feed.pk}", "--channel=mastodon", *refused)
     with pytest.raises(CommandError, match="E-mail does not use --account"):
         call_command("define_subscribable", "bees", f"--feed={feed.pk}", "--account=bot")

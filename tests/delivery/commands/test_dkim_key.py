@@ -55,7 +55,7 @@ def test_a_key_is_imported_from_a_file(tmp_path: Path) -> None:
     assert (made["selector"], made["algorithm"]) == ("mail", "ed25519")
     file.write_text("nothing")
     assert refused("dkim_key", "example.org", "--import", str(file)).startswith(
-        "--import: This is no private key"
+        "--import: This isn’t a private key"
     )
     file.write_text("")
     assert refused("dkim_key", "example.org", "--import", str(file)) == "--import: the file is empty."

@@ -112,5 +112,5 @@ def test_one_lane_that_rests_is_no_failure_while_another_sends(settings: Any) ->
         queued(2)
         queued(2, lane=LaneFactory(account="gone"))
         _, remarks, sentence = told("send")
-    assert "There is no mail account gone any more" in remarks
+    assert "The email account gone doesn’t exist" in remarks
     assert not sentence

@@ -213,7 +213,7 @@ def test_without_a_name_server_there_is_one_sentence_and_still_a_document(settin
 def test_what_cannot_be_looked_at_is_refused(dns: DnsServer) -> None:
     assert "no newsletter" in refused("check_mail", "--newsletter", "nobody")
     assert "no IP address" in refused("check_mail", "--sending-address", "here")
-    assert "e-mail address" in refused("check_mail", "--from", "nobody")
+    assert "isn’t an email address" in refused("check_mail", "--from", "nobody")
 
 
 def test_taking_a_key_into_use_says_when_its_record_is_missing(dns: DnsServer) -> None:
@@ -231,7 +231,7 @@ def test_taking_a_key_into_use_says_when_its_record_is_missing(dns: DnsServer) -
     )
     assert "isn’t published" in err.getvalue()
     published(dns, second)
-    assert "Signs emails" in printed(
+    assert "signs the letters" in printed(
         "dkim_key", "sender.example", "--selector", second.selector, "--activate"
     )
 

@@ -78,7 +78,7 @@ def test_no_answer_is_no_missing_record() -> None:
         (("v=DMARC1; p=maybe",), "wrong", "none of"),
         (("v=DMARC1; rua=mailto:d@example.org",), "wrong", "p= is missing"),
         (("v=DMARC1; p=none; p=reject",), "wrong", "twice"),
-        (("v=DMARC1; p=none; nonsense",), "wrong", "no tag"),
+        (("v=DMARC1; p=none; nonsense",), "wrong", "isn’t a tag"),
         (("v=DMARC1; p=none; aspf=x",), "wrong", "aspf"),
     ],
 )
