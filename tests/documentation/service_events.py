@@ -9,25 +9,25 @@ STAR = r"\*"
 PAGE = Path(__file__).parents[2] / "docs" / "mail-services.md"
 HEAD = """# Events of mail services
 
-A mail service tells by its [webhook](sending.md#webhooks) what became of a letter. Each has names of its own
-for that. This page lists them, and what Feedletter does. It is made from the program's own table.
+Mail services report by [webhook](sending.md#webhooks) what happened to an email, each with its names for the events.
+This page lists them, and their effect in Feedletter. It is generated from the program's table.
 
-| word | what follows |
+| word | effect |
 |---|---|
-| dead address | the address goes on the list *Do not email*, at once |
+| dead address | the address is added to the *Do not email* list at once |
 | not now | counted; several of them have [the same effect](sending.md#bounces) |
-| our mail | recorded only: it is about us or the letter |
-| complaint | the subscription ends, and the address goes on the list |
+| our mail | recorded only: it's about us or the email |
+| complaint | the subscription ends, and the address is added to the list |
 | leaves | that one subscription ends |
-| tried again | recorded only: the service goes on trying |
+| tried again | recorded only: the service is retrying |
 | unclear | recorded only |
 | nothing | ignored |
 
-A star (\\*) means that the mail server's own words decide where they say something clear. For example, a
-“hard bounce” with the words “mailbox full” is *not now*. A complaint that names its type counts only for
-`abuse`, `fraud` and `opt-out`; `not-spam`, a letter that a reader took out of the spam folder, is ignored.
+A star (\\*) means that the mail server's words decide if they're clear. For example, a “hard bounce” with the
+words “mailbox full” is *not now*. A complaint that names its type counts only for `abuse`, `fraud` and
+`opt-out`; `not-spam`, an email that somebody took out of the spam folder, is ignored.
 
-The words after an event are the service's reasons or types of it. An event that is not listed never counts
+The words after an event are the service's reasons or types of it. An event that isn't listed never counts
 as a dead address, and the log names it once.
 """
 _WORDS = {
