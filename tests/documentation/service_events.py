@@ -9,7 +9,7 @@ STAR = r"\*"
 PAGE = Path(__file__).parents[2] / "docs" / "mail-services.md"
 HEAD = """# Events of mail services
 
-Mail services report by [webhook](sending.md#webhooks) what happened to an email, each with its names for the events.
+Mail services report by [webhook](sending.md#webhooks) what happened to an email, by different names.
 This page lists them, and their effect in Feedletter. It is generated from the program's table.
 
 | word | effect |
