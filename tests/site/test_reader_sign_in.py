@@ -79,7 +79,7 @@ class TestJoin:
         assert "data-challenge" in form
         assert "How much is" in form.partition("<noscript>")[2], "asked at once where no script runs"
         assert client.post(JOIN, self.filled())["Location"] == "/reader/"
-        assert "Nothing is followed here yet" in client.get("/reader/").content.decode()
+        assert "You don’t follow any feeds yet" in client.get("/reader/").content.decode()
         user = Reader.objects.get().user
         assert (user.username, user.is_staff, user.is_superuser) == ("eve", False, False)
 

@@ -49,7 +49,7 @@ def test_feeds_are_counted_by_health_and_states_without_any_are_left_out() -> No
     FeedFactory(held_since=NOW)
     FeedFactory(status="paused", failures=3)
     words = [part.words for part in feed_health(NOW).parts]
-    assert words == ["2 read well", "1 failing", "1 held for you", "1 paused"]
+    assert words == ["2 working", "1 failing", "1 held for you", "1 paused"]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_overview_shows_it(admin_client: Client) -> None:
     assert "Rain &amp; &lt;Sun&gt;" in page
     assert "for 3 days" in page
     assert re.search(r"Next reading: in 2 hours", page)
-    assert "1 read well" in page
+    assert "1 working" in page
 
 
 FIGURES = {

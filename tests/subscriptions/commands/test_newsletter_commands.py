@@ -132,7 +132,7 @@ def test_a_cron_line_is_taken() -> None:
         ("--channel pigeon", "--channel: "),
         ("--param novalue", "--param: “novalue” is not of the form key=value"),
         ("--param 1x=y", "--param: "),
-        ("--option colour=red", "E-mail has no option “colour”"),
+        ("--option colour=red", "Email has no option “colour”"),
         ("--template nonsense", "--template: "),
     ],
 )

@@ -51,7 +51,7 @@ def test_subscribe_unconfirmed_sends_the_confirmation() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--email", "nonsense"), "“nonsense” is not an e-mail address"),
+        (("--email", "nonsense"), "“nonsense” isn’t an email address"),
         ((), "E-mail needs --email."),
         (("--email", "a@example.org", "--account", "bot"), "E-mail does not use --account."),
         (("--email", "bad@example.org"), "must not be written to"),
@@ -133,7 +133,7 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     said = printed("import_subscribers", SubscribableFactory().name, str(file)).splitlines()
     assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No one was mailed."
     assert said[1] == "0 get the newsletter · 1 not confirmed · 2 unreadable."
-    assert said[2].startswith("Line 2: “nonsense” is not an e-mail address")
+    assert said[2].startswith("Line 2: “nonsense” isn’t an email address")
     assert said[3].startswith("Line 3: “maybe” isn’t a status")
 
 
