@@ -70,5 +70,5 @@ def test_a_mistake_is_marked_at_its_line_and_goes_when_it_is_mended(edited: Any)
     edited.fill("#fl-source-html", "fine")
     edited.locator("#fl-problem").wait_for(state="hidden")
     edited.get_by_role("button", name="Save and use it").click()
-    edited.get_by_text("Version 1 is in use from now on").wait_for()
+    edited.get_by_text("Version 1 is now in use").wait_for()
     assert LetterTemplate.objects.get().html == "fine"

@@ -162,9 +162,9 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     # A tap opens the issue, where the device can unsubscribe.
     reader.goto(message["url"])
     reader.get_by_role("heading", name="Ice on the ropes").wait_for()
-    reader.get_by_role("button", name="Stop notifications on this device").wait_for()
+    reader.get_by_role("button", name="Stop telling me on this device").wait_for()
     look_at(reader, "device-issue")
-    reader.get_by_role("button", name="Stop notifications on this device").click()
+    reader.get_by_role("button", name="Stop telling me on this device").click()
     reader.get_by_text("This device is told of it no more").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
     # Once more, by the notification's own button.

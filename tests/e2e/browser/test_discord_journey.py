@@ -111,7 +111,7 @@ def test_from_the_invitation_to_the_end_of_a_feed(page: Any, site: str, discord:
         desk.sees("2 feeds were found", name="discord-which")
         desk.presses("News of bees")
         assert answer_due() == 1
-        desk.sees("from now on", name="discord-card")
+        desk.sees("will now be posted in", name="discord-card")
         assert GuildFeed.objects.get().subscribable.title == "News of bees"
 
         rounds(2)
@@ -166,7 +166,7 @@ def test_choices_while_somebody_types(page: Any, site: str, discord: str) -> Non
         page.keyboard.press("Enter")
         page.get_by_text("is thinking").wait_for()
         answer_due()
-        page.get_by_text("from now on").wait_for()
+        page.get_by_text("will now be posted in").wait_for()
     line.fill("/feed why feed:")
     # Autocompletion comes from the bot.
     line.press_sequentially("tow")

@@ -156,7 +156,7 @@ def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> Non
 @pytest.mark.slow
 def test_pages_that_have_little_to_say(page: Any, site: str) -> None:
     page.goto(site)
-    expect(page.locator("main")).to_contain_text("no newsletters to subscribe to yet")
+    expect(page.locator("main")).to_contain_text("There are no newsletters yet")
     look_at(page, "directory-empty")
     SubscribableFactory(name="new", title="Brand new", sign_up="closed")
     for path, name in (("/s/new/", "newsletter-empty"), ("/s/new/archive/", "archive-empty")):
