@@ -36,7 +36,7 @@ from common.truncation import plain_line
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
 HTML = {"parse_mode": "HTML"}
-HAS_CAPTION = "the message has no text to edit"
+HAS_CAPTION = "there is no text in the message to edit"
 UNUSABLE = "Nothing was posted because the bot’s account has no token. Save it again."
 # Omitted in links.
 SUPERGROUP = "-100"

@@ -24,7 +24,7 @@ def test_a_good_login_is_told_in_the_servers_words(tls: str, certificate: Path) 
     context = server_context(certificate) if tls else None
     with SmtpServer(tls=tls, context=context, login=LOGIN) as server:
         said = probe_login(parse_email_url(server.url), context=trusting(certificate))
-    assert "took the login: 235" in said
+    assert "accepted the sign-in: 235" in said
     assert "mail" not in server.commands
 
 
@@ -71,7 +71,7 @@ def test_a_server_that_speaks_something_else_is_said() -> None:
     with RawServer({"CONNECT": b"HTTP/1.1 \xff\xfe 400 Bad Request\r\n\r\n"}) as server:
         assert "127.0.0.1" in refusal(server.url)
     with RawServer({"CONNECT": b"554 5.7.1 go \x1b[31maway\r\n"}) as server:
-        assert refusal(server.url).endswith("is not ready: 554 5.7.1 go [31maway")
+        assert refusal(server.url).endswith("isn’t ready: 554 5.7.1 go [31maway")
 
 
 def test_only_smtp_can_be_tried_so() -> None:

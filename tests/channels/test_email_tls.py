@@ -75,7 +75,7 @@ def test_what_was_said_before_tls_is_forgotten(certificate: Path) -> None:
     with RawServer(replies, tls=server_context(certificate)) as server:
         url = server.url.replace("smtp://", "smtp+starttls://ada:s3cret@")
         outcome = send(session(url, context=trusting(certificate)))
-    assert stops_the_lane(outcome, "no login")
+    assert stops_the_lane(outcome, "no supported sign-in method")
     assert server.verbs.count("EHLO") == 2
     assert "AUTH" not in server.verbs
 
@@ -116,7 +116,7 @@ def test_a_login_that_does_not_end_stops_the_lane(reply: str) -> None:
 def test_a_server_that_offers_no_login_stops_the_lane() -> None:
     with RawServer({}) as server:
         outcome = send(session(server.url.replace("//", "//ada:s3cret@")))
-    assert stops_the_lane(outcome, "EMAIL_URL", "no login")
+    assert stops_the_lane(outcome, "EMAIL_URL", "no supported sign-in method")
 
 
 def test_a_server_that_wants_a_login_stops_the_lane() -> None:

@@ -250,7 +250,7 @@ def test_some_refused_do_not_keep_the_letter_from_the_others(postmark: EspServer
 
 def test_a_strange_refusal_of_one_is_not_taken_for_all(postmark: EspServer) -> None:
     outcomes = batch(session("postmark", postmark), recipients("a@example.test", "b@strange.test"))
-    assert outcomes == [Sent("1-0"), Temporary("Postmark refused this letter: Invalid metadata content.")]
+    assert outcomes == [Sent("1-0"), Temporary("Postmark refused this email: Invalid metadata content.")]
     assert len(postmark.requests) == 1
 
 

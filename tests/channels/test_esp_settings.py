@@ -89,7 +89,7 @@ def test_a_wrong_url_is_refused_by_name_and_without_its_secrets(url: str) -> Non
 
 def test_an_unknown_service_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(
-        ImproperlyConfigured, match=r"There are: brevo, mailersend, mailgun, .*, unisender-go"
+        ImproperlyConfigured, match=r"Supported: brevo, mailersend, mailgun, .*, unisender-go"
     ):
         parse_email_url("anymail+acme://k@h")
 

@@ -43,7 +43,8 @@ def test_only_the_host_is_made_the_same(typed: str, kept: str) -> None:
 @given(st.text(max_size=100))
 def test_what_is_no_address_is_refused_without_repeating_it(typed: str) -> None:
     with pytest.raises(
-        ValueError, match=r"^it is no address to post to\. It begins with https://hooks\.example/\.$"
+        ValueError,
+        match=r"^this isn’t an address to post to\. Use an address like https://hooks\.example/\.$",
     ):
         posting_url("hooks.example")(f"ftp:{typed}")
 

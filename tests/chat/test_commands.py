@@ -63,7 +63,7 @@ def test_all_feeds_are_paused_and_resumed_at_once(ada: DiscordClient) -> None:
     assert "2 feeds are paused" in ada.said
     assert [one.stopped for one in Subscribable.objects.order_by("pk")] == [True, True, True, False]
     ada.command("feed resume", feed="All")
-    assert "3 feeds post again" in ada.said
+    assert "3 feeds are resumed" in ada.said
     assert not Subscribable.objects.filter(stopped=True).exists()
 
 

@@ -71,7 +71,7 @@ def test_a_home_page_with_two_feeds_becomes_a_feed_in_the_channel(
     assert "2 feeds were found" in ada.said
     assert ada.choose("0")["type"] == 6
     assert answer_due() == 1
-    assert "posts in <#" in ada.said
+    assert "will now be posted in <#" in ada.said
     one = GuildFeed.objects.get()
     assert (one.guild_id, one.number, one.channel_id) == (int(GUILD), 1, int(CHANNEL))
     assert one.subscribable.name == f"discord-{GUILD}-1"
@@ -146,7 +146,7 @@ def test_the_same_feed_goes_into_a_second_channel_and_not_twice_into_one(
     service.channels["1200000000000000007"] = GUILD
     add(ada, url)
     assert "already" in add(ada, url)
-    assert "posts in <#1200000000000000007>" in add(ada, url, channel="1200000000000000007")
+    assert "will now be posted in <#1200000000000000007>" in add(ada, url, channel="1200000000000000007")
     assert [one.number for one in GuildFeed.objects.order_by("pk")] == [1, 2]
 
 

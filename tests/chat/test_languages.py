@@ -34,7 +34,7 @@ ROOM = {
     "Post only posts with one of these": 45,
     "Skip posts with one of these": 45,
     'Words, "phrases in quotes", or photo* for words that start with it': 100,
-    "Post a test": 80,
+    "Post test": 80,
     "Post newest 3": 80,
     "Which one?": 100,
 }
@@ -45,7 +45,7 @@ ROOM = {
     ("locale", "said"),
     [
         ("de", "Dieser Server hat noch keine Feeds"),
-        ("es-419", "Este servidor aún no tiene feeds"),
+        ("es-419", "Este servidor todavía no tiene feeds"),
         ("fr", "Ce serveur n’a pas encore de flux"),
         ("pt-BR", "Este servidor ainda não tem feeds"),
         ("en-GB", "This server has no feeds yet"),

@@ -238,7 +238,7 @@ def test_the_operators_switch_is_not_undone_by_chat(
     new_posts(site, rounds, 1)
     disable(destination=Destination.objects.get(), now=rounds.now)
     for command in ("feed resume", "feed test"):
-        assert "switched that channel off: Disabled by hand" in answered(ada, command, feed="1")
+        assert "has turned off that channel: Disabled by hand" in answered(ada, command, feed="1")
     assert Destination.objects.get().disabled_at is not None
 
 

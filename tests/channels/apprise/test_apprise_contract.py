@@ -192,7 +192,7 @@ class TestDestination:
         assert "very-secret" not in str(caught.value)
 
     def test_a_url_that_apprise_cannot_read_is_refused(self) -> None:
-        with pytest.raises(InvalidDestination, match="cannot read"):
+        with pytest.raises(InvalidDestination, match="can’t read"):
             check_url(parsed("pover://x"), allow=LOOPBACK_ONLY, timeout=PATIENT)
 
     def test_a_url_with_two_targets_is_refused(self) -> None:
