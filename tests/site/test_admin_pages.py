@@ -86,4 +86,4 @@ def test_the_first_page_offers_the_first_step(admin_client: Client) -> None:
 @pytest.mark.usefixtures("rows")
 def test_the_first_page_says_what_needs_a_person(admin_client: Client) -> None:
     page = admin_client.get(reverse("admin:index")).content.decode()
-    assert "cannot be read" in page
+    assert "can’t be read" in page

@@ -368,7 +368,7 @@ def test_what_cannot_be_taken_is_named_with_why(
         "Same": "Another address of the same feed",
         "Password": "a name and a password",
         "Nonsense": "none that can be read",
-        "Denied": "does not read",
+        "Denied": "settings block its host",
         "Banned": "Lift the ban",
         "Gone": "Unknown Channel",
         "Elsewhere": "not of this server",
