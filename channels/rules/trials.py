@@ -55,7 +55,7 @@ _ABOUT_SENDER = (
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
     """`said`: words of the server or network."""
-    asked = f"It must be: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
+    asked = f" It must be: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
     text = _CAUSES[cause].format(host=server.host, port=server.port)
     return _quoting(f"{text}{asked}", said)
 

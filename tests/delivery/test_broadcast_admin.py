@@ -136,7 +136,7 @@ def test_before_it_goes_it_is_said_to_how_many_and_from_whom(admin_client: Clien
     shown = page(admin_client, letter, "send")
     assert "3 subscribers now: everybody who is confirmed" in shown
     assert "Letters &lt;letters@sender.example&gt;" in shown
-    assert "EMAIL_URL" in shown
+    assert "Emails stay there until you choose a server in Mail set-up" in shown
     assert "New York time" in shown
     assert not Delivery.objects.exists()
 

@@ -203,7 +203,7 @@ def test_a_newsletters_preview_is_what_is_collected(admin_client: Client) -> Non
     place = reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable.pk])
     shown = admin_client.get(f"{place}?tab=look").content.decode()
     letter = shown[shown.index("srcdoc=") :].partition("</iframe>")[0]
-    assert "with what is being collected" in shown
+    assert "The next issue, as it would be sent now." in shown
     assert first.title in letter
     assert second.title not in letter
 

@@ -306,7 +306,7 @@ def test_a_newsletter_is_paused_and_resumed_on_its_own_page(admin_client: Client
     assert "Wrong &lt;sender&gt;" in answer.content.decode()
     assert "is paused: Wrong &lt;sender&gt;" in page(admin_client, issue)
     dashboard = admin_client.get(reverse("admin:index")).content.decode()
-    assert "is paused: 2 letters wait. Wrong &lt;sender&gt;" in dashboard
+    assert "is paused: 2 emails wait. Wrong &lt;sender&gt;" in dashboard
     admin_client.post(address, {**given, "action": "resume_sending"})
     newsletter.refresh_from_db()
     assert newsletter.sending_paused_at is None

@@ -166,7 +166,7 @@ def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
         good = add_account(name="good", url=server.url)
         bad = add_account(name="bad", url=server.url.replace("s3cret", "wr0ng"))
         said = act(admin_client, "account", "log_in", good.pk, bad.pk)
-    assert "took the login: 235" in said
+    assert "accepted the sign-in: 235" in said
     assert f"bad: 127.0.0.1:{server.port} refused the sign-in" in said
     assert "535" in said
     assert "wr0ng" not in said

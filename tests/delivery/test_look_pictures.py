@@ -45,7 +45,7 @@ def a_picture(width: int = 1104) -> CleanPicture:
 
 
 def sent(**values: object) -> dict[str, object]:
-    return {"logo_width": "120", "language": "en", **values}
+    return {"logo_width": "120", "language": "en", "style": "serif", **values}
 
 
 def look_page(newsletter: Subscribable) -> str:

@@ -136,18 +136,18 @@ def test_it_is_tried_then_made_the_default_and_what_stands_is_said(admin_client:
     with SmtpServer(login=("ada", "s3cret")) as server:
         bad = add_account(name="bad", url=server.url.replace("s3cret", "wr0ng"), sender="a@one.example")
         said = act(admin_client, "try", bad, to="ada@example.org")
-        assert "bad work yet." in said
-        assert "127.0.0.1 refused user and password. Type both again." in said
+        assert "bad doesn’t work yet." in said
+        assert "127.0.0.1 refused the user and password. Enter both again." in said
         assert "Make default" not in said
         good = add_account(name="good", url=server.url, sender="a@one.example")
-        assert "good works: its server took a test mail to ada@example.org." in act(
+        assert "good works. Its server accepted a test email to ada@example.org." in act(
             admin_client, "try", good, to="ada@example.org"
         )
         assert server.recipients == ["ada@example.org"]
-    assert "is not an email address" in act(admin_client, "try", good, to="nobody").replace("e-mail", "email")
+    assert "isn’t an email address" in act(admin_client, "try", good, to="nobody")
     said = act(admin_client, "default", good)
-    assert "Letters go out through good (127.0.0.1" in said
-    assert "come from <b>a@one.example</b>" in said
+    assert "Emails are sent through good (127.0.0.1" in said
+    assert "without a sender use <b>a@one.example</b>" in said
     assert "which subscribers can’t open" in said
     assert "kept in the mailbox" in act(admin_client, "keep")
 
@@ -156,10 +156,8 @@ def test_the_environment_wins_and_the_page_says_so(admin_client: Client, setting
     make_default(account=add_account(name="one", url="smtp://one.example"))
     settings.EMAIL_URL, settings.GIVEN = "smtps://u:hunter2@env.example", frozenset({"EMAIL_URL"})
     page = shown(admin_client)
-    assert (
-        "Letters go out through env.example:465, encrypted. EMAIL_URL is set in the environment, and wins"
-        in page
-    )
+    wins = "EMAIL_URL is set in the environment and overrides the choice here."
+    assert f"Emails are sent through env.example:465, encrypted. {wins}" in page
     assert "hunter2" not in page
     assert "Make default" not in page
 

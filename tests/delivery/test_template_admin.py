@@ -82,7 +82,7 @@ def test_a_draft_is_shown_and_not_kept(admin_client: Client, weekly: Any) -> Non
 
 def test_a_template_is_saved_when_it_renders(admin_client: Client, weekly: Any) -> None:
     answer = admin_client.post(address(), a_draft("a\r\nb", do="save", note="Shorter"), follow=True)
-    assert "Version 1 is in use from now on" in answer.content.decode()
+    assert "Version 1 is now in use" in answer.content.decode()
     row = LetterTemplate.objects.get()
     assert (row.html, row.author, row.note, row.is_current) == ("a\nb", "admin", "Shorter", True)
 
@@ -130,7 +130,7 @@ def test_versions_can_be_compared_and_used_again(admin_client: Client, weekly: A
     assert "+&lt;p&gt;Two&lt;/p&gt;" in page
     assert "Use version 1 again" in page
     answer = admin_client.post(address(), {"do": "again", "version": "1"}, follow=True)
-    assert "Version 3 is in use from now on" in answer.content.decode()
+    assert "Version 3 is now in use" in answer.content.decode()
     assert LetterTemplate.objects.get(is_current=True).html.startswith("<p>One")
     assert (
         "From the default to the one in use"

@@ -167,7 +167,7 @@ def test_what_all_domains_refuse_because_of_us_lets_the_lane_rest(
     mail = told()
     assert mail.count(reply) >= 1
     assert todo in mail
-    assert "Letters of the mail account “default” wait" in mail
+    assert "Emails of the account “default” are waiting" in mail
     smtp.forget_answers()
     resume_newsletter(subscribable_id=newsletter.pk, now=NOW + HOUR)
     assert all_arrive(smtp, issue, NOW + 5 * HOUR)
@@ -317,7 +317,7 @@ def test_a_letter_that_is_too_large_waits_as_a_whole(where: str, settings: Any, 
         assert of(issue) <= {"queued", "held"}
         mail = told()
         assert "message_size_limit" in mail
-        assert "octets" in mail if where == "ehlo" else TOO_LARGE in mail
+        assert "bytes" in mail if where == "ehlo" else TOO_LARGE in mail
         page = client.get(reverse("admin:delivery_issue_change", args=[issue.pk])).content.decode()
         assert "it is too large" in page
     with SmtpServer() as well:

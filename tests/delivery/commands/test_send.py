@@ -54,7 +54,7 @@ def unknown_certificate(folder: Path) -> Iterator[str]:
 
 TROUBLE = {
     "can’t be reached": nobody,
-    "refused the login": wrong_password,
+    "refused the sign-in": wrong_password,
     "certificate was refused": unknown_certificate,
 }
 

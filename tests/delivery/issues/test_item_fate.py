@@ -152,4 +152,4 @@ def test_the_feeds_page_and_the_list_of_posts_say_the_same(admin_client: Client)
     ):
         page = admin_client.get(place).content.decode()
         assert said in page, place
-        assert "goes out when" not in page
+        assert "added to the next issues" not in page

@@ -114,7 +114,7 @@ def test_its_page_shows_what_was_posted_and_no_letter(admin_client: Client) -> N
     assert "<iframe" not in page
     Issue.objects.update(pruned_at=NOW)
     page = admin_client.get(f"/admin/delivery/issue/{issue.pk}/change/").content.decode()
-    assert "forgotten after a while" in page
+    assert "The content of this old issue was deleted" in page
 
 
 def test_the_page_of_a_letter_is_as_it_was(admin_client: Client) -> None:

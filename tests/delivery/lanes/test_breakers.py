@@ -127,7 +127,7 @@ class TestWords:
         tell_of_pauses(now=again + 4 * HOUR)
         tell_of_pauses(now=again + MINUTE)
         mail = Delivery.objects.get(kind="alert")
-        assert mail.context["subject"] == "What is for Discord waits"
+        assert mail.context["subject"] == "Messages for Discord are waiting"
         assert "2,000 requests within 10 minutes" in mail.context["sentences"][0]
         assert "401: Unauthorized" in mail.context["sentences"][0]
 

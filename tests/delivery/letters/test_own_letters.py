@@ -45,7 +45,7 @@ def test_a_template_that_breaks_later_loses_no_issue_and_says_why() -> None:
     assert run() == 0
     collection = Assignable.objects.get()
     assert "issues/digest cannot be used: html, line 2: There is no field %Gone%" in collection.last_error
-    assert any("cannot be completed" in alert.sentence for alert in alerts(User(is_superuser=True)))
+    assert any("can’t be created" in alert.sentence for alert in alerts(User(is_superuser=True)))
     use_default(subscribable=subscribable, name=broken.name)
     assert run(MIDNIGHT + timedelta(hours=1)) == 1
 

@@ -88,7 +88,7 @@ def test_each_newsletter_and_each_mail_has_versions_of_its_own() -> None:
     [
         ("issues/post", "", {}, "html", "Write something"),
         ("issues/post", "x\n{% nope %}", {}, "html", "Line 2: there is no tag “nope” here."),
-        ("issues/post", "%Nope%", {}, "html", "Line 1: There is no field %Nope%. There are: %from%"),
+        ("issues/post", "%Nope%", {}, "html", "Line 1: There is no field %Nope%. Available: %from%"),
         ("issues/post", "x", {"text": "{% if %}"}, "text", "Line 1"),
         ("issues/post", "x", {"subject": "%Nope%"}, "subject", "Line 1: There is no field %Nope%"),
         ("issues/post", "x" * (LONGEST_TEMPLATE_HTML + 1), {}, "html", "200,001 characters"),

@@ -52,7 +52,7 @@ def test_a_wrong_password_is_said_without_it_and_nothing_is_left_to_send() -> No
     with SmtpServer(login=("ada", "s3cret")) as server:
         said = tried(server.url.replace("s3cret", "wr0ng"))
         assert not server.messages
-    assert said.startswith("127.0.0.1 refused user and password. Type both again. Its words: 535")
+    assert said.startswith("127.0.0.1 refused the user and password. Enter both again. Its words: 535")
     assert "wr0ng" not in said
     assert Account.objects.get().trouble == said
     assert not Delivery.objects.exists()
@@ -71,10 +71,10 @@ def test_each_obstacle_has_its_sentence() -> None:
         assert "accept a user and password" in tried(server.url.replace("//", "//user:secret@"))
         server.answer("mail", "553 5.7.1 Sender address rejected: not owned by user", times=1)
         said = tried(server.url)
-        assert "does not let this account send from Site <site@sender.example>" in said
+        assert "doesn’t let this account send from Site <site@sender.example>" in said
         server.answer("connect", "554 no", times=1)
         assert "accept email from us now" in tried(server.url)
-    assert "Nothing answers at 127.0.0.1" in tried(server.url)
+    assert "127.0.0.1 doesn’t respond on port" in tried(server.url)
 
 
 def test_a_silent_server_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,9 +113,9 @@ def test_every_cause_has_words_and_the_provider_is_quoted_where_the_login_fails(
     server = TriedServer("smtp.gmail.com", 465, "a@gmail.com", proof="An app password.")
     said = {cause: trouble_of_cause(cause, server, "535 no.") for cause in Cause}
     assert len(set(said.values())) == len(Cause)
-    assert said[Cause.LOGIN].endswith(
-        "Type both again. It has to be this: An app password. Its words: 535 no."
-    )
+    assert said[Cause.LOGIN].endswith("Enter both again. It must be: An app password. Its words: 535 no.")
     assert "server called smtp.gmail.com" in said[Cause.NO_HOST]
     relay = trouble_of_refusal(Meaning.RELAY, server, "554 no")
-    assert relay.startswith("smtp.gmail.com took the login, and refused the test mail. Check server")
+    assert relay.startswith(
+        "smtp.gmail.com accepted the sign-in but refused the test email. Check the server"
+    )

@@ -36,7 +36,7 @@ def test_an_admin_has_somebody_confirm_by_a_link_and_they_are_welcomed_and_let_g
     reader.refresh_from_db()
     leave(subscription=reader, now=now + timedelta(minutes=1), by_reader=True)
     go_out()
-    assert bodies(twilio)[2] == "Bees kommt nicht mehr an diese Nummer."
+    assert bodies(twilio)[2] == "Sie erhalten Bees nicht mehr unter dieser Nummer."
     assert set(Delivery.objects.values_list("state", flat=True)) == {"sent"}
 
 

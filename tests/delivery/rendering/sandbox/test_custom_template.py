@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_with_its_part_and_line(
 
 def test_a_field_is_looked_for_where_no_rendering_comes_by() -> None:
     source = TemplateSource(html="fine\n{% if never %}%Nope%{% endif %}")
-    with pytest.raises(BrokenTemplate, match=r"line 2: There is no field %Nope%\. There are: %from%"):
+    with pytest.raises(BrokenTemplate, match=r"line 2: There is no field %Nope%\. Available: %from%"):
         client.check_fields("issues/digest", source, field_names({}))
     client.check_fields("issues/digest", source, field_names({"nope": "x"}))
     with pytest.raises(BrokenTemplate, match="named in quotes"):
