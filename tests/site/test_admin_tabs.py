@@ -34,7 +34,7 @@ def panels(client: Client, newsletter: Subscribable, tab: str) -> list[str]:
 def test_every_panel_stands_in_one_tab(admin_client: Client, weekly: Subscribable) -> None:
     seen = [title for tab in TABS for title in panels(admin_client, weekly, tab)]
     assert len(seen) == len(set(seen))
-    assert {"How it goes", "Issues", "Preview", "Put it on your site"} <= set(seen)
+    assert {"Schedule", "Issues", "Preview", "Put it on your site"} <= set(seen)
 
 
 def test_the_first_tab_is_shown_unless_the_address_names_another(
