@@ -37,7 +37,7 @@ def test_the_page_leads_through_the_set_up(admin_client: Client, settings: Any) 
     settings.DISCORD_PUBLIC_KEY = settings.DISCORD_BOT_TOKEN = ""
     shown = page(admin_client, "/admin/discord/")
     assert "Set DISCORD_PUBLIC_KEY, DISCORD_BOT_TOKEN" in shown
-    assert "Invite it" not in shown
+    assert "Invite the bot" not in shown
 
 
 def test_its_button_tells_discord(admin_client: Client, service: DiscordService) -> None:

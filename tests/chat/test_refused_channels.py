@@ -100,7 +100,7 @@ def test_posts_of_an_hour_without_the_right_arrive_in_order_and_once(
     for command in ("feed list", "feed status"):
         ada.command(command)
         assert words in ada.said
-        assert "I try again <t:" in ada.said
+        assert "I’ll try again <t:" in ada.said
     lane = Lane.objects.get(kind="discord_bot", parent__isnull=False)
     assert lane.free_at
     assert f"waits until <t:{int(lane.free_at.timestamp())}:R>. Discord said: " in why(ada)

@@ -75,7 +75,7 @@ def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home:
     assert [(one.line, one.reason) for one in refused] == [
         (10, opml.NOT_OPEN),
         (11, "It is a link to a web page, not a feed."),
-        (12, "Give an address that starts with http:// or https://."),
+        (12, "Give an address that begins with http:// or https://."),
     ]
     assert "hidden-word" not in "".join(FollowLine.objects.values_list("url", flat=True))
     assert not Feed.objects.filter(for_letters=True).exists()

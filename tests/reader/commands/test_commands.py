@@ -172,7 +172,7 @@ def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
         (["revoke_invitation", "7"], "There is no invitation 7."),
         (["list_follows", "eve"], "There is no reader eve."),
         (["list_entries", "ada", "--channel", "Nowhere"], "Channels: Notifications, Home."),
-        (["follow", "ada", "mailto:x@e.example"], "starts with http"),
+        (["follow", "ada", "mailto:x@e.example"], "begins with http"),
         (
             ["follow", "ada", "https://e.example/", "--channel", "Notifications"],
             "can’t follow feeds in the notifications",
