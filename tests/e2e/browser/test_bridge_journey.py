@@ -147,7 +147,7 @@ def test_a_yes_at_the_instance_connects_and_a_no_loses_nothing(
     assert desk.input_value("[name=name]") == "bees"
     desk.get_by_role("button", name="Connect", exact=True).click()
     desk.get_by_role("link", name="No").click()
-    desk.get_by_text("You declined at 127.0.0.1").wait_for()
+    desk.get_by_text("You declined access at 127.0.0.1").wait_for()
     look(desk, "bridge-said-no")
     assert desk.input_value("[name=name]") == "bees"
     desk.get_by_role("button", name="Connect", exact=True).click()
