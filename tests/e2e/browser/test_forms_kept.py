@@ -76,8 +76,9 @@ def test_what_was_typed_is_there_again(tab: Any, site: str) -> None:
     assert title.input_value() == "Typed, and not sent"
     # The saved value is shown as saved.
     title.fill("Typed, and sent")
-    tab.locator("[name=_continue]").click()
+    tab.locator("[name=_save]").click()
     tab.get_by_text("was changed successfully").wait_for()
+    tab.goto(url)
     feed.refresh_from_db()
     assert (feed.title, title.input_value()) == ("Typed, and sent", "Typed, and sent")
 
