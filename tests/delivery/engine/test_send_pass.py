@@ -113,7 +113,7 @@ def test_an_address_that_no_header_can_hold_fails_alone(smtp: SmtpServer) -> Non
     )
     report = send()
     assert (report.sent, report.deferred) == (1, 1)
-    assert "The message can’t be built" in Delivery.objects.get(state="deferred").last_error
+    assert "The message cannot be made" in Delivery.objects.get(state="deferred").last_error
 
 
 @pytest.mark.slow
