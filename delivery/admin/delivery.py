@@ -223,7 +223,7 @@ class DeliveryAdmin(LargeList):
     )
     own_panels = (
         Panel("How it stands", describe_delivery, order=10),
-        Panel("After it was posted", post_changed_later, order=15),
+        Panel("Changes after posting", post_changed_later, order=15),
         Panel("What did not work", failed_attempts, order=20),
     )
     own_actions = (

@@ -40,7 +40,7 @@ ISSUES_PER_PAGE = 50
 
 
 class StateFilter(SimpleListFilter):
-    title = "State"
+    title = "Which state?"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
 
 
 class LetterStateFilter(SimpleListFilter):
-    title = "State"
+    title = "Which state?"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

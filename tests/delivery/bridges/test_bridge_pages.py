@@ -48,7 +48,10 @@ def test_the_pages_of_feeds_newsletters_and_their_list_lead_there(admin_client: 
     bridge = SubscribableFactory(feeds=[feed], channel="mastodon", sign_up="closed", title="On the fediverse")
     for url, to in (
         (f"/admin/feeds/feed/{feed.pk}/change/", f"{ADD}?feed={feed.pk}"),
-        (f"/admin/subscriptions/subscribable/{newsletter.pk}/change/", f"{ADD}?newsletter={newsletter.pk}"),
+        (
+            f"/admin/subscriptions/subscribable/{newsletter.pk}/change/?tab=share",
+            f"{ADD}?newsletter={newsletter.pk}",
+        ),
     ):
         page = admin_client.get(url).content.decode()
         assert f'href="{to}"' in page

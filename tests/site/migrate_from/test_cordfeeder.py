@@ -371,7 +371,7 @@ def test_what_cannot_be_taken_is_named_with_why(
         "Denied": "settings block its host",
         "Banned": "Lift the ban",
         "Gone": "Unknown Channel",
-        "Elsewhere": "not of this server",
+        "Elsewhere": "isn’t in this server",
         "Odd": "is no id",
         "Timeless": "cannot be read",
         "Idless": "that could be kept: 2",
