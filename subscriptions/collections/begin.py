@@ -15,6 +15,8 @@ from subscriptions.models import Assignment, Subscribable
 from subscriptions.rules.edits import CannotEdit
 
 MOST_POSTS = 50
+# No other newsletter waits for these.
+DONE = (Item.State.CLEARED, Item.State.EXCLUDED)
 ALREADY_BEGUN = "It has begun: posts are in its next issue, or an issue was made."
 
 
@@ -23,7 +25,7 @@ def latest(subscribable: Subscribable, count: int) -> list[tuple[int, Entry]]:
     found = []
     for feed in subscribable.feeds.all():
         entries = {digest(entry.guid): entry for entry in present_entries(feed, MOST_POSTS)}
-        done = Item.objects.filter(feed=feed, guid_hash__in=entries, state__in=("cleared", "excluded"))
+        done = Item.objects.filter(feed=feed, guid_hash__in=entries, state__in=DONE)
         found += [(pk, entries[key]) for pk, key in done.values_list("pk", "guid_hash")]
     found.sort(key=lambda pair: pair[1].published.timestamp() if pair[1].published else 0, reverse=True)
     return found[:count]
@@ -44,8 +46,9 @@ def begin_with(*, subscribable: Subscribable, count: int, now: datetime) -> int:
         (newsletter,) = lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
         if not can_begin(newsletter):
             raise CannotEdit(ALREADY_BEGUN)
+        rows = Item.objects.select_for_update().filter(state__in=DONE).in_bulk([pk for pk, _ in posts])
         for pk, entry in reversed(posts):
-            item = Item.objects.select_for_update().filter(pk=pk, state__in=("cleared", "excluded")).first()
+            item = rows.get(pk)
             if item is None:
                 continue
             item.state, item.reason, item.final_at = Item.State.ASSIGNED, "", now

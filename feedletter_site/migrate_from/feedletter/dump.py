@@ -146,3 +146,7 @@ def _checked(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
             " imported: run feedletter’s db-migrate first."
         )
     return tables
+
+
+def text(row: Row, key: str) -> str:
+    return row[key] or ""

@@ -1,6 +1,6 @@
 """Interpretation of feedletter's rows. Pure.
 
-Its times are wall-clock times of the Java machine that ran it, in no zone of their own.
+Its times are wall-clock times of the Java machine that ran it, without a time zone.
 """
 
 import json
@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.feedletter.dump import Row
+from feedletter_site.migrate_from.feedletter.advice import notes_about, queued
+from feedletter_site.migrate_from.feedletter.dump import Row, text
 from feedletter_site.migrate_from.report import ImportResult, Line
 from feeds.addresses import is_address
 from subscriptions.rules.periods import period_for
@@ -149,14 +150,14 @@ class _Context:
 def interpret(
     tables: Mapping[str, Sequence[Row]], *, zone: ZoneInfo, now: datetime, sends_stale: bool = False
 ) -> Interpretation:
-    config = {_text(row, "key"): _text(row, "value") for row in tables["config"]}
+    config = {text(row, "key"): text(row, "value") for row in tables["config"]}
     guids = defaultdict(list)
     for row in tables["assignment"]:
-        guids[_text(row, "subscribable_name"), _text(row, "within_type_id")].append(_text(row, "guid"))
+        guids[text(row, "subscribable_name"), text(row, "within_type_id")].append(text(row, "guid"))
     newsletters = _by(tables["subscribable"], "feed_id")
     items = _by(tables["item"], "feed_id")
     feeds = []
-    for row in sorted(tables["feed"], key=lambda row: int(_text(row, "id"))):
+    for row in sorted(tables["feed"], key=lambda row: int(text(row, "id"))):
         context = _Context(
             zone,
             config.get("TimeZone", ""),
@@ -166,10 +167,10 @@ def interpret(
             _by(tables["assignable"], "subscribable_name"),
             guids,
         )
-        number = _text(row, "id")
+        number = text(row, "id")
         feeds.append(_feed(row, items.get(number, ()), newsletters.get(number, ()), context))
-    refused = list(_queues(tables))
-    return Interpretation(feeds, refused, _notes(config, feeds, zone, now))
+    refused = list(queued(tables))
+    return Interpretation(feeds, refused, notes_about(config, [feed.read_until for feed in feeds], zone))
 
 
 def moment(text: str, zone: ZoneInfo, after: datetime | None = None) -> datetime:
@@ -185,7 +186,7 @@ def moment(text: str, zone: ZoneInfo, after: datetime | None = None) -> datetime
 
 
 def _feed(row: Row, items: Sequence[Row], newsletters: Sequence[Row], context: _Context) -> OldFeed:
-    url, zone = _text(row, "url"), context.zone
+    url, zone = text(row, "url"), context.zone
     shortest, longest = (_minutes(row, f"{which}_delay_minutes") for which in ("min", "max"))
     timings = {
         "min_delay_minutes": shortest,
@@ -197,25 +198,25 @@ def _feed(row: Row, items: Sequence[Row], newsletters: Sequence[Row], context: _
         context.line(ImportResult.REFUSED, "feed", url, "It’s not an http or https URL.")
     read = []
     for item in items:
-        if not _text(item, "guid"):
-            context.line(ImportResult.REFUSED, "post", _text(item, "link") or url, "It has an empty guid.")
+        if not text(item, "guid"):
+            context.line(ImportResult.REFUSED, "post", text(item, "link") or url, "It has an empty guid.")
             continue
         read.append(
             OldItem(
-                guid=without_controls(_text(item, "guid")),
-                state=_text(item, "assignability"),
-                link=without_controls(_text(item, "link")),
-                document=_text(item, "single_item_rss"),
-                first_seen=moment(_text(item, "first_seen"), zone),
-                stable_since=moment(_text(item, "stable_since"), zone),
+                guid=without_controls(text(item, "guid")),
+                state=text(item, "assignability"),
+                link=without_controls(text(item, "link")),
+                document=text(item, "single_item_rss"),
+                first_seen=moment(text(item, "first_seen"), zone),
+                stable_since=moment(text(item, "stable_since"), zone),
             )
         )
     made = [each for each in (_newsletter(one, url, context) for one in newsletters) if each is not None]
     return OldFeed(
-        number=_text(row, "id"),
+        number=text(row, "id"),
         url=url,
         timings=timings,
-        added=min(moment(_text(row, "added"), zone), context.now),
+        added=min(moment(text(row, "added"), zone), context.now),
         read_until=_read_until(row, context),
         items=tuple(read),
         newsletters=tuple(made),
@@ -225,7 +226,7 @@ def _feed(row: Row, items: Sequence[Row], newsletters: Sequence[Row], context: _
 
 def _read_until(row: Row, context: _Context) -> datetime:
     """Raises Refused for a time in the future."""
-    at = moment(_text(row, "last_assigned"), context.zone)
+    at = moment(text(row, "last_assigned"), context.zone)
     if at > context.now + CLOCKS_DIFFER:
         raise Refused(
             f"{context.zone.key} can’t be the time zone of the machine that ran feedletter: it read a feed on"
@@ -235,7 +236,7 @@ def _read_until(row: Row, context: _Context) -> datetime:
 
 
 def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
-    name = _text(row, "subscribable_name")
+    name = text(row, "subscribable_name")
     manager = _json(row, "subscription_manager_json")
     kind = str(manager.get("type", ""))
     if kind in BRIDGES:
@@ -266,7 +267,7 @@ def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
                 f" template here is {ours}, with the same %Fields%."
             )
             context.line(ImportResult.CHANGED, "untemplate", name, words)
-    return _with_collections(newsletter, _text(row, "last_completed_wti"), context)
+    return _with_collections(newsletter, text(row, "last_completed_wti"), context)
 
 
 def _refuse_bridge(name: str, service: str, url: str, context: _Context) -> None:
@@ -282,21 +283,19 @@ def _refuse_bridge(name: str, service: str, url: str, context: _Context) -> None
 
 def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
     last = None
-    for row in sorted(
-        context.subscriptions.get(name, ()), key=lambda row: int(_text(row, "subscription_id"))
-    ):
+    for row in sorted(context.subscriptions.get(name, ()), key=lambda row: int(text(row, "subscription_id"))):
         old = _json(row, "destination_json")
-        last = moment(_text(row, "added"), context.zone, last)
+        last = moment(text(row, "added"), context.zone, last)
         if old.get("type") != "Email":
             where = one_line(str(old.get("number") or old.get("name") or old.get("identifier") or "?"))[:100]
             words = f"{one_line(str(old.get('type')))[:40]} addresses never got this newsletter."
             context.line(ImportResult.REFUSED, "subscriber", f"{where} of {name}", words)
             continue
         yield OldSubscription(
-            number=int(_text(row, "subscription_id")),
+            number=int(text(row, "subscription_id")),
             address=str(old.get("addressPart", "")),
             name=one_line(str(old.get("displayNamePart") or "")),
-            is_confirmed=_text(row, "confirmed") == "t",
+            is_confirmed=text(row, "confirmed") == "t",
             added=min(last, context.now),
         )
 
@@ -304,8 +303,8 @@ def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
 def _with_collections(newsletter: OldNewsletter, completed: str, context: _Context) -> OldNewsletter:
     name, collections = newsletter.name, []
     numbers = [int(completed)] if completed.isascii() and completed.isdigit() else []
-    for row in sorted(context.collections.get(name, ()), key=lambda row: _text(row, "opened")):
-        label, opened = _text(row, "within_type_id"), moment(_text(row, "opened"), context.zone)
+    for row in sorted(context.collections.get(name, ()), key=lambda row: text(row, "opened")):
+        label, opened = text(row, "within_type_id"), moment(text(row, "opened"), context.zone)
         guids = tuple(dict.fromkeys(context.guids.get((name, label), ())))
         number = int(label) if label.isascii() and label.isdigit() else 0
         if newsletter.arrangement == EACH:
@@ -358,50 +357,6 @@ def _params(manager: Mapping[str, Any], name: str, context: _Context) -> dict[st
     return params
 
 
-def _queues(tables: Mapping[str, Sequence[Row]]) -> Iterable[Line]:
-    advice = (
-        "It waited in a queue, which isn’t imported. Start feedletter once more until its queues are empty,"
-        " then stop it and import again."
-    )
-    for table, place, subject in (
-        ("mailable", "mail_to", "mail_subject"),
-        ("immediately_mailable", "mail_to", "subject"),
-        ("masto_postable", "name", "final_content"),
-        ("bsky_postable", "identifier", "final_content"),
-    ):
-        for row in tables[table]:
-            name = f"{_text(row, place)}: {one_line(_text(row, subject))[:100]}"
-            yield Line(ImportResult.REFUSED, "queued message", name, advice)
-
-
-def _notes(config: Mapping[str, str], feeds: Sequence[OldFeed], zone: ZoneInfo, now: datetime) -> list[str]:
-    host, protocol = config.get("WebApiHostName", ""), config.get("WebApiProtocol", "https")
-    port, path = config.get("WebApiPort", ""), config.get("WebApiBasePath", "").strip("/")
-    notes = [
-        "Newsletters are imported paused and unlisted. Check each one, then start sending.",
-        "Untemplates and customizers in Scala aren’t in the database. Rules and hooks replace them.",
-        "Set UPSTREAM_SALT to its feedletter.secret.salt, so that links in old emails keep working.",
-    ]
-    if host:
-        address = f"{protocol}://{host}{f':{port}' if port else ''}"
-        notes.append(f"Set SITE_URL to {address}, so that links in old emails reach this server.")
-    if path:
-        notes.append(f"Its links began with /{path}/: let your web server remove that part.")
-    if hours := config.get("ConfirmHours"):
-        notes.append(f"ConfirmHours was {hours}: set CONFIRM_HOURS={hours} to keep it.")
-    size, delay = _number(config, "MailBatchSize", 100), _number(config, "MailBatchDelaySeconds", 600)
-    if delay:
-        notes.append(
-            f"It sent at most {size * 3600 // delay:,} emails an hour. Set that limit in Email set-up."
-        )
-    if last := max((feed.read_until for feed in feeds), default=None):
-        notes.append(
-            f"By the time zone {zone.key}, it last read a feed on {last:%Y-%m-%d at %H:%M} UTC. Check that,"
-            " and stop it before you import."
-        )
-    return notes
-
-
 def _mailbox(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
@@ -415,26 +370,17 @@ def _mailbox(value: Any) -> str:
 def _by(rows: Iterable[Row], key: str) -> dict[str, list[Row]]:
     groups = defaultdict(list)
     for row in rows:
-        groups[_text(row, key)].append(row)
+        groups[text(row, key)].append(row)
     return groups
 
 
-def _text(row: Row, key: str) -> str:
-    return row[key] or ""
-
-
 def _minutes(row: Row, key: str) -> int:
-    return max(0, min(int(_text(row, key) or 0), LONGEST_DELAY))
-
-
-def _number(config: Mapping[str, str], key: str, usual: int) -> int:
-    text = config.get(key, "")
-    return int(text) if text.isascii() and text.isdigit() else usual
+    return max(0, min(int(text(row, key) or 0), LONGEST_DELAY))
 
 
 def _json(row: Row, key: str) -> dict[str, Any]:
     try:
-        value = json.loads(_text(row, key))
+        value = json.loads(text(row, key))
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
