@@ -112,9 +112,7 @@ class ApiClient:
         elif posting:
             outcome = Ambiguous(f"{self.host} accepted the post, but its response can’t be read.")
         else:
-            outcome = Temporary(
-                f"Nothing was posted because {self.host} doesn’t respond like {self.service.name}."
-            )
+            outcome = Temporary(f"Nothing was posted: {self.host} doesn’t respond like {self.service.name}.")
         return masked(outcome, self.secrets)
 
 

@@ -122,9 +122,7 @@ def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
     redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:
         moved = "If it has moved, save its new address."
-        return Temporary(
-            f"Nothing was posted because {host} redirects to {redirect}. {moved}", stops_lane=True
-        )
+        return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
     if posting and not never_left(failure):
         return Ambiguous(f"The connection to {host} closed before the response was complete.")
     reasons = (words for types, words in REASONS if any(isinstance(link, types) for link in links))
