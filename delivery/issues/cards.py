@@ -14,6 +14,7 @@ from channels.languages import spoken
 from common.html.clean import plain
 from common.passes import TimeBudget
 from delivery.models import Issue, IssueCard
+from delivery.rendering.posts import first_picture
 from delivery.rendering.subjects import post_title
 from delivery.rules.search_words import asked_words, searchable
 from feeds.parsing.entry import Entry
@@ -36,7 +37,7 @@ def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
     words = searchable(
         chain([issue.title], (entry.title for entry in entries), texts), most=LONGEST_CARD_TEXT
     )
-    return IssueCard(issue=issue, titles=titles, words=words)
+    return IssueCard(issue=issue, titles=titles, picture=first_picture(entries), words=words)
 
 
 def with_words(text: str) -> Q:

@@ -118,6 +118,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('issue', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card', serialize=False, to='delivery.issue')),
                 ('titles', models.JSONField(default=list)),
+                ('picture', models.TextField(db_default='', default='')),
                 ('words', models.TextField(default='')),
             ],
             options={

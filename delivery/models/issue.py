@@ -118,7 +118,7 @@ class SetAside(models.Model):
 
 
 class IssueCard(models.Model):
-    """Titles of an issue's posts, and search words (delivery.rules.search_words).
+    """Titles of an issue's posts, address of their first picture, words to search for.
 
     A separate table, so that lists of issues need not load it.
     """
@@ -128,6 +128,7 @@ class IssueCard(models.Model):
         Issue, on_delete=models.CASCADE, primary_key=True, related_name="card", db_constraint=False
     )
     titles = models.JSONField(default=list)
+    picture = models.TextField(default="", db_default="")
     words = models.TextField(default="")
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts, web_address
-from delivery.rendering.posts import picture_of
+from delivery.rendering.posts import first_picture
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
@@ -100,7 +100,7 @@ def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> S
     return Shown(
         posts=tuple(post_of(entry, newsletter_language=newsletter_language) for entry in entries),
         summary=summary_of(entries),
-        picture=next(filter(None, map(picture_of, entries)), ""),
+        picture=first_picture(entries),
     )
 
 

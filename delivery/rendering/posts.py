@@ -5,7 +5,7 @@ it in full size. In-page links don't work in letters and become text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from html import escape, unescape
@@ -246,6 +246,10 @@ def picture_of(stood: Entry) -> str:
     found = _PICTURE.search(stood.html) if "<img" in stood.html else None
     inside = [unescape(found[1])] if found else []
     return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
+
+
+def first_picture(entries: Iterable[Entry]) -> str:
+    return next(filter(None, map(picture_of, entries)), "")
 
 
 def letter_html(entry: Entry) -> str:

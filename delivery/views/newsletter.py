@@ -45,7 +45,7 @@ def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
 def _page(
     request: HttpRequest, subscribable: Subscribable, form: SignUpForm, status: int = 200
 ) -> HttpResponse:
-    issues = list(published(subscribable)[:NEWEST_SHOWN])
+    issues = list(published(subscribable).select_related("card").defer("card__words")[:NEWEST_SHOWN])
     latest = part_of_issue(issues[0], subscribable) if issues else None
     brand = brand_of(subscribable)
     # The same posts at another pace.

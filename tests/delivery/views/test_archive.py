@@ -288,3 +288,14 @@ def test_an_unlisted_newsletters_pages_are_not_indexed(client: Client) -> None:
     issue = an_issue(subscribable=SubscribableFactory(name="weekly", visibility="unlisted"))
     for path in ("", "archive/", f"archive/{issue.pk}/"):
         assert '<meta name="robots" content="noindex">' in client.get(f"/s/weekly/{path}").content.decode()
+
+
+def test_the_list_shows_the_first_picture_of_each_issue(client: Client) -> None:
+    letter = SubscribableFactory(name="weekly")
+    carded(
+        letter, "Rain", an_entry(1), an_entry(2, content='<img src="https://blog.example/rain.jpg" alt="">')
+    )
+    carded(letter, "Words", an_entry(3))
+    shown = '<img class="thumbnail" src="https://blog.example/rain.jpg" alt=""'
+    page = client.get("/s/weekly/archive/").content.decode()
+    assert (page.count("thumbnail"), page.count(shown)) == (1, 1)
