@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions channels delivery reader chat feedletter_
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run dev test nightly lint mypy bench chaos pictures messages requirements clean
+.PHONY: demo run dev test nightly lint mypy bench chaos pictures reference messages requirements clean
 
 demo: $(BASE)
 	@$(PY) manage.py demo
@@ -47,6 +47,10 @@ chaos: $(DEV)
 # Takes the pictures of README.md and docs/ anew, in Chromium. (PICTURES="morning look" takes some.)
 pictures: $(DEV)
 	$(PY) -m tests.documentation.pictures $(PICTURES)
+
+# Writes docs/reference/ anew: settings, commands and metrics.
+reference: $(DEV)
+	$(PY) -m tests.documentation.reference
 
 # Brings the catalogues in locale/ up to date with what is said, and compiles them. Needs GNU gettext.
 SILENT := .venv* static-root var docs bench tests requirements templates/admin feedletter_site/templates

@@ -3,7 +3,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +16,23 @@ _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?
 # Text and origin, for `show_settings`.
 read: dict[str, tuple[str, str]] = {}
 
+
+class Setting(NamedTuple):
+    """Row of docs/reference/settings.md, in Markdown."""
+
+    default: str
+    expected: str
+    help: str
+
+
+# By section, and by name.
+declared: dict[str, dict[str, Setting]] = {}
+
+
+def section(title: str) -> None:
+    declared[title] = {}
+
+
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"", "0", "false", "no", "off"}
 
@@ -25,12 +42,15 @@ def wrong(name: str, expected: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name} is wrong: expected {expected}.")
 
 
-def text(name: str, default: str = "") -> str:
+def text(name: str, default: str = "", *, help: str = "", usual: str = "", expected: str = "text") -> str:
     """Return the variable, or the content of the file named by NAME_FILE, or the default.
 
     NAME_FILE wins over an empty variable, because docker compose cannot unset variables. Byte order marks
-    from Windows editors are removed.
+    from Windows editors are removed. `usual` describes a default that depends on something.
     """
+    if help:
+        words = usual or (f"`{default}`" if default else "empty")
+        declared[next(reversed(declared))][name] = Setting(words, expected, help)
     path = os.environ.get(f"{name}_FILE")
     value, origin = default, "default"
     if os.environ.get(name) or (name in os.environ and not path):
@@ -46,33 +66,47 @@ def text(name: str, default: str = "") -> str:
     return value
 
 
-def flag(name: str, default: bool = False) -> bool:
-    value = text(name, "1" if default else "0").lower()
+def flag(name: str, default: bool = False, **about: str) -> bool:
+    expected = "1, 0, true, false, yes, no, on or off"
+    value = text(name, "1" if default else "0", expected=expected, **about).lower()
     if value not in TRUE | FALSE:
-        raise wrong(name, "1, 0, true, false, yes, no, on or off")
+        raise wrong(name, expected)
     return value in TRUE
 
 
-def listing(name: str, default: str = "") -> list[str]:
-    return [part.strip() for part in text(name, default).split(",") if part.strip()]
+def listing(name: str, default: str = "", **about: str) -> list[str]:
+    return [part.strip() for part in text(name, default, **about).split(",") if part.strip()]
 
 
-def one_of(name: str, default: str, choices: set[str]) -> str:
-    value = text(name, default)
+def one_of(name: str, default: str, choices: set[str], **about: str) -> str:
+    expected = " or ".join(sorted(choices))
+    value = text(name, default, expected=expected, **about)
     if value not in choices:
-        raise wrong(name, " or ".join(sorted(choices)))
+        raise wrong(name, expected)
     return value
 
 
-def checked(name: str, default: str, expected: str, check: Callable[[str], Any]) -> str:
+def checked(name: str, default: str, expected: str, check: Callable[[str], Any], **about: str) -> str:
     """Reject a value for which `check` raises ValueError, KeyError or OSError."""
-    value = text(name, default)
+    value = text(name, default, expected=expected, **about)
     try:
         check(value)
     except (ValueError, KeyError, OSError):
         # `from None`, here and below: such errors contain parts of the value.
         raise wrong(name, expected) from None
     return value
+
+
+def whole(name: str, default: int, *, least: int = 1, most: int = 1000, **about: str) -> int:
+    expected = f"a whole number from {least} to {most}"
+    value = text(name, str(default), expected=expected, **about)
+    try:
+        number = int(value)
+    except ValueError:
+        raise wrong(name, expected) from None
+    if not least <= number <= most:
+        raise wrong(name, expected)
+    return number
 
 
 def snowflake(value: str) -> None:
@@ -95,11 +129,12 @@ def pair(value: str) -> None:
         raise ValueError
 
 
-def name_servers(name: str) -> list[tuple[str, int]]:
+def name_servers(name: str, **about: str) -> list[tuple[str, int]]:
+    expected = "addresses such as 9.9.9.9 or 127.0.0.1:5353, separated by commas"
     try:
-        return [name_server(part) for part in listing(name)]
+        return [name_server(part) for part in listing(name, expected=expected, **about)]
     except ValueError:
-        raise wrong(name, "addresses such as 9.9.9.9 or 127.0.0.1:5353, separated by commas") from None
+        raise wrong(name, expected) from None
 
 
 def name_server(value: str) -> tuple[str, int]:
@@ -115,28 +150,29 @@ def name_server(value: str) -> tuple[str, int]:
     return str(ipaddress.ip_address(host)), int(port)
 
 
-def networks(name: str) -> list[Network]:
+def networks(name: str, **about: str) -> list[Network]:
+    expected = "networks such as 10.0.0.0/8, separated by commas"
     try:
-        return [ipaddress.ip_network(part, strict=False) for part in listing(name)]
+        parts = listing(name, expected=expected, **about)
+        return [ipaddress.ip_network(part, strict=False) for part in parts]
     except ValueError:
-        raise wrong(name, "networks such as 10.0.0.0/8, separated by commas") from None
+        raise wrong(name, expected) from None
 
 
-def site_url(name: str, default: str) -> str:
+def site_url(name: str, default: str, **about: str) -> str:
     """Return a normalized address without a path.
 
     Scheme and host in lower case, international names in ASCII (xn--…), no default port.
     """
-    value = text(name, default).rstrip("/")
+    expected = "an address such as https://letters.example.org, without a path, user and spaces"
+    value = text(name, default, expected=expected, **about).rstrip("/")
     try:
         parts = urlsplit(value)
         if not _is_web_address(value) or parts.path:
             raise ValueError
         host = host_name(parts.hostname or "")
     except ValueError:
-        raise wrong(
-            name, "an address such as https://letters.example.org, without a path, user and spaces"
-        ) from None
+        raise wrong(name, expected) from None
     implied = parts.port is None or parts.port == {"http": 80, "https": 443}[parts.scheme]
     return f"{parts.scheme}://{host}" + ("" if implied else f":{parts.port}")
 
@@ -159,10 +195,11 @@ def host_name(value: str) -> str:
     return host
 
 
-def service_url(name: str, default: str) -> str:
-    value = (text(name, default) or default).rstrip("/")
+def service_url(name: str, default: str, **about: str) -> str:
+    expected = f"an address such as {default}"
+    value = (text(name, default, expected=expected, **about) or default).rstrip("/")
     if not _is_web_address(value):
-        raise wrong(name, f"an address such as {default}")
+        raise wrong(name, expected)
     return value
 
 
@@ -179,14 +216,16 @@ def _is_web_address(value: str) -> bool:
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 
-def hosts(name: str) -> list[str]:
+def hosts(name: str, **about: str) -> list[str]:
     """Return international names in ASCII."""
+    expected = "names of hosts such as letters.example.org, separated by commas, without https://"
+    listed = listing(name, expected=expected, **about)
     try:
-        values = [value if value.isascii() else _ascii_host(value) for value in listing(name)]
+        values = [value if value.isascii() else _ascii_host(value) for value in listed]
     except ValueError:
         values = [""]
     if not all(_HOST.fullmatch(value) for value in values):
-        raise wrong(name, "names of hosts such as letters.example.org, separated by commas, without https://")
+        raise wrong(name, expected)
     return values
 
 
@@ -194,17 +233,18 @@ def _ascii_host(value: str) -> str:
     return "." * value.startswith(".") + host_name(value.removeprefix("."))
 
 
-def said(name: str, default: str, check: Callable[[str], Any]) -> str:
+def said(name: str, default: str, check: Callable[[str], Any], **about: str) -> str:
     """`check` raises complete sentences."""
-    value = text(name, default)
+    value = text(name, default, **about)
     check(value)
     return value
 
 
-def bind(name: str, default: str) -> tuple[str, int]:
-    host, _, port = text(name, default).rpartition(":")
+def bind(name: str, default: str, **about: str) -> tuple[str, int]:
+    expected = "host:port, such as 127.0.0.1:8000"
+    host, _, port = text(name, default, expected=expected, **about).rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise wrong(name, "host:port, such as 127.0.0.1:8000")
+        raise wrong(name, expected)
     return host, int(port)
 
 
@@ -237,11 +277,12 @@ DATABASE = "sqlite:///path or postgres://user:password@host:5432/name"
 MOST_MILLISECONDS = 2_147_483_647
 
 
-def database(name: str, default: str, base: Path) -> dict[str, Any]:
+def database(name: str, default: str, base: Path, **about: str) -> dict[str, Any]:
     """Return Django's DATABASES entry. Parameters: libpq's, TIMEOUTS, and prepare=off."""
+    value = text(name, default, expected=DATABASE, **about)
     try:
         # libpq accepts several hosts, urlsplit one.
-        before, hosts, after = _PLACES.fullmatch(text(name, default)).groups()  # type: ignore[union-attr]
+        before, hosts, after = _PLACES.fullmatch(value).groups()  # type: ignore[union-attr]
         first, *_ = hosts.split(",")
         parts = urlsplit(f"{before}{first}{after}")
         places = [urlsplit(f"//{place}") for place in hosts.split(",")]
@@ -317,31 +358,6 @@ def timeouts(name: str, options: dict[str, str]) -> dict[str, int]:
         if not value.isdecimal() or not value.isascii() or int(value) > MOST_MILLISECONDS:
             raise wrong(name, f"{key} as a whole number, 0 for none")
     return {key: int(value) for key, value in values.items()}
-
-
-def positive(value: str) -> int:
-    number = int(value)
-    if not 1 <= number <= 1000:
-        raise ValueError(value)
-    return number
-
-
-def number(value: str) -> int:
-    return 0 if int(value) == 0 else positive(value)
-
-
-def hours(value: str) -> int:
-    number = int(value)
-    if not 1 <= number <= 8760:
-        raise ValueError(value)
-    return number
-
-
-def days(value: str) -> int:
-    number = int(value)
-    if not 1 <= number <= 36500:
-        raise ValueError(value)
-    return number
 
 
 def seconds(value: str) -> float:

@@ -1,4 +1,4 @@
-"""Settings, from the environment only (docs/operating/settings.md). No service needs to run."""
+"""Settings, from the environment only (docs/reference/settings.md). No service needs to run."""
 
 import os
 import zoneinfo
@@ -19,14 +19,25 @@ from subscriptions.rules.limits import USUAL_LIMITS
 
 VERSION = "0.1.0.dev0"  # as in pyproject.toml
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = BASE_DIR / env.text("DATA_DIR", "var")
-
-DATABASES = {"default": env.database("DATABASE_URL", f"sqlite:///{DATA_DIR}/feedletter.db", BASE_DIR)}
+env.section("Database, queue and keys")
+DATA_DIR = BASE_DIR / env.text(
+    "DATA_DIR", "var", expected="a folder", help="Folder for the secret key, signs of life and pictures."
+)
+DATABASES = {
+    "default": env.database(
+        "DATABASE_URL",
+        f"sqlite:///{DATA_DIR}/feedletter.db",
+        BASE_DIR,
+        usual="`feedletter.db` in `DATA_DIR`",
+        help="The database. Parameters: docs/operating/settings.md#databases.",
+    )
+}
 CELERY_BROKER_URL = env.checked(
     "CELERY_BROKER_URL",
     "",
     "empty, redis://host:6379/0 or amqp://host",
     parse_broker_url,
+    help="The queue between processes; with TLS `rediss://` or `amqps://`. Empty: embedded in the worker.",
 )
 CELERY_BROKER_URL, CELERY_BROKER_USE_SSL = parse_broker_url(CELERY_BROKER_URL)
 # The broker is in the memory of the only worker.
@@ -34,7 +45,13 @@ EMBEDDED = not CELERY_BROKER_URL or CELERY_BROKER_URL.startswith("memory:")
 
 
 def _secret_key() -> str:
-    key = env.text("SECRET_KEY")
+    key = env.text(
+        "SECRET_KEY",
+        usual="made in `DATA_DIR` when embedded",
+        expected="50 or more random characters",
+        help='Signs links and encrypts secrets. `python3 -c "import secrets; '
+        'print(secrets.token_urlsafe(50))"` makes one.',
+    )
     if key:
         return key
     if not EMBEDDED:
@@ -59,75 +76,195 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
-SECRET_KEY_FALLBACKS = env.listing("SECRET_KEY_FALLBACKS")
-DEBUG = env.flag("DEBUG")
-BIND = env.bind("BIND", "127.0.0.1:8000")
-SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
+SECRET_KEY_FALLBACKS = env.listing(
+    "SECRET_KEY_FALLBACKS",
+    expected="keys, separated by commas",
+    help="Earlier keys that still work: docs/operating/backup.md#change-the-secret-key.",
+)
+
+env.section("Site, network and monitoring")
+SITE_URL = env.site_url(
+    "SITE_URL", "http://127.0.0.1:8000", help="Public address. All links in emails start with it."
+)
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
+BIND = env.bind("BIND", "127.0.0.1:8000", help="Where `manage.py up` listens.")
 # Old letters link to these.
-FORMER_HOSTS = env.hosts("FORMER_HOSTS")
+FORMER_HOSTS = env.hosts(
+    "FORMER_HOSTS", help="Earlier host names, redirected: docs/operating/run.md#change-the-address."
+)
+_hosts = env.hosts(
+    "ALLOWED_HOSTS",
+    usual="`SITE_URL`'s host and this machine",
+    help="Host names to answer; others get a 400. Keep `127.0.0.1` for health checks.",
+)
 ALLOWED_HOSTS = [
-    *(env.hosts("ALLOWED_HOSTS") or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
+    *(_hosts or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
     *FORMER_HOSTS,
 ]
-TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
-ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
-METRICS_TOKEN = env.text("METRICS_TOKEN")
-LOG_FORMAT = env.one_of("LOG_FORMAT", "console" if EMBEDDED else "json", {"console", "json"})
-# Requests per worker and per host; seconds between two requests to a host.
-POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more", env.positive))
-POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
-POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
-KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
-READER = env.one_of("READER", "invited", {"off", "staff", "invited", "open"})
-READER_MAX_FEEDS = int(env.checked("READER_MAX_FEEDS", "1000", "a whole number, 1 or more", env.positive))
-READER_KEEP_READ_DAYS = int(
-    env.checked("READER_KEEP_READ_DAYS", "60", "a whole number of days, 1 or more", env.days)
+TRUSTED_PROXIES = env.networks(
+    "TRUSTED_PROXIES", help="Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers count."
 )
-READER_KEEP_UNREAD_DAYS = int(
-    env.checked("READER_KEEP_UNREAD_DAYS", "180", "a whole number of days, 1 or more", env.days)
+ALLOW_PRIVATE_NETWORKS = env.networks(
+    "ALLOW_PRIVATE_NETWORKS", help="Private networks that Feedletter may call, for example to read feeds."
 )
-# Each occupies one of a web process's eight threads.
-READER_STREAMS = int(env.checked("READER_STREAMS", "2", "a whole number, 0 or more", env.number))
-MEDIA_CACHE_MB = int(env.checked("MEDIA_CACHE_MB", "500", "a whole number, 1 or more", env.positive))
-CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
-# `feedletter.secret.salt` of the Scala feedletter, whose links still work.
-UPSTREAM_SALT = env.text("UPSTREAM_SALT")
+TIME_ZONE = env.checked(
+    "TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo, help="Time zone of the admin."
+)
+METRICS_TOKEN = env.text(
+    "METRICS_TOKEN", help="Lets other machines read `/metrics`: docs/operating/watch.md#prometheus."
+)
+LOG_FORMAT = env.one_of(
+    "LOG_FORMAT",
+    "console" if EMBEDDED else "json",
+    {"console", "json"},
+    usual="`console` when embedded, else `json`",
+    help="`json` writes one object a line.",
+)
+DEBUG = env.flag("DEBUG", help="Show errors with their context. Never on a public server.")
+
+env.section("Email")
+EMAIL_URL = env.said(
+    "EMAIL_URL",
+    "mailbox:" if EMBEDDED else "",
+    lambda url: url and parse_email_url(url),
+    usual="`mailbox:` when embedded",
+    expected="a mail account: docs/sending.md#mail-accounts",
+    help="How email is sent. Overrides the admin's Mail set-up; `mailbox:` keeps emails in `/mailbox/`.",
+)
+# An IPv6 address is no domain.
+SENDER_HOST = "localhost" if ":" in SITE_HOST else SITE_HOST
+DEFAULT_FROM_EMAIL = env.checked(
+    "DEFAULT_FROM_EMAIL",
+    f"Feedletter <letters@{SENDER_HOST}>",
+    "Name <letters@example.org>",
+    parse_sender,
+    usual="the default mail account's sender, else `Feedletter <letters@…>` with `SITE_URL`'s host",
+    help="Sender for newsletters without one.",
+)
+BOUNCE_DOMAIN = env.checked(
+    "BOUNCE_DOMAIN",
+    "",
+    "a domain such as bounces.example.org",
+    env.domain,
+    help="Domain of return addresses: docs/sending.md#bounces.",
+)
+BOUNCE_URL = env.said(
+    "BOUNCE_URL",
+    "",
+    parse_bounce_url,
+    expected="imaps://user:password@host/INBOX, pop3s://user:password@host or maildir:///path",
+    help="Mailbox from which bounces are read.",
+)
+DNS_SERVERS = env.name_servers(
+    "DNS_SERVERS",
+    usual="the system's",
+    help="Name servers for the mail check: docs/sending.md#mail-check.",
+)
+ANYMAIL_WEBHOOK_SECRET = env.checked(
+    "ANYMAIL_WEBHOOK_SECRET",
+    "",
+    "name:password",
+    env.pair,
+    help="Login for webhooks of mail services, which are off without it: docs/sending.md#webhooks.",
+)
+
+env.section("Feeds")
+POLL_THREADS = env.whole("POLL_THREADS", 8, help="Feeds that a worker reads at once.")
+POLL_HOST_REQUESTS = env.whole("POLL_HOST_REQUESTS", 2, help="Requests to one host at once, by all workers.")
+POLL_HOST_GAP = float(
+    env.checked(
+        "POLL_HOST_GAP",
+        "1",
+        "a number of seconds, 0 or more",
+        env.seconds,
+        help="Seconds between two requests to a host.",
+    )
+)
+
+env.section("Subscribers and data")
+CONFIRM_HOURS = env.whole("CONFIRM_HOURS", 48, most=8760, help="Hours until a confirmation link expires.")
 SIGN_UP_LIMITS = env.checked(
     "SIGN_UP_LIMITS",
     "",
     "limits such as ip=10/hour, ip=30/day, address=10/day",
     lambda text: parse_limits(text, USUAL_LIMITS),
+    usual=f"`{USUAL_LIMITS}`",
+    help="How many sign-ups may cause an email: docs/operating/run.md#sign-up-limits.",
 )
-# Nothing else is loaded (docs/hooks.md).
-HOOK_MODULES = env.listing("HOOK_MODULES")
+KEEP_DAYS = env.whole(
+    "KEEP_DAYS",
+    90,
+    most=36_500,
+    help="Days until sent texts and failed attempts are deleted: docs/sending.md#data-retention.",
+)
+HOOK_MODULES = env.listing(
+    "HOOK_MODULES",
+    expected="Python modules, separated by commas",
+    help="Modules that newsletters may load, with all modules below them: docs/hooks.md.",
+)
+UPSTREAM_SALT = env.text(
+    "UPSTREAM_SALT",
+    help="`feedletter.secret.salt` of the Scala feedletter, whose links then work here: "
+    "docs/operating/upgrade.md#from-the-scala-feedletter.",
+)
 
-# A proxy or a compatible server may replace these.
-DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
-# For links; the demo serves a Discord itself.
-DISCORD_URL = env.service_url("DISCORD_URL", "https://discord.com")
-# Bot (docs/discord-bot.md), off unless all three are set.
+env.section("Discord and Telegram")
+# The bot is off unless all three are set.
 DISCORD_APPLICATION_ID = env.checked(
-    "DISCORD_APPLICATION_ID", "", "a number of about 18 digits, from Discord's portal", env.snowflake
+    "DISCORD_APPLICATION_ID",
+    "",
+    "a number of about 18 digits, from Discord's portal",
+    env.snowflake,
+    help="The bot's application ID. Empty: the bot is off. See docs/discord-bot.md.",
 )
 DISCORD_PUBLIC_KEY = env.checked(
-    "DISCORD_PUBLIC_KEY", "", "64 of the characters 0-9 and a-f, from Discord's portal", env.hex_key
+    "DISCORD_PUBLIC_KEY",
+    "",
+    "64 of the characters 0-9 and a-f, from Discord's portal",
+    env.hex_key,
+    help="The application's public key.",
 )
-DISCORD_BOT_TOKEN = env.text("DISCORD_BOT_TOKEN")
-TELEGRAM_API_URL = env.service_url("TELEGRAM_API_URL", "https://api.telegram.org")
+DISCORD_BOT_TOKEN = env.text("DISCORD_BOT_TOKEN", help="The bot's token. The bot needs all three.")
+# A proxy or a compatible server may replace these.
+DISCORD_API_URL = env.service_url(
+    "DISCORD_API_URL", "https://discord.com/api/v10", help="Discord's API, for a proxy."
+)
+DISCORD_URL = env.service_url("DISCORD_URL", "https://discord.com", help="Start of links to Discord.")
+TELEGRAM_API_URL = env.service_url(
+    "TELEGRAM_API_URL",
+    "https://api.telegram.org",
+    help="Bot API server, which gets the tokens. `http://` only within `ALLOW_PRIVATE_NETWORKS`.",
+)
 
-# `mailbox:` keeps letters in /mailbox/ instead of sending them.
-EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
-BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
-BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
-# For the mail check.
-DNS_SERVERS = env.name_servers("DNS_SERVERS")
-ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
-# An IPv6 address is no domain.
-SENDER_HOST = "localhost" if ":" in SITE_HOST else SITE_HOST
-DEFAULT_FROM_EMAIL = env.checked(
-    "DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SENDER_HOST}>", "Name <letters@example.org>", parse_sender
+env.section("Reading feeds here")
+READER = env.one_of(
+    "READER",
+    "invited",
+    {"off", "staff", "invited", "open"},
+    help="Who may read feeds here: docs/operating/run.md#people-who-read-here.",
 )
+READER_MAX_FEEDS = env.whole(
+    "READER_MAX_FEEDS", 1000, help="Feeds that a person may follow, unless set for them."
+)
+READER_KEEP_READ_DAYS = env.whole(
+    "READER_KEEP_READ_DAYS",
+    60,
+    most=36_500,
+    help="Days until read posts are deleted, unless the channel sets it.",
+)
+READER_KEEP_UNREAD_DAYS = env.whole(
+    "READER_KEEP_UNREAD_DAYS",
+    180,
+    most=36_500,
+    help="Days until unread posts are deleted, unless the channel sets it.",
+)
+READER_STREAMS = env.whole(
+    "READER_STREAMS",
+    2,
+    least=0,
+    help="Open event streams per web process. Each uses one of eight threads. 0: programs must poll.",
+)
+MEDIA_CACHE_MB = env.whole("MEDIA_CACHE_MB", 500, help="Megabytes of pictures kept in `DATA_DIR`/media.")
 
 INSTALLED_APPS = [
     "unfold",
@@ -210,7 +347,6 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True
-TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # `dumpdata` moves databases (docs/operating/scale.md).
 SERIALIZATION_MODULES = {"json": "common.dumps.json", "jsonl": "common.dumps.jsonl"}

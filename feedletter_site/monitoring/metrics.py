@@ -32,20 +32,48 @@ from feeds.models import Feed, Item
 from reader.models import Entry, Reader
 from subscriptions.models import Assignable, Subscription
 
-# Counters of `common.counters`: help text and label.
+COUNT_NOTE = f"Above {EXACT:,}, numbers of finished ones are estimates of PostgreSQL."
+# Help text and label, here and below.
+GAUGES = {
+    "deliveries": (f"Deliveries by state. {COUNT_NOTE}", "state"),
+    "oldest_due_seconds": ("Age of the oldest due delivery, including paused ones.", "channel"),
+    "lanes": (
+        "Mail accounts and services: sending, resting (at a limit), failing or paused.",
+        "state",
+    ),
+    "paused_lanes": ("Mail accounts and services that are paused.", ""),
+    "feeds": ("Feeds: active, failing, held, paused or stopped.", "health"),
+    "items": (f"Posts by state. {COUNT_NOTE}", "state"),
+    "subscriptions": ("Subscriptions by status.", "status"),
+    "open_collections": ("Next issues.", ""),
+    "failing_collections": ("Next issues that can’t be made.", ""),
+    "readers": ("People who read feeds here.", ""),
+    "unplaced_posts": ("Posts that aren’t in the channels of the people who follow their feeds yet.", ""),
+    "stage_last_run_seconds": ("Time since any worker finished a pass of the stage.", "stage"),
+    "stage_interval_seconds": ("How often the stage should run.", "stage"),
+    "stage_oldest_due_seconds": ("Age of the stage’s oldest due work.", "stage"),
+    "beat_last_tick_seconds": ("Time since beat’s last tick.", ""),
+    "database_seconds": ("Time of a minimal query.", ""),
+    "clock_behind_seconds": ("How far this machine’s clock is behind the database’s.", ""),
+}
+# Counters of `common.counters`.
 COUNTED_EVENTS = {
     "issues": ("Issues published.", "channel"),
-    "attempts": ("Attempts to send that did not succeed.", "outcome"),
-    "leases_reaped": ("Deliveries taken back from workers that died.", "channel"),
-    "bounces": ("Reports of what came back.", "kind"),
+    "attempts": ("Failed attempts to send.", "outcome"),
+    "leases_reaped": ("Deliveries taken over from workers that died.", "channel"),
+    "bounces": ("Bounces and complaints.", "kind"),
     "webhook_calls": ("Calls of webhooks.", "outcome"),
-    "polls": ("Readings of feeds.", "outcome"),
-    "pictures": ("Pictures of posts that were asked for by those who read here.", "outcome"),
-    "streams": ("Streams of events, for those who read here.", "event"),
-    "workers": ("Workers that began, and those that ended in good order.", "event"),
-    "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
+    "polls": ("Feeds read.", "outcome"),
+    "pictures": ("Pictures shown to readers: kept, fetched, none or busy (too many at once).", "outcome"),
+    "streams": ("Event streams of readers: opened, ended or refused (at the limit).", "event"),
+    "workers": ("Workers that began, or ended normally.", "event"),
+    "trouble": (
+        "Outages and jumps of clocks: broker_away, redis_away, database_away, database_silent, "
+        "no_ticks, stood_still, clock_wrong, clock_moved or last_run_in_the_future.",
+        "kind",
+    ),
 }
-COUNT_NOTE = f"Above {EXACT:,}, what is finished is the database’s estimate."
+INFO = ("Release of Feedletter.", "version")
 # The client may be remote even if the last hop is local.
 FORWARDED = ("X-Real-IP", "Forwarded", "Via")
 
@@ -56,23 +84,15 @@ class Ledger(Collector):
 
     def collect(self) -> Iterator[Metric]:
         states = dict.fromkeys(Delivery.State.values, 0) | Delivery.objects.all().counts()
-        yield gauge_by("deliveries", f"Deliveries by state. {COUNT_NOTE}", "state", states)
-        yield gauge_by("oldest_due_seconds", "Age of the oldest due delivery.", "channel", self.lateness())
-        yield gauge_by("feeds", "Feeds by health.", "health", feeds_by_health())
-        yield gauge_by("items", f"Posts by state. {COUNT_NOTE}", "state", Item.objects.all().counts())
-        yield gauge_by(
-            "subscriptions",
-            "Subscriptions by status.",
-            "status",
-            counts_by(Subscription.objects.all(), "status"),
-        )
-        yield GaugeMetricFamily(
-            "feedletter_open_collections", "Collections not issued yet.", value=Assignable.objects.count()
-        )
+        yield gauge_by("deliveries", states)
+        yield gauge_by("oldest_due_seconds", self.lateness())
+        yield gauge_by("feeds", feeds_by_health())
+        yield gauge_by("items", Item.objects.all().counts())
+        yield gauge_by("subscriptions", counts_by(Subscription.objects.all(), "status"))
+        yield gauge("open_collections", Assignable.objects.count())
         lanes = lanes_by_state(self.now)
-        yield gauge_by("lanes", "Lanes by state.", "state", lanes)
-        paused = lanes["paused"]
-        yield GaugeMetricFamily("feedletter_paused_lanes", "Lanes somebody must look at.", value=paused)
+        yield gauge_by("lanes", lanes)
+        yield gauge("paused_lanes", lanes["paused"])
         if is_on("reader"):
             yield from self.reading()
         yield from self.stages()
@@ -80,32 +100,22 @@ class Ledger(Collector):
         yield from database_metrics()
 
     def reading(self) -> Iterator[GaugeMetricFamily]:
-        unplaced = Entry.objects.due(self.now).count()
-        text = "Posts that wait to be put into the channels of those who read here."
-        yield GaugeMetricFamily("feedletter_unplaced_posts", text, value=unplaced)
-        readers = Reader.objects.filter(leaving_at=None, user__is_active=True).count()
-        yield GaugeMetricFamily("feedletter_readers", "People who read here.", value=readers)
+        yield gauge("unplaced_posts", Entry.objects.due(self.now).count())
+        yield gauge("readers", Reader.objects.filter(leaving_at=None, user__is_active=True).count())
 
     def stages(self) -> Iterator[GaugeMetricFamily]:
         """From rows, so that it works while nothing runs."""
         rows = [one for one in stage_statuses(self.now) if one.watched]
         ran = {one.stage: one.ran.total_seconds() for one in rows}
         ticked = [one.ticked for one in rows if one.ticked is not None]
-        yield gauge_by("stage_last_run_seconds", "Since the stage last finished a pass.", "stage", ran)
+        yield gauge_by("stage_last_run_seconds", ran)
         interval = {one.stage: one.interval.total_seconds() for one in rows}
-        yield gauge_by("stage_interval_seconds", "How often the stage should run.", "stage", interval)
+        yield gauge_by("stage_interval_seconds", interval)
         oldest = {one.stage: one.oldest.total_seconds() for one in rows if one.has_due_work}
-        yield gauge_by(
-            "stage_oldest_due_seconds", "Age of the oldest that the stage should do.", "stage", oldest
-        )
+        yield gauge_by("stage_oldest_due_seconds", oldest)
         if ticked:
-            tick = min(ticked).total_seconds()
-            yield GaugeMetricFamily(
-                "feedletter_beat_last_tick_seconds", "Since beat last ticked.", value=tick
-            )
-        failing = Assignable.objects.filter(failures__gt=0).count()
-        text = "Collections that cannot be completed."
-        yield GaugeMetricFamily("feedletter_failing_collections", text, value=failing)
+            yield gauge("beat_last_tick_seconds", min(ticked).total_seconds())
+        yield gauge("failing_collections", Assignable.objects.filter(failures__gt=0).count())
 
     def lateness(self) -> dict[str, float]:
         due = Delivery.objects.due(self.now).order_by().values_list("lane__kind").annotate(Min("due_at"))
@@ -132,10 +142,10 @@ def database_metrics() -> Iterator[Metric]:
         cursor.execute("SELECT 1")
         cursor.fetchone()
     took = time.perf_counter() - began
-    yield GaugeMetricFamily("feedletter_database_seconds", "The database’s time for an answer.", value=took)
-    text = "How far this machine’s clock is behind the database’s."
-    yield GaugeMetricFamily("feedletter_clock_behind_seconds", text, value=behind())
-    yield InfoMetricFamily("feedletter", "The program.", value={"version": settings.VERSION})
+    yield gauge("database_seconds", took)
+    yield gauge("clock_behind_seconds", behind())
+    text, label = INFO
+    yield InfoMetricFamily("feedletter", text, value={label: settings.VERSION})
 
 
 def lanes_by_state(now: datetime) -> dict[str, int]:
@@ -163,7 +173,12 @@ def counts_by(rows: QuerySet[Any], column: str) -> dict[str, int]:
     return dict(rows.order_by().values_list(column).annotate(Count("pk")))
 
 
-def gauge_by(name: str, text: str, label: str, values: dict[str, Any]) -> GaugeMetricFamily:
+def gauge(name: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"feedletter_{name}", GAUGES[name][0], value=value)
+
+
+def gauge_by(name: str, values: dict[str, Any]) -> GaugeMetricFamily:
+    text, label = GAUGES[name]
     family = GaugeMetricFamily(f"feedletter_{name}", text, labels=[label])
     for key, value in sorted(values.items()):
         family.add_metric([key], value)
