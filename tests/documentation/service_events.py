@@ -9,64 +9,70 @@ STAR = r"\*"
 PAGE = Path(__file__).parents[2] / "docs" / "mail-services.md"
 HEAD = """# Events of mail services
 
-Mail services report by [webhook](sending.md#webhooks) what happened to an email, by different names.
-This page lists them, and their effect in Feedletter. It is generated from the program's table.
+Each service has its own names for what happened to an email, which it reports by
+[webhook](sending.md#webhooks). This generated page lists them by their effect:
 
-| word | effect |
+| effect | |
 |---|---|
-| dead address | the address is added to the *Do not email* list at once |
-| not now | counted; several of them have [the same effect](sending.md#bounces) |
-| our mail | recorded only: it's about us or the email |
+| hard | the address is added to the *Do not email* list at once |
+| soft | [counted](sending.md#bounces): several have the same effect |
+| policy | recorded only: it's about us or the email |
 | complaint | the subscription ends, and the address is added to the list |
-| leaves | that one subscription ends |
-| tried again | recorded only: the service is retrying |
-| unclear | recorded only |
-| nothing | ignored |
+| delayed, unknown | recorded only |
+| ignored | nothing happens |
+| unsubscribe | that one subscription ends |
 
-A star (\\*) means that the mail server's words decide if they're clear. For example, a “hard bounce” with the
-words “mailbox full” is *not now*. A complaint that names its type counts only for `abuse`, `fraud` and
-`opt-out`; `not-spam`, an email that somebody took out of the spam folder, is ignored.
-
-The words after an event are the service's reasons or types of it. An event that isn't listed never counts
-as a dead address, and the log names it once.
+Reasons or types of events follow a colon. With a star (\\*), clear words of the mail server decide:
+a “hard bounce” with “mailbox full” is *soft*. Complaints of other types than `abuse`, `fraud` and `opt-out`
+end nothing. Events that aren't listed never count as *hard*, and are logged.
 """
 _WORDS = {
-    BounceKind.HARD: "dead address",
-    BounceKind.SOFT: "not now",
-    BounceKind.POLICY: "our mail",
+    BounceKind.HARD: "hard",
+    BounceKind.SOFT: "soft",
+    BounceKind.POLICY: "policy",
     BounceKind.COMPLAINT: "complaint",
-    BounceKind.DELAYED: "tried again",
-    BounceKind.UNKNOWN: "unclear",
-    BounceKind.AUTO_REPLY: "nothing",
+    BounceKind.DELAYED: "delayed",
+    BounceKind.UNKNOWN: "unknown",
+    BounceKind.AUTO_REPLY: "ignored",
 }
-_ORDER = (*dict.fromkeys(_WORDS.values()), "leaves")
+_ORDER = (*_WORDS.values(), "unsubscribe")
 
 
 def page() -> str:
     parts = [HEAD]
     for service, verdicts in sorted(VERDICTS.items()):
-        # An event once for each effect, with all its reasons.
+        # Reasons of each event, by effect.
         rows: dict[str, dict[str, list[str]]] = {}
         for key, verdict in verdicts.items():
             event, _, reason = key.partition("/")
             star = STAR if verdict.by_words else ""
             rows.setdefault(_effect(verdict), {}).setdefault(event, []).append(f"{reason}{star}")
         lines = [f"| {effect} | {_names(rows[effect])} |" for effect in _ORDER if effect in rows]
-        parts.append("\n".join([f"## {service}\n", "| what follows | events |", "|---|---|", *lines, ""]))
+        parts.append("\n".join([f"## {service}\n", "| effect | events |", "|---|---|", *lines, ""]))
     return "\n".join(parts)
 
 
 def _effect(verdict: Verdict) -> str:
     if verdict.leaves:
-        return "leaves"
-    return _WORDS[verdict.kind] if verdict.kind else "nothing"
+        return "unsubscribe"
+    return _WORDS[verdict.kind] if verdict.kind else "ignored"
 
 
 def _names(events: dict[str, list[str]]) -> str:
-    return "; ".join(
-        f"`{event}`" + ("" if reasons[0] in ("", STAR) else " ") + ", ".join(reasons)
-        for event, reasons in events.items()
-    )
+    # Events without a reason, then each set of events with the reasons that they share.
+    bare: list[str] = []
+    by_reason: dict[str, list[str]] = {}
+    for event, reasons in events.items():
+        for reason in reasons:
+            if reason in ("", STAR):
+                bare.append(f"`{event}`{reason}")
+            else:
+                by_reason.setdefault(reason, []).append(f"`{event}`")
+    shared: dict[str, list[str]] = {}
+    for reason, names in by_reason.items():
+        shared.setdefault(", ".join(names), []).append(reason)
+    parts = [", ".join(bare)] if bare else []
+    return "; ".join([*parts, *(f"{names}: {', '.join(reasons)}" for names, reasons in shared.items())])
 
 
 if __name__ == "__main__":

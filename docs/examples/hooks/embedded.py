@@ -1,4 +1,4 @@
-"""What a post had in frames, as links in words of our own."""
+"""Show films and maps of a post as quoted addresses."""
 
 from urllib.parse import urlsplit
 
@@ -10,19 +10,19 @@ def contents(*, context, posts):
 
 
 def with_plain_links(html):
-    """Each link that stands for a frame becomes “Embedded in the post: its address”."""
+    """Replace each link to a frame by “Embedded in the post: ADDRESS”."""
     soup = BeautifulSoup(html, "html.parser")
     for paragraph in soup.find_all("p"):
         link = paragraph.find("a", href=True)
-        if link and stands_for_a_frame(paragraph, link):
+        if link and replaces_a_frame(paragraph, link):
             paragraph.name = "blockquote"
             link.string = link["href"]
             link.insert_before("Embedded in the post: ")
     return str(soup)
 
 
-def stands_for_a_frame(paragraph, link):
-    """Feedletter makes of a frame a link alone in its paragraph: ▶ and a title, or the name of its server."""
+def replaces_a_frame(paragraph, link):
+    """Feedletter's links to frames are alone in a paragraph, with ▶ and a title, or the server's name."""
     text = link.get_text().strip()
     server = urlsplit(link["href"]).netloc.removeprefix("www.")
     return paragraph.get_text().strip() == text and (text.startswith("▶") or text == server)
