@@ -28,6 +28,8 @@ class Reach:
     @property
     def answer(self) -> str:
         """Answer “Do they get it?” in a list: "Yes", "No: …", "Not yet: …"."""
+        if self.reason == last_stored.__name__:
+            return "Yes, in the mailbox here"
         if self.is_reached:
             return "Yes" if self.reason == "sent" else "Yes, from the next issue"
         return self.said.replace(NOTHING_YET, "Not yet: ").replace(NOTHING, "No: ").rstrip(".")
@@ -41,7 +43,7 @@ def answer_of_all(reaches: Sequence[Reach]) -> str:
     answers = {each.answer for each in counted}
     if len(answers) == 1:
         return answers.pop()
-    reached = sum(each.is_reached for each in counted)
+    reached = sum(each.answer.startswith("Yes") for each in counted)
     if reached == len(counted):
         return "Yes"
     return f"{'Yes' if reached else 'No'}: {reached or 'none'} of {len(counted)} newsletters"

@@ -35,7 +35,7 @@ from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
 from subscriptions.lists.uploads import State, begin_import, upload
-from subscriptions.models import ListImport, Subscribable, Subscription
+from subscriptions.models import Destination, ListImport, Subscribable
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
 STATUS_CHOICES = (
@@ -150,7 +150,7 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
         "title": title,
         "opts": model_admin.opts,
         "media": model_admin.media,
-        "back": list_url(Subscription),
+        "back": list_url(Destination),
         "imports": list_url(ListImport),
     }
     return TemplateResponse(request, f"admin/subscriptions/{template}", {**shared, **context})

@@ -16,6 +16,7 @@ from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import pluralize
+from subscriptions.admin.list_import import ListPages
 from subscriptions.admin.subscription_filters import (
     ChannelFilter,
     PersonDisabledFilter,
@@ -126,7 +127,7 @@ GETS = ("confirmed", "unconfirmed")
 
 
 @admin.register(Destination)
-class DestinationAdmin(LargeList):
+class DestinationAdmin(ListPages, LargeList):
     list_display = ("address", "newsletters", "tags", "added")
     columns_before = "tags"
     list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
