@@ -48,7 +48,7 @@ chaos: $(DEV)
 pictures: $(DEV)
 	$(PY) -m tests.documentation.pictures $(PICTURES)
 
-# Writes docs/reference/ anew: settings, commands and metrics.
+# Writes docs/reference/ anew.
 reference: $(DEV)
 	$(PY) -m tests.documentation.reference
 

@@ -10,6 +10,7 @@ from django.core import management as django_commands
 from django.core.management import BaseCommand, find_commands, get_commands, load_command_class
 
 from common.cli.registry import LazyCommand, command_named
+from tests.documentation import service_events
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "This page is written by `make reference`."
@@ -30,6 +31,7 @@ def pages() -> dict[str, str]:
         "settings.md": "\n".join(settings_lines()),
         "commands.md": "\n".join(command_lines()),
         "metrics.md": "\n".join(metric_lines()),
+        "mail-services.md": service_events.page(),
     }
 
 

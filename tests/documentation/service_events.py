@@ -1,21 +1,19 @@
-"""Write docs/mail-services.md from the table of events: python -m tests.documentation.service_events."""
-
-from pathlib import Path
+"""docs/reference/mail-services.md, from the table of events."""
 
 from delivery.bounces.service_verdicts import VERDICTS, Verdict
 from delivery.rules.bounce_policy import BounceKind
 
 STAR = r"\*"
-PAGE = Path(__file__).parents[2] / "docs" / "mail-services.md"
 HEAD = """# Events of mail services
 
 Each service has its own names for what happened to an email, which it reports by
-[webhook](sending.md#webhooks). This generated page lists them by their effect:
+[webhook](../sending.md#webhooks). This page, written by `make reference`, lists them by
+their effect:
 
 | effect | |
 |---|---|
 | hard | the address is added to the *Do not email* list at once |
-| soft | [counted](sending.md#bounces): several have the same effect |
+| soft | [counted](../sending.md#bounces): several have the same effect |
 | policy | recorded only: it's about us or the email |
 | complaint | the subscription ends, and the address is added to the list |
 | delayed, unknown | recorded only |
@@ -73,7 +71,3 @@ def _names(events: dict[str, list[str]]) -> str:
         shared.setdefault(", ".join(names), []).append(reason)
     parts = [", ".join(bare)] if bare else []
     return "; ".join([*parts, *(f"{names}: {', '.join(reasons)}" for names, reasons in shared.items())])
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.needs("reader")
-@pytest.mark.parametrize("name", ["settings.md", "commands.md", "metrics.md"])
+@pytest.mark.parametrize("name", ["settings.md", "commands.md", "metrics.md", "mail-services.md"])
 def test_the_reference_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name], "run `make reference`"
 
