@@ -353,7 +353,7 @@ class SubscribableAdmin(ServiceAdmin):
             return when(subscribable.next_moment, zone=subscribable.zone)
         return "none" if subscribable.stopped else "with the next post"
 
-    @display(description="", label=STATE_COLOURS)
+    @display(description="state", label=STATE_COLOURS)
     def state(self, subscribable: Subscribable) -> str | None:
         """Return "" if it is sent as usual."""
         if subscribable.sending_paused_at is not None:

@@ -1,5 +1,5 @@
-// What Unfold makes for the mouse alone gets the keyboard, and a name; and what was typed into a form is there
-// again when its page is come back to. Everything works without this, but for menus.
+// Unfold's controls for the mouse get the keyboard, its parts get names and states, and what was typed into a form
+// is restored when somebody returns to its page. Everything works without this, but for menus.
 (() => {
   const CLICKED = "[x-on\\:click]:not(a[href], button, input, select, textarea, label, [id$='-close'])";
   const NAMES = { close: "Close", mail: "Overview", more_horiz: "More", more_vert: "More", search: "Search", unfold_more: "More" };
@@ -14,10 +14,15 @@
     for (const icon of within(root, ".material-symbols-outlined")) {
       const does = icon.closest("a, button, [role=button]");
       const word = icon.textContent.trim();
-      const isAlone = does && !does.title && does.textContent.trim() === word;
+      const isAlone = does && !does.title && !does.hasAttribute("aria-label") && does.textContent.trim() === word;
       if (isAlone) does.setAttribute("aria-label", NAMES[word] ?? word.replaceAll("_", " "));
       if (icon !== does) icon.setAttribute("aria-hidden", "true");
     }
+    // SimpleBar makes each scrolling part a landmark of one and the same name.
+    for (const part of within(root, ".simplebar-content-wrapper")) part.setAttribute("role", "group");
+    for (const tab of within(root, "#tabs-items > .active")) tab.setAttribute("aria-current", "page");
+    // The column of an inline form's delete boxes has no heading.
+    for (const heading of within(root, ".formset-wrapper th:not(:has(*))")) heading.textContent = "Delete";
     // The field of a select that one types into is made by a script; it has its select's name.
     for (const field of within(root, ".select2-search__field")) {
       const label = field.closest(".select2")?.parentElement.querySelector("select[id]")?.labels?.[0];

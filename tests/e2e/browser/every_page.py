@@ -49,6 +49,7 @@ NO_PAGES = {
     "delivery_issue_edit",
     "delivery_issue_progress",
     "delivery_look_show",
+    "delivery_new_show",
     "delivery_next_issue_edit",
     "delivery_settling_edit",
     "delivery_broadcast_keep",

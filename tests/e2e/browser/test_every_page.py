@@ -8,7 +8,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.e2e.browser.every_page import admin_pages, fill, reader_pages, sign_in_url, signed_in_pages
-from tests.e2e.browser.screens import NARROW, WIDE, assert_accessible, broken_words, too_wide
+from tests.e2e.browser.screens import (
+    CONTRAST,
+    NARROW,
+    OPTIONS,
+    WIDE,
+    assert_accessible,
+    broken_words,
+    too_wide,
+    unseen_states,
+)
 
 NEEDS_APP = "reader"
 pytestmark = [pytest.mark.needs("chat"), pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -29,6 +38,8 @@ SOME = (
     "feedletter_site_arrival_add",
 )
 NARROWEST = 320
+# Whether a control of the page itself has the focus: none of the menu, nor the button that hides it.
+IN_CONTENT = "document.activeElement.matches('#main :is(a, button:not(.fl-menu), input, select)')"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("he", "Hebrew")]
 
 
@@ -66,17 +77,20 @@ def set_screen(tab: Any, size: tuple[int, int], scheme: str) -> None:
 
 
 def faults(tab: Any) -> list[str]:
-    """Return a page's faults, by day on a desktop and by night on a phone."""
+    """Return a page's faults by day and by night, on a desktop and phones, and in forced colours."""
     found = []
-    for size, scheme in ((WIDE, "light"), (NARROW, "dark")):
-        set_screen(tab, size, scheme)
-        try:
-            assert_accessible(tab, has_one_main=True)
-        except AssertionError as error:
-            found.append(f"{size[0]} {error}")
+    for size, schemes in ((WIDE, ("light", "dark")), (NARROW, ("dark", "light"))):
+        for scheme, options in zip(schemes, (OPTIONS, CONTRAST), strict=True):
+            set_screen(tab, size, scheme)
+            try:
+                assert_accessible(tab, options=options)
+            except AssertionError as error:
+                found.append(f"{size[0]} {scheme} {error}")
         found += [f"{size[0]} wider than the screen: {each}" for each in too_wide(tab)]
         found += [f"{size[0]} a word is broken: {each}" for each in broken_words(tab)]
-    return found
+    found += [f"unseen in forced colours: {each}" for each in unseen_states(tab)]
+    set_screen(tab, (NARROWEST, 700), "light")
+    return found + [f"{NARROWEST} wider than the screen: {each}" for each in too_wide(tab)]
 
 
 def assert_for_everyone(tab: Any, site: str, pages: Any) -> None:
@@ -90,6 +104,22 @@ def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     sign_in(tab, site)
     pages = dict(admin_pages())
     assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
+
+
+@pytest.mark.slow
+def test_the_keyboard_reaches_the_content_of_an_admin_page_in_few_steps(tab: Any, site: str) -> None:
+    sign_in(tab, site)
+    set_screen(tab, WIDE, "light")
+    for skips, most in ((True, 3), (False, 12)):
+        tab.goto(f"{site}/admin/feeds/feed/")
+        before = 0
+        while not tab.evaluate(IN_CONTENT) and before <= most:
+            tab.keyboard.press("Tab")
+            before += 1
+            if skips and before == 1:
+                tab.keyboard.press("Enter")
+        # The last press reaches the content.
+        assert before <= most + (not skips), (skips, before)
 
 
 @pytest.mark.nightly
@@ -141,6 +171,7 @@ def test_no_readers_page_is_wider_than_the_narrowest_phone(
         for name in walk(tab, site, (pages or signed_in_pages)()):
             wide += [f"{name}: {each}" for each in too_wide(tab)]
             assert (tab.evaluate("document.documentElement.dir") or "ltr") == directions[language], name
+            assert_accessible(tab)
     assert not wide, "\n".join(wide)
 
 
