@@ -36,7 +36,7 @@ def _steady(name: str) -> Callable[..., Any]:
                 if not _State.away:
                     _State.away = True
                     count("trouble", "redis_away")
-                    log.warning("Redis is away; this process remembers by itself what it can: %s", error)
+                    log.warning("Redis is away; this process uses its memory instead: %s", error)
             else:
                 if _State.away:
                     _State.away = False

@@ -134,7 +134,7 @@ def refuse_slow_pattern(pattern: str, text: str) -> None:
         is_found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
     except OutOfTime as error:
         raise InvalidPattern(
-            "It can take too long: a repetition stands within another, perhaps, as in (a+)+. Make it simpler."
+            "It can take too long. Perhaps it repeats a repetition, as in (a+)+. Make it simpler."
         ) from error
 
 

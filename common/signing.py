@@ -31,9 +31,7 @@ class TokenExpired(TokenError):
         self.payload = payload
 
 
-BROKEN = gettext_noop(
-    "This link is not complete. Please open it again from the mail, or copy the whole of it."
-)
+BROKEN = gettext_noop("This link is incomplete. Please open it again from the email, or copy all of it.")
 EXPIRED = gettext_noop("This link has expired.")
 
 

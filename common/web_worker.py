@@ -69,7 +69,7 @@ class TimedSocket(socket.socket):
         if not allowed:
             return super().recv(size, flags)
         if self._patience <= 0:
-            raise TimeoutError("the body comes too slowly")
+            raise TimeoutError("the body arrives too slowly")
         self.settimeout(min(self._patience, allowed))
         began = time.monotonic()
         data = super().recv(size, flags)

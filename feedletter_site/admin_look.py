@@ -91,7 +91,7 @@ SETTINGS_CARDS: tuple[Entry, ...] = (
         "title": "Mail",
         "pages": (
             _page(
-                "Mail set-up",
+                "Email set-up",
                 "delivery_account_changelist",
                 url="mail_set_up",
                 about="How email is sent, and a test.",

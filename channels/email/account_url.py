@@ -33,10 +33,10 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
     if account == DEFAULT_ACCOUNT and url == UNREADABLE:
         raise ImproperlyConfigured(
             "The password of the default email account can’t be read because SECRET_KEY has changed. "
-            "Enter it again under “Set up email”."
+            "Enter it again under “Email set-up”."
         )
     if account == DEFAULT_ACCOUNT and not (url or settings.EMAIL_URL):
-        raise ImproperlyConfigured("Email isn’t set up. Use “Set up email” in the admin, or set EMAIL_URL.")
+        raise ImproperlyConfigured("Email isn’t set up. Use “Email set-up” in the admin, or set EMAIL_URL.")
     if account == DEFAULT_ACCOUNT:
         name = "The URL of the default email account" if url else "EMAIL_URL"
         return parse_email_url(url or settings.EMAIL_URL, name=name)

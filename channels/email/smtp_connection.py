@@ -280,7 +280,7 @@ class _Opening:
             if target.security == STARTTLS:
                 if "starttls" not in features:
                     raise CannotConnect(
-                        f"{target.name} doesn’t offer STARTTLS. Use smtps:// (“Set up email”, or EMAIL_URL).",
+                        f"{target.name} doesn’t offer STARTTLS. Use smtps:// (“Email set-up”, or EMAIL_URL).",
                         Cause.NO_STARTTLS,
                     )
                 self._expect(await self._command(wire, "STARTTLS"), 220)

@@ -51,7 +51,7 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
         raise CannotConnect(
             f"{target.name} offers no supported sign-in method ({', '.join(_KNOWN)}). Encrypt the "
             "connection with STARTTLS or TLS "
-            "(“Set up email”, or EMAIL_URL), or remove the user and password.",
+            "(“Email set-up”, or EMAIL_URL), or remove the user and password.",
             Cause.NO_LOGIN,
         )
     refusal: Reply | None = None

@@ -34,8 +34,8 @@ _CONGESTED = "5.4.5"
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
 # For every letter of the account.
 _OF_ACCOUNT = {
-    Meaning.LOGIN: "The mail server requires a different sign-in (“Set up email”, or EMAIL_URL)",
-    Meaning.RELAY: "The mail server doesn’t relay for this account. Check the account (“Set up email”, or "
+    Meaning.LOGIN: "The mail server requires a different sign-in (“Email set-up”, or EMAIL_URL)",
+    Meaning.RELAY: "The mail server doesn’t relay for this account. Check the account (“Email set-up”, or "
     "EMAIL_URL)",
 }
 # For every letter to the domain; before RCPT, for every letter.

@@ -16,7 +16,7 @@ class EmailSpec:
     """People may sign up themselves."""
 
     key = "email"
-    label = "E-mail"
+    label = "Email"
     sentence = "An email to each subscriber."
     public_sign_up = True
     is_by_code = False
@@ -26,7 +26,7 @@ class EmailSpec:
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field(
-            "email", "E-mail address", "For example ada@example.org or Ada <ada@example.org>.", required=True
+            "email", "Email address", "For example ada@example.org or Ada <ada@example.org>.", required=True
         ),
         Field("name", "Name", "How emails address this person. Can be empty."),
     )
@@ -34,7 +34,7 @@ class EmailSpec:
         Field(
             "account",
             "Mail account",
-            "The email account that sends the newsletter. Add more in Settings under “Set up email”.",
+            "The email account that sends the newsletter. Add more in Settings under “Email set-up”.",
             choices=_accounts,
         ),
     )

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from common.refused import Refused
 
 REFUSALS = (ValidationError, Refused)
-NO_ADDRESS = "Not sent: your user has no e-mail address. Set it under Users, then try again."
+NO_ADDRESS = "Not sent: your user has no email address. Set it under Users, then try again."
 
 
 class RefusedForm(forms.BaseForm):

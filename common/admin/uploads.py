@@ -21,9 +21,9 @@ from common.uploads import Upload
 
 EVERY_SECONDS = 1
 LONG_WAIT = timedelta(seconds=30)
-NOT_ALIVE = "No worker has looked at it for a while. It goes on when one does."
+NOT_ALIVE = "No worker has processed it for a while. It continues when one does."
 BEGINS = "It begins in a moment."
-CUT_OFF = "The upload did not come to its end. Stop it, and choose the file again."
+CUT_OFF = "The upload is incomplete. Stop it, and choose the file again."
 
 
 def words_about_worker(row: Upload, now: datetime) -> str:

@@ -20,10 +20,10 @@ SCOPES: Mapping[str, str] = {
     "site:write": "Change the site’s settings: its name, colour and links.",
     "subscribers:read": "See subscribers and their addresses.",
     "subscribers:write": "Add, change, confirm and end subscriptions; disable and erase addresses.",
-    "letters:read": "See letters of your own, drafts included.",
-    "letters:write": "Write, schedule and send letters of your own to all readers of a newsletter.",
-    "sending:read": "See issues and deliveries, with the addresses these went to.",
-    "sending:write": "Approve, pause and cancel issues; try deliveries again.",
+    "letters:read": "See emails that editors wrote, drafts included.",
+    "letters:write": "Write, schedule and send emails to all subscribers of a newsletter.",
+    "sending:read": "See issues and deliveries, with the recipients’ addresses.",
+    "sending:write": "Approve, pause and cancel issues; retry deliveries.",
 }
 
 

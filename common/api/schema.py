@@ -19,7 +19,7 @@ class ErrorSerializer(serializers.Serializer[Any]):
 
     field = serializers.CharField(required=False, help_text="Which field, such as to.email.")
     pointer = serializers.CharField(
-        required=False, help_text="Where it stands in the body (RFC 6901), such as #/to/email."
+        required=False, help_text="Where it is in the body (RFC 6901), such as #/to/email."
     )
     parameter = serializers.CharField(required=False, help_text="Which query parameter, such as state.")
     detail = serializers.CharField(help_text="What is wrong, in a sentence.")

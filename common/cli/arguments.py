@@ -50,7 +50,7 @@ def clock(text: str) -> time:
 
 def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:
     parser.add_argument("--limit", type=positive, help="At most this many.")
-    parser.add_argument("--after", type=kind or whole, metavar=key, help="Only what comes after this one.")
+    parser.add_argument("--after", type=kind or whole, metavar=key, help="Only rows after this one.")
 
 
 def positive(text: str) -> int:

@@ -27,7 +27,7 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
     if len(octets) > MOST_BYTES:
         raise BadPicture(
             f"The file has more than {MOST_BYTES // 1024 // 1024} MB. Save the picture smaller: "
-            f"{MOST_SIDE:,} pixels are as wide as a letter shows."
+            f"{MOST_SIDE:,} pixels is the widest that emails show."
         )
     image = decoded(octets)
     if image.width < least_width:

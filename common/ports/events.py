@@ -48,6 +48,6 @@ class NoTransaction(RuntimeError):
 def emit(event: Event) -> None:
     """Notify listeners in the caller's transaction, before rows are deleted."""
     if not transaction.get_connection().in_atomic_block:
-        raise NoTransaction(f"{event.kind} was told outside a transaction.")
+        raise NoTransaction(f"{event.kind} was emitted outside a transaction.")
     if event.keys:
         happened.send(event.kind, event=event)

@@ -88,7 +88,7 @@ def _not_allowed(path: str, prefixes: Iterable[str]) -> str:
     named = ", ".join(prefixes)
     if not named:
         return f"“{path}” may not be loaded: no module may. The operator names them in HOOK_MODULES."
-    return f"“{path}” may not be loaded: only what stands in HOOK_MODULES may, which is {named}."
+    return f"“{path}” may not be loaded: HOOK_MODULES allows only {named}."
 
 
 def _found(path: str) -> Any:

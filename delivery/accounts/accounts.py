@@ -170,7 +170,7 @@ def account_words(subscribable: Subscribable) -> str:
     except ImproperlyConfigured as error:
         return str(error)
     if isinstance(target, Mailbox):
-        return "this program’s mailbox. Emails stay there until you choose a server in Mail set-up"
+        return "this program’s mailbox. Emails stay there until you choose a server in Email set-up"
     return f"EMAIL_URL: {target.name}"
 
 

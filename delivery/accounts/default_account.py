@@ -55,7 +55,7 @@ def usual_sender(account: str = "") -> str:
 def sender_of(subscribable: Subscribable) -> str:
     """Return the newsletter's or its account's sender.
 
-    "" for other channels than e-mail, where the account signs.
+    "" for other channels than email, where the account signs.
     """
     if subscribable.channel != "email":
         return ""

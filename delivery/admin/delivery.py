@@ -33,13 +33,13 @@ def waits_for(delivery: Delivery) -> SafeString | str:
     if delivery.state == Delivery.State.HELD:
         match delivery.held_for:
             case Delivery.HeldFor.PAUSE:
-                return _paused(delivery) or "The pause has ended: it goes on in a moment."
+                return _paused(delivery) or "The pause has ended: it is sent in a moment."
             case Delivery.HeldFor.DOMAIN:
-                return _domain(delivery) or "Its domain’s pause has ended: it goes on in a moment."
+                return _domain(delivery) or "Its domain’s pause has ended: it is sent in a moment."
             case Delivery.HeldFor.RESTORE:
                 return (
                     "For you: a backup was restored, so it may have been sent since."
-                    " “manage.py after_restore” lets it go."
+                    " “manage.py after_restore” sends it."
                 )
         return (
             "For you: nobody knows whether it arrived. Ask the recipient, or try again now;"
@@ -52,14 +52,14 @@ def waits_for(delivery: Delivery) -> SafeString | str:
     lane = delivery.lane
     if not lane.paused:
         return _full_day(delivery)
-    return format_html("{} is paused: {} Resume it, and this goes on.", link_to(lane), lane.paused_reason)
+    return format_html("{} is paused: {} Resume it to send this.", link_to(lane), lane.paused_reason)
 
 
 def _full_day(delivery: Delivery) -> SafeString | str:
     if delivery.due_at > utcnow() or not day_is_full(delivery.lane, utcnow()):
         return ""
     return format_html(
-        "{} has sent as many messages as it may within 24 hours. This goes on by itself.",
+        "{} has sent as many messages as it may within 24 hours. Sending continues automatically.",
         link_to(delivery.lane),
     )
 
@@ -69,9 +69,9 @@ def _paused(delivery: Delivery) -> SafeString | str:
     if issue is None or not is_paused(issue):
         return ""
     if issue.paused_at is not None:
-        return format_html("{} is paused. Resume it, and this goes on.", link_to(issue))
+        return format_html("{} is paused. Resume it to send this.", link_to(issue))
     reason = issue.subscribable.sending_paused_reason
-    return format_html("{} is paused: {} Resume it, and this goes on.", link_to(issue.subscribable), reason)
+    return format_html("{} is paused: {} Resume it to send this.", link_to(issue.subscribable), reason)
 
 
 def _domain(delivery: Delivery) -> SafeString | str:
@@ -79,7 +79,7 @@ def _domain(delivery: Delivery) -> SafeString | str:
     if paused is None:
         return ""
     return format_html(
-        "Letters to {} are paused in {}: {} Resume them there, and this goes on.",
+        "Emails to {} are paused in {}: {} Resume them there to send this.",
         delivery.domain,
         link_to(delivery.lane),
         paused.paused_reason,
@@ -111,9 +111,9 @@ def describe_delivery(delivery: Delivery) -> SafeString:
         ("Queued", when(delivery.created_at)),
     ]
     if delivery.state in ("queued", "deferred"):
-        rows.append(("Goes out from", when(delivery.due_at)))
+        rows.append(("Sent from", when(delivery.due_at)))
     if waits := waits_for(delivery):
-        rows.append(("What it waits for", waits))
+        rows.append(("Waits for", waits))
     if post := changed_delivery(delivery):
         rows.insert(3, ("Of", link_to(post)))
     if delivery.sent_at:
@@ -124,9 +124,9 @@ def describe_delivery(delivery: Delivery) -> SafeString:
     if receipt is not None:
         why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
         said = f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
-        rows.append(("What the service told later", said))
+        rows.append(("Later report of the service", said))
     if delivery.last_error:
-        rows.append(("What was wrong last", delivery.last_error))
+        rows.append(("Last error", delivery.last_error))
     return facts([*rows, ("Sent through", link_to(delivery.lane))])
 
 
@@ -136,7 +136,7 @@ def post_changed_later(delivery: Delivery) -> SafeString | str:
     if changes is None:
         return ""
     return html_table(
-        ("what", "when", "how it went"),
+        ("what", "when", "result"),
         (
             (
                 link_to(row, row.get_kind_display()),
@@ -152,9 +152,9 @@ def post_changed_later(delivery: Delivery) -> SafeString | str:
 def failed_attempts(delivery: Delivery) -> SafeString:
     rows = delivery.attempt_rows.order_by("-at", "-pk")[:ATTEMPTS_SHOWN]
     return html_table(
-        ("when", "outcome", "status", "in the server’s words"),
+        ("when", "outcome", "status", "the server’s answer"),
         ((when(row.at), row.outcome, row.status, row.text) for row in rows),
-        "No attempt has failed: there is nothing to mend.",
+        "No attempt has failed.",
     )
 
 
@@ -215,16 +215,16 @@ class DeliveryAdmin(LargeList):
     list_select_related = ("destination", "issue")
     empty = EmptyList(
         "Nothing has been sent so far",
-        "Every message to every subscriber stands here, with the mail server’s answer. The first ones come"
+        "Every message to a subscriber is listed here, with the mail server’s answer. The first ones are sent"
         " with a newsletter’s first issue, or when somebody subscribes.",
         "Go to the newsletters",
         "admin:subscriptions_subscribable_changelist",
         "subscriptions.view_subscribable",
     )
     own_panels = (
-        Panel("How it stands", describe_delivery, order=10),
+        Panel("Status", describe_delivery, order=10),
         Panel("Changes after posting", post_changed_later, order=15),
-        Panel("What did not work", failed_attempts, order=20),
+        Panel("What went wrong", failed_attempts, order=20),
     )
     own_actions = (
         Action("retry", "Try again now", retry_deliveries, fits=lambda row: row.state in RETRYABLE),

@@ -162,7 +162,7 @@ def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
     now, why = utcnow(), reason or PAUSED_BY_HAND
     done = sum(pause_domain(lane_id=pk, domain=domain, reason=why, now=now) for pk in keys)
-    return f"Nothing goes to {domain} until you resume it." if done else f"{domain} was paused already."
+    return f"Nothing is sent to {domain} until you resume it." if done else f"{domain} was paused already."
 
 
 def resume_one(request: HttpRequest, keys: list[int], domain: str) -> str:
@@ -199,7 +199,7 @@ class LaneAdmin(ServiceAdmin):
     form = LaneForm
     list_display = ("__str__", "waiting", "state_now", "limits", "concurrency", "rests", "last_error")
     list_filter = (
-        ("kind", asks("What goes through it?", AllValuesFieldListFilter)),
+        ("kind", asks("Which channel is it for?", AllValuesFieldListFilter)),
         ("paused", asks("Which are paused?", BooleanFieldListFilter)),
     )
     empty = EmptyList(

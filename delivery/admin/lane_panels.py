@@ -65,7 +65,7 @@ def _server(lane: Lane) -> SafeString | str:
     if lane.account == DEFAULT_ACCOUNT:
         if row := default_account():
             return format_html("{} ({})", link_to(row), server_of(row))
-        return "Letters are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
+        return "Emails are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
     account = Account.objects.mail().filter(name=lane.account).first()
     if account is None:
         return "Its email account no longer exists."

@@ -35,9 +35,8 @@ def restored() -> dict[str, Any] | None:
     be = "is" if deliveries + posts == 1 else "are"
     return {
         "sentence": (
-            f"That was on {when(restore.begun_at)}, and what had been sent since the backup was made is not "
-            f"known here. {count} and {pluralize(posts, 'post')} {be} held, and nothing goes out until you "
-            "say so."
+            f"That was on {when(restore.begun_at)}. What was sent after the backup was made is not "
+            f"known here. {count} and {pluralize(posts, 'post')} {be} held until you decide."
         ),
         "page": reverse(RESTORE_PAGE),
     }
@@ -63,7 +62,7 @@ class RestoreAdmin(ReadOnlyAdmin):
             "rows": [
                 {
                     "newsletter": held.issue.subscribable if held.issue else "",
-                    "title": link_to(held.issue) if held.issue else "Mails that are no issue",
+                    "title": link_to(held.issue) if held.issue else "Emails outside issues",
                     "made": when(held.issue.created_at if held.issue else held.newest),
                     "count": held.count,
                     "pk": held.issue.pk if held.issue else None,
@@ -97,8 +96,8 @@ class RestoreAdmin(ReadOnlyAdmin):
     def ask(self, request: HttpRequest) -> HttpResponse:
         deliveries = sum(held.count for held in held_issues())
         sentences = [
-            f"{pluralize(deliveries, 'delivery', 'deliveries')} will go out. Whoever got one of them after "
-            "the backup was made gets it a second time.",
+            f"{pluralize(deliveries, 'delivery', 'deliveries')} will be sent. People who got one of them "
+            "after the backup was made get it a second time.",
             "Posts that feeds hold stay held: decide on them there.",
         ]
         return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
@@ -133,7 +132,7 @@ class RestoreAdmin(ReadOnlyAdmin):
 
 def send_all() -> str:
     count = go(now=utcnow(), budget=RESTORE_BUDGET)
-    return f"It goes on: {pluralize(count, 'delivery', 'deliveries')} queued so far."
+    return f"Sending continues: {pluralize(count, 'delivery', 'deliveries')} queued so far."
 
 
 def send_none(issue: Issue) -> str:

@@ -141,7 +141,7 @@ class ServiceAccountAdmin(ServiceAdmin):
         "admin:delivery_serviceaccount_add",
         "delivery.add_serviceaccount",
     )
-    own_panels = (Panel("How it stands", describe_service_account, order=10),)
+    own_panels = (Panel("Status", describe_service_account, order=10),)
     own_actions = (
         Action("ask", "Ask the service", try_accounts),
         Action("delete", "Delete", delete_service_accounts, what_deleting_does, permission="drop"),

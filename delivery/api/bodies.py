@@ -70,16 +70,16 @@ class ChangeLetter(Fields):
     none_of = tags_field(NONE_OF)
     others = _others()
     version = StrictInteger(
-        required=False, help_text="Of the letter as you read it: a later one answers 409."
+        required=False, help_text="The version that you read. 409 if the email was changed since."
     )
 
 
 class SendLetter(Fields):
     """Nothing is needed."""
 
-    at = Moment(required=False, help_text="Not now, but then.")
+    at = Moment(required=False, help_text="Send at this time, not now.")
     version = StrictInteger(
-        required=False, help_text="Of the letter as you read it: a later one answers 409."
+        required=False, help_text="The version that you read. 409 if the email was changed since."
     )
 
 
@@ -90,7 +90,7 @@ class LetterTest(Fields):
 class ApproveIssue(Fields):
     """Nothing is needed."""
 
-    at = Moment(required=False, help_text="Not now, but then.")
+    at = Moment(required=False, help_text="Send at this time, not now.")
 
 
 class RetryFailed(Fields):

@@ -1,4 +1,4 @@
-"""Broadcasts, which users know as letters."""
+"""Broadcasts: emails that editors write."""
 
 from typing import Any, ClassVar
 
@@ -53,9 +53,9 @@ class LetterViewSet(ResourceViewSet):
         rows = super().narrowed(rows)
         return in_letter_state(rows, self.asked["state"]) if "state" in self.asked else rows
 
-    @extend_schema(summary="Begin a letter", responses={201: LetterSerializer})
+    @extend_schema(summary="Create an email", responses={201: LetterSerializer})
     def create(self, request: Request) -> Response:
-        """A draft. 422 for a bridge: letters go out by e-mail."""
+        """Create a draft. 422 for a bridge, which sends no email."""
         asked = self.body()
         newsletter = Subscribable.objects.named(asked["subscribable"]).first()
         if newsletter is None:
@@ -84,27 +84,27 @@ class LetterViewSet(ResourceViewSet):
         )
         return self.shown()
 
-    @extend_schema(summary="Delete a letter")
+    @extend_schema(summary="Delete an email")
     def destroy(self, request: Request, **_: Any) -> Response:
-        """409 for one that has gone out."""
+        """409 if it was sent."""
         drop_letter(letter_id=self.get_object().pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(summary="Count a letter’s readers", responses=LetterReadersSerializer)
+    @extend_schema(summary="Count an email’s recipients", responses=LetterReadersSerializer)
     @action(detail=True)
     def readers(self, request: Request, **_: Any) -> Response:
-        """To how many it would go now. 409 when a tag or newsletter that it names was deleted."""
+        """Count who would get it now. 409 if a tag or newsletter that it names was deleted."""
         letter = self.get_object()
         count, every = count_readers(letter)
         shown = {"count": count, "of": every, "to": audience_words(letter)}
         return Response(LetterReadersSerializer(shown).data)
 
-    @extend_schema(summary="Send a letter")
+    @extend_schema(summary="Send an email")
     @action(detail=True, methods=["post"])
     def send(self, request: Request, **_: Any) -> Response:
-        """To those whom it is for: now, or at a time. It becomes an issue.
+        """Send it to its recipients, now or at a time. It becomes an issue.
 
-        409 for one that has gone out, and for one that nobody would get.
+        409 if it was sent, or if nobody would get it.
         """
         letter, asked, now = self.get_object(), self.body(), utcnow()
         version = asked.get("version", letter.version)
@@ -114,14 +114,14 @@ class LetterViewSet(ResourceViewSet):
             send_letter(letter_id=letter.pk, version=version, now=now)
         return self.shown()
 
-    @extend_schema(summary="Take a letter off the schedule", request=None)
+    @extend_schema(summary="Unschedule an email", request=None)
     @action(detail=True, methods=["post"])
     def unschedule(self, request: Request, **_: Any) -> Response:
-        """It is a draft again, and can be changed. 409 for one that has gone out."""
+        """It becomes a draft again. 409 if it was sent."""
         unschedule_letter(letter_id=self.get_object().pk)
         return self.shown()
 
-    @extend_schema(summary="Send a letter to one address")
+    @extend_schema(summary="Send a test to one address")
     @action(detail=True, methods=["post"])
     def test(self, request: Request, **_: Any) -> Response:
         """Marked “Test” in its subject."""

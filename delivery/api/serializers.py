@@ -151,7 +151,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class WholeDeliverySerializer(DeliverySerializer):
-    """With what did not work."""
+    """With the attempts that failed."""
 
     history = serializers.SerializerMethodField(
         help_text="The attempts that did not succeed, the latest 50 of them, newest first."

@@ -116,7 +116,7 @@ def _operation(kind: EventKind) -> dict[str, Any]:
     ]
     return {
         "summary": EVENT_WORDS[kind],
-        "description": "Answer with any 2xx within ten seconds. Each call comes at least once.",
+        "description": "Answer with any 2xx within ten seconds. Each call is made at least once.",
         "parameters": headers,
         "requestBody": {"required": True, "content": {"application/json": {"schema": body_schema(kind)}}},
         "responses": {"2XX": {"description": "Taken."}},

@@ -159,7 +159,7 @@ def _on_refusals_of_domain(group: Sequence[Bounce], delivery: Delivery, now: dat
             f"The server said: {said}"
         )
         if pause_domain(lane_id=delivery.lane_id, domain=domain, reason=reason, now=now):
-            log.warning("letters to a domain were paused", extra={"domain": domain})
+            log.warning("emails to a domain were paused", extra={"domain": domain})
         _mark(letters, DOMAIN_PAUSED)
 
 

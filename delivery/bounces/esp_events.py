@@ -97,7 +97,7 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
         known = bool(core and event.message_id)
         delivery = sent.filter(remote_id=str(event.message_id)[:255]).first() if known else None
     if delivery is None:
-        log.info("a mail service told of a letter that is not ours", extra={"event": event.event_type})
+        log.info("a mail service reported an email that is not ours", extra={"event": event.event_type})
     elif said.finding is not None:
         digest = event_digest(event, said, esp_name, delivery.pk)
         take_finding(delivery=delivery, finding=said.finding, digest=digest, now=utcnow())

@@ -77,7 +77,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> No
         if row.free_at is None or row.free_at <= max(one.claimed_at for one in group):
             if row.refused_since is None or is_over(row.free_at, last.at):
                 row.failures, row.refused_since = 0, last.at
-                log.warning("letters to a domain wait: %s", row.last_error, extra={"domain": row.domain})
+                log.warning("emails to a domain wait: %s", row.last_error, extra={"domain": row.domain})
             row.failures += 1
             row.free_at = domain_rests_until(row.failures, last.at)
         row.save(update_fields=["last_error", "failures", "refused_since", "free_at"])

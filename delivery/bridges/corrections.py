@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 # The next pass is soon.
 MOST_NEWS = 200
-NO_DIGESTS = "only posts that go out one at a time are changed. Switch it off, or post each by itself."
+NO_DIGESTS = "only posts sent one at a time can be changed. Switch it off, or send each post on its own."
 LOOK_AGAIN = timedelta(minutes=1)
 UNBEGUN = (*WAITING, "held")
 NEWER = "A newer correction came before this one was done."

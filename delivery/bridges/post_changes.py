@@ -19,7 +19,7 @@ from feeds.parsing.entry import Entry
 NO_SENT_POST = "There is no post to change: it was not sent, or its service told no name for it."
 SUPERSEDED = "A newer correction, or the post's deletion, came before it."
 SWITCHED_OFF = "The bridge does not edit what it posted any more."
-LEFT_OUT = "The bridge leaves the corrected post out, so what stands there stays."
+LEFT_OUT = "The bridge leaves the corrected post out, so the old one stays."
 SAME_WORDS = "Nothing of what the bridge posted has changed."
 
 

@@ -232,7 +232,7 @@ def _words(outcome: Outcome) -> str:
     text = "" if isinstance(outcome, Sent) else outcome.text
     said = shortened(one_line(text.removeprefix(NOTHING_POSTED)), LONGEST_TRIAL_ANSWER)
     said = f"{said[:1].upper()}{said[1:]}"
-    return f"{said} Look there whether it stands." if isinstance(outcome, Ambiguous) else said
+    return f"{said} Check there whether it was posted." if isinstance(outcome, Ambiguous) else said
 
 
 def post_row(delivery: Delivery) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
             what = "would be" if is_kept else "are"
             says = f"Emails from {sender} {what} refused, because it isn’t an address at your domain."
             change = (
-                "Set the sender under “Set up email”, in DEFAULT_FROM_EMAIL or in the "
+                "Set the sender under “Email set-up”, in DEFAULT_FROM_EMAIL or in the "
                 "newsletter’s settings, for example Name <news@example.org>."
             )
             verdict = DoctorVerdict.BETTER if is_kept else DoctorVerdict.WRONG

@@ -22,7 +22,7 @@ from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, propos
 from delivery.doctor.spf_tree import Tree
 
 MOST_HOSTS = 10
-SET_UP = "Set up email in the admin (“Set up email”), or set EMAIL_URL. Then check again."
+SET_UP = "Set up email in the admin (“Email set-up”), or set EMAIL_URL. Then check again."
 UNKNOWN_YET = "The SPF and DKIM records depend on who sends the emails, and no sender is set up yet."
 LOGIN = "Login"
 # Connecting a datagram socket sends nothing: it only selects our address.
@@ -147,7 +147,7 @@ def check_way(
         try:
             said = probe_login(way.server, context=context)
         except CannotLogIn as error:
-            change = "Check the user and password (“Set up email”, or EMAIL_URL)."
+            change = "Check the user and password (“Email set-up”, or EMAIL_URL)."
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.WRONG, str(error), (), change))
         else:
             found.append(Finding(LOGIN, way.server.name, looked, DoctorVerdict.GOOD, said))

@@ -92,14 +92,14 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
                 SERVER,
                 DoctorVerdict.WRONG,
                 text,
-                "Check the host and port (“Set up email”, or EMAIL_URL), and that the server is running.",
+                "Check the host and port (“Email set-up”, or EMAIL_URL), and that the server is running.",
             )
         ]
     answers = said(SERVER, DoctorVerdict.GOOD, "It answers.", found=server.name)
     if server.tls_trouble:
         text = f"No trusted encryption: {server.tls_trouble}."
         change = (
-            "Use the server name from its certificate (“Set up email”, or EMAIL_URL), "
+            "Use the server name from its certificate (“Email set-up”, or EMAIL_URL), "
             "or install a valid certificate."
         )
         return [said(TLS, DoctorVerdict.WRONG, text, change)]
@@ -120,7 +120,7 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
 
 
 def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[DoctorVerdict, str, str]:
-    change = "Choose STARTTLS for it (Mail set-up; in EMAIL_URL smtp+starttls://)."
+    change = "Choose STARTTLS for it (Email set-up; in EMAIL_URL smtp+starttls://)."
     if is_here:
         return (
             DoctorVerdict.GOOD,
@@ -132,7 +132,7 @@ def _judge_open(target: SmtpSettings, server: Server, is_here: bool) -> tuple[Do
         return (
             DoctorVerdict.WRONG,
             text,
-            change if server.offers_starttls else "Choose TLS (“Set up email”, or smtps:// in EMAIL_URL).",
+            change if server.offers_starttls else "Choose TLS (“Email set-up”, or smtps:// in EMAIL_URL).",
         )
     if server.offers_starttls:
         text = "Emails are sent unencrypted, although the server offers STARTTLS."

@@ -41,7 +41,7 @@ ACCEPTED = Sent("")
 class ProcessSender:
     """LaneSender in the child process.
 
-    When the process dies, its tasks return as not begun. E-mail's crash policy sends them again: at most one
+    When the process dies, its tasks return as not begun. Email's crash policy sends them again: at most one
     message per connection is repeated.
     """
 

@@ -178,6 +178,6 @@ class Claimer:
             task.outcome, task.at = Permanent(str(error), needless=True), now
         except NothingToShow as error:
             task.outcome, task.at = Permanent(str(error)), now
-        except Exception as error:  # a poisoned letter or recipient stops nobody else
-            log.exception("a letter cannot be made", extra={"delivery": task.pk})
-            task.outcome, task.at = Temporary(f"The letter cannot be made: {error}"), now
+        except Exception as error:  # an error in one message must not stop the others
+            log.exception("a message cannot be made", extra={"delivery": task.pk})
+            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), now

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 # Characters kept of a server's answer.
 LONGEST_OUTCOME_TEXT = 2000
-MAY_HAVE_ARRIVED = "Held: it may have arrived, and is not sent again by itself."
+MAY_HAVE_ARRIVED = "Held: it may have arrived, so it is not sent again automatically."
 
 
 @transaction.atomic

@@ -202,8 +202,8 @@ def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 class ListAccounts(FeedletterCommand):
-    help = "Lists the mail accounts besides that of EMAIL_URL, and the newsletters that go out through each."
-    empty = "There is none besides that of EMAIL_URL: “add_account” adds one."
+    help = "Lists mail accounts other than EMAIL_URL, and the newsletters that use each."
+    empty = "There is none but EMAIL_URL: “add_account” adds one."
 
     def run(self, **options: Any) -> Result:
         return (account_row(account) for account in Account.objects.mail())
@@ -261,7 +261,7 @@ def asked() -> str:
 
 
 class DropAccount(FeedletterCommand):
-    help = "Deletes a mail account. Refused while a newsletter uses it, or letters wait to go out through it."
+    help = "Deletes a mail account. Refused while a newsletter uses it or emails wait for it."
     arguments = (argument("name", metavar="NAME", help="“list_accounts” shows them."),)
 
     def run(self, **options: Any) -> Result:
@@ -280,7 +280,7 @@ FOR_PROGRAMS = words(
 
 class ListLanes(FeedletterCommand):
     help = "Lists the lanes that messages go out through, with limits and use; with NAME, its domains."
-    empty = "There is nothing to show: a lane comes with the first message, a domain with its first limit."
+    empty = "There is nothing to show: the first message creates a lane, the first limit a domain."
     arguments = (
         argument("name", nargs="?", metavar="NAME", help="Show the domains with limits in this one."),
     )
@@ -307,9 +307,9 @@ class AlterLane(FeedletterCommand):
         parser.add_argument("--domain", metavar="D", help="Only for recipients there, such as gmail.com.")
         add_limits(parser)
         act = parser.add_mutually_exclusive_group()
-        act.add_argument("--pause", action="store_true", help="Nothing goes out there until it is resumed.")
+        act.add_argument("--pause", action="store_true", help="Send nothing there until it is resumed.")
         act.add_argument("--resume", action="store_true", help="Send again, and try at once.")
-        act.add_argument("--forget", action="store_true", help="With --domain: it has no limits any more.")
+        act.add_argument("--forget", action="store_true", help="With --domain: remove its limits.")
         parser.add_argument("--reason", default="", help="With --pause: shown in the admin.")
 
     def run(self, **options: Any) -> Result:

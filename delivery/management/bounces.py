@@ -14,8 +14,8 @@ from delivery.models import Bounce
 
 
 class ListBounces(FeedletterCommand):
-    help = "Lists the reports of letters that came back, and of complaints."
-    empty = "Nothing has come back."
+    help = "Lists reports of bounced emails, and complaints."
+    empty = "No email has bounced."
     arguments = (
         argument("--held", action="store_true", help="Only reports that wait for a decision."),
         argument("--kind", choices=Bounce.Kind.values, help="Only reports of this kind."),
@@ -50,7 +50,7 @@ TRY_AGAIN = 75
 
 
 class HandleBounce(FeedletterCommand):
-    help = "Takes a mail that came back, or from who leaves, from standard input: for a mail server's pipe."
+    help = "Reads a bounced or unsubscribe email from standard input: for a mail server's pipe."
     arguments = (
         argument(
             "--recipient", default="", metavar="ADDRESS", help="Whom it was sent to, from the envelope."
@@ -60,7 +60,7 @@ class HandleBounce(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         raw = sys.stdin.buffer.read(MAX_MAIL_BYTES)
         if not raw.strip():
-            raise CommandError("Nothing came by standard input: pipe a mail into this command.")
+            raise CommandError("Standard input was empty: pipe an email into this command.")
         taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
         facts = {"kind": taken.kind, "effect": taken.effect, "id": taken.bounce and taken.bounce.pk}
         return Printed(f"{taken.kind}: {taken.effect}", facts)
@@ -74,7 +74,7 @@ class HandleBounce(FeedletterCommand):
 
 
 class ReadBounces(FeedletterCommand):
-    help = "Reads the mail that came back (BOUNCE_URL); says what is wrong when it cannot."
+    help = "Reads bounced emails from the mailbox (BOUNCE_URL), or says what is wrong with it."
 
     def run(self, **options: Any) -> Result:
         if not settings.BOUNCE_URL:
@@ -82,5 +82,5 @@ class ReadBounces(FeedletterCommand):
         with self.progress("reading"):
             counts = collect_bounces(clock=utcnow)
         kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items()))
-        said = f"{pluralize(counts.total(), 'mail')} read{': ' if kinds else ''}{kinds}."
+        said = f"{pluralize(counts.total(), 'email')} read{': ' if kinds else ''}{kinds}."
         return Printed(said, dict(counts))

@@ -124,7 +124,7 @@ class ListIssues(FeedletterCommand):
 
 
 class ShowIssue(FeedletterCommand):
-    help = "Shows an issue: how many got it, how many did not, and how fast it goes."
+    help = "Shows an issue: how many got it, how many did not, and how fast it is sent."
     arguments = (add_issue,)
 
     def run(self, **options: Any) -> Result:
@@ -150,7 +150,7 @@ class ApproveIssue(FeedletterCommand):
     help = "Lets an issue go that waits for approval."
     arguments = (
         add_issue,
-        argument("--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."),
+        argument("--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."),
     )
 
     def run(self, **options: Any) -> Result:

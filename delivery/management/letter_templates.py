@@ -66,7 +66,7 @@ def template_row(known: KnownTemplate, row: LetterTemplate | None) -> dict[str, 
 
 
 class ListTemplates(FeedletterCommand):
-    help = "Lists the mails and pages of a newsletter; version 0 is the default template."
+    help = "Lists the email and page templates of a newsletter; version 0 is the default."
     arguments = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:
@@ -113,7 +113,7 @@ class SetTemplate(FeedletterCommand):
         argument("--html-file", type=text_file, metavar="FILE", dest="html"),
         argument("--text-file", type=text_file, metavar="FILE", dest="text"),
         argument("--subject", help="Empty: the usual one."),
-        argument("--note", default="", help="A note on the change, shown beside the version."),
+        argument("--note", default="", help="A note on the change, shown with the version."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -136,7 +136,7 @@ class SetTemplate(FeedletterCommand):
 
 
 class ResetTemplate(FeedletterCommand):
-    help = "Goes back to the default template, or to an earlier version; the versions are kept."
+    help = "Restores the default template or an earlier version. All versions are kept."
     option_names = OPTION_NAMES
     arguments = (
         add_template,
@@ -164,11 +164,11 @@ HELP = {
     "background": "Behind the posts, such as #faf6ef.",
     "logo_url": "The logo's address, where it is on the web already.",
     "logo_alt": "The text of the logo, which replaces the name. Empty: both are shown.",
-    "header_picture_url": "The address of a picture as wide as the letter.",
+    "header_picture_url": "The address of a picture as wide as the email.",
     "header_picture_alt": "A description of the picture.",
     "header": "A line or two above the posts; [words](https://…) is a link.",
     "footer": "A line or two below the posts.",
-    "postal_address": "At the foot of every letter and mail.",
+    "postal_address": "Shown at the foot of every email.",
     "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
     " Feedletter wrote it.",
 }

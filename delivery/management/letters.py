@@ -39,7 +39,7 @@ def add_letter(parser: CommandParser) -> None:
 
 
 def find_letter(pk: int) -> Broadcast:
-    found: Broadcast = find(all_letters(), "letter", "“list_letters” shows those there are.", pk=pk)
+    found: Broadcast = find(all_letters(), "email", "“list_letters” shows them.", pk=pk)
     return found
 
 
@@ -89,11 +89,11 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
 
 
 class ListLetters(FeedletterCommand):
-    help = "Lists letters: drafts, scheduled and sent ones."
-    empty = "There are no such letters."
+    help = "Lists the emails that editors wrote: drafts, scheduled and sent ones."
+    empty = "There are no such emails."
     arguments = (
-        argument("--newsletter", metavar="NAME", help="Only letters of this newsletter."),
-        argument("--state", choices=LETTER_STATES, help="Only letters in this state."),
+        argument("--newsletter", metavar="NAME", help="Only emails of this newsletter."),
+        argument("--state", choices=LETTER_STATES, help="Only emails in this state."),
         add_paging,
     )
 
@@ -107,7 +107,7 @@ class ListLetters(FeedletterCommand):
 
 
 class ShowLetter(FeedletterCommand):
-    help = "Prints a letter as a made-up reader would get it now; sends nothing."
+    help = "Prints an email as a made-up subscriber would get it now; sends nothing."
 
     def add_options(self, parser: CommandParser) -> None:
         add_letter(parser)
@@ -127,7 +127,7 @@ class ShowLetter(FeedletterCommand):
 
 
 class WriteLetter(FeedletterCommand):
-    help = "Begins a letter to a newsletter's subscribers. “send_letter” sends it."
+    help = "Creates an email to a newsletter's subscribers. “send_letter” sends it."
     arguments = (
         add_newsletter,
         argument("--subject", required=True, help="Also its title."),
@@ -149,7 +149,7 @@ class WriteLetter(FeedletterCommand):
 
 
 class AlterLetter(FeedletterCommand):
-    help = "Changes a draft of a letter. Parts that are left out stay as they are."
+    help = "Changes a draft of an email. Options that are left out change nothing."
     arguments = (
         add_letter,
         argument("--subject", help="Also its title."),
@@ -162,7 +162,7 @@ class AlterLetter(FeedletterCommand):
         letter, subject, markdown = find_letter(options["id"]), options["subject"], options["file"]
         named, to_all = named_audience(options), options["to_all"]
         if named and to_all:
-            raise CommandError("--to-all is everybody: give it alone, or say to whom it goes.")
+            raise CommandError("--to-all means everybody: give it alone, or name the recipients.")
         if subject is None and markdown is None and not named and not to_all:
             raise CommandError("Give what to change: --subject, --file, --tag, --not-tag, --also, --to-all.")
         save_letter(
@@ -177,7 +177,7 @@ class AlterLetter(FeedletterCommand):
 
 
 class DropLetter(FeedletterCommand):
-    help = "Deletes a letter that was not sent."
+    help = "Deletes an email that was not sent."
     arguments = (add_letter,)
 
     def run(self, **options: Any) -> Result:
@@ -188,11 +188,13 @@ class DropLetter(FeedletterCommand):
 
 
 class PreviewLetter(FeedletterCommand):
-    help = "Prints a mail or page of a newsletter as it would be now, with the newest posts; sends nothing."
+    help = "Prints an email or page of a newsletter as it would be now, with the newest posts; sends nothing."
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)
-        parser.add_argument("--template", metavar="T", help="Such as digest or welcome; usually its letter.")
+        parser.add_argument(
+            "--template", metavar="T", help="Such as digest or welcome; by default its issues."
+        )
         parser.add_argument(
             "--as", dest="reader", metavar="ADDRESS", help="A subscriber; usually a made-up one."
         )
@@ -203,7 +205,7 @@ class PreviewLetter(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         newsletter = find_subscribable(options["newsletter"])
         if newsletter.channel != "email":
-            raise CommandError(f"{newsletter.name} is a bridge: it has no letters.")
+            raise CommandError(f"{newsletter.name} is a bridge: it sends no emails.")
         usual = newsletter.template or ("post" if usual_count(newsletter) == 1 else "digest")
         known = known_template(options["template"] or usual)
         shown = preview(
@@ -225,13 +227,13 @@ class PreviewLetter(FeedletterCommand):
 
 
 class SendLetter(FeedletterCommand):
-    help = "Sends a letter to its recipients. It becomes an issue."
+    help = "Sends an email to its recipients. It becomes an issue."
 
     def add_options(self, parser: CommandParser) -> None:
         add_letter(parser)
         how = parser.add_mutually_exclusive_group()
         how.add_argument(
-            "--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."
+            "--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."
         )
         how.add_argument("--count", action="store_true", help="Only say to how many it would go now.")
         how.add_argument("--undo", action="store_true", help="Take a scheduled one off the schedule.")

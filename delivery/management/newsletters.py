@@ -68,7 +68,7 @@ class CheckDestination(FeedletterCommand):
         rows = Destination.objects.filter(subscriptions__subscribable=bridge, subscriptions__ended_at=None)
         kept = rows.order_by("pk").distinct()
         if channels.get(bridge.channel).public_sign_up:
-            raise CommandError(f"{bridge} is no bridge: the mail that asks readers is the check.")
+            raise CommandError(f"{bridge} is no bridge: its subscribers confirm by email.")
         return [checked(row) for row in kept]
 
 
@@ -82,17 +82,17 @@ def checked(destination: Destination) -> dict[str, Any]:
 
 
 class PostTest(FeedletterCommand):
-    help = "Posts the newest post of a bridge now, wherever it posts, and says where it stands."
+    help = "Posts the newest post of a bridge now to all its connections, and prints the links."
     arguments = (
         argument("newsletter", metavar="NAME", help="The bridge; “list_subscribables” shows them."),
         argument("--to", metavar="LABEL", help="Only there; “list_subscribers NAME” shows where."),
-        argument("--delete", action="store_true", help="Take the test posts back that stand there."),
+        argument("--delete", action="store_true", help="Delete the test posts that are there."),
     )
 
     def run(self, **options: Any) -> Result:
         bridge = find_subscribable(options["newsletter"])
         if channels.get(bridge.channel).public_sign_up:
-            raise CommandError(f"{bridge} is no bridge. “send_test_email” tries the mail.")
+            raise CommandError(f"{bridge} is no bridge. “send_test_email” tests email.")
         wanted = options["to"]
         found = [row for row in connections_of(bridge) if wanted in (None, row.destination.label)]
         if not found:
@@ -121,18 +121,18 @@ PATIENCE = timedelta(seconds=30)
 
 
 ARRIVED = {
-    Delivery.State.SENT: "The test mail to {} was taken by the mail server.",
+    Delivery.State.SENT: "The mail server accepted the test email to {}.",
     Delivery.State.STORED: (
-        "The test mail to {} was kept in the mailbox: set up mail in the admin, or set EMAIL_URL."
+        "The test email to {} was kept in the mailbox: use Email set-up in the admin, or set EMAIL_URL."
     ),
 }
 
 
 class SendTestEmail(FeedletterCommand):
-    help = "Sends a short test mail, and says what the mail server answered."
+    help = "Sends a short test email and prints the mail server's answer."
     arguments = (
         argument("--to", required=True, metavar="ADDRESS", help="Such as ada@example.org"),
-        argument("--account", default="", metavar="NAME", help="A mail account; else the default one."),
+        argument("--account", default="", metavar="NAME", help="A mail account; by default the default one."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -142,10 +142,10 @@ class SendTestEmail(FeedletterCommand):
         delivery = find_delivery(queued.pk)
         if delivery.state not in ARRIVED:
             reason = delivery.last_error or f"it is {delivery.state}"
-            account = options["account"] or "the default mail account (Mail set-up, or EMAIL_URL)"
+            account = options["account"] or "the default mail account (Email set-up, or EMAIL_URL)"
             raise CommandError(
-                f"The test mail to {delivery.destination} was not sent: {reason.rstrip('.')}. "
-                f"Check {account}; “show_delivery {delivery.pk}” tells how it goes on."
+                f"The test email to {delivery.destination} was not sent: {reason.rstrip('.')}. "
+                f"Check {account}; “show_delivery {delivery.pk}” shows what follows."
             )
         return Printed(
             ARRIVED[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)
@@ -153,7 +153,7 @@ class SendTestEmail(FeedletterCommand):
 
 
 class PauseNewsletter(FeedletterCommand):
-    help = "Pauses all sending of a newsletter. It goes on collecting posts; its issues wait."
+    help = "Pauses all sending of a newsletter. It still collects posts; its issues wait."
     arguments = (
         add_newsletter,
         argument("--reason", default="Paused by hand.", help="Shown in the admin."),
@@ -164,7 +164,7 @@ class PauseNewsletter(FeedletterCommand):
         paused = pause_newsletter(subscribable_id=found.pk, reason=options["reason"], now=utcnow())
         words = "is paused" if paused else "was paused already"
         count = still_going(issues=Issue.objects.filter(subscribable=found))
-        left = f" Up to {pluralize(count, 'letter')} may still go out." if count else ""
+        left = f" Up to {pluralize(count, 'email')} may still be sent." if count else ""
         facts = {"name": found.name, "paused": True, "changed": paused, "still_going": count}
         return Printed(f"“{found}” {words}.{left}", facts)
 
@@ -177,4 +177,4 @@ class ResumeNewsletter(FeedletterCommand):
         found = find_subscribable(options["newsletter"])
         queued = resume_newsletter(subscribable_id=found.pk, now=utcnow())
         facts = {"name": found.name, "paused": False, "queued": queued}
-        return Printed(f"“{found}” goes on: {pluralize(queued, 'letter')} queued.", facts)
+        return Printed(f"“{found}” is resumed: {pluralize(queued, 'email')} queued.", facts)

@@ -31,7 +31,7 @@ def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
     for wait in waits[:WAITS_SHOWN]:
         again = f" It is tried again at {when(wait.until)}." if wait.until else ""
         command.note(
-            f"Waiting in the lane {wait.lane}, {pluralize(wait.letters, 'letter')}: {wait.why}{again}"
+            f"Waiting in the lane {wait.lane}, {pluralize(wait.letters, 'email')}: {wait.why}{again}"
         )
     if len(waits) > WAITS_SHOWN:
         command.note(f"and {pluralize(len(waits) - WAITS_SHOWN, 'more reason')}.")
@@ -74,7 +74,7 @@ MOST_ROUNDS = 1000
 
 
 class RunOnce(FeedletterCommand):
-    help = "Does everything that is due, once: for cron, or to see a feed become letters."
+    help = "Does everything that is due, once: for cron, or to try a feed out."
     arguments = (argument("--all", action="store_true", help="Read every feed; end every back-off."),)
 
     def run(self, **options: Any) -> Result:
@@ -91,8 +91,8 @@ class RunOnce(FeedletterCommand):
             report = send_due()
         if report.stored:
             self.note(
-                f"Kept in the mailbox, not sent: {pluralize(report.stored, 'letter')}."
-                " Set up mail in the admin, or set EMAIL_URL, to send."
+                f"Kept in the mailbox, not sent: {pluralize(report.stored, 'email')}."
+                " Set up email in the admin, or set EMAIL_URL, to send."
             )
         rests = resting(utcnow())
         tell_waits(self, [*rests, *letters_put_off(report, rests)])
@@ -124,8 +124,8 @@ MOST_DAYS = 36_500
 WORDS = {
     "attempts": "failed attempt",
     "issues": "issue’s text",
-    "mails": "mail’s contents",
-    "mailbox": "letter kept in the mailbox",
+    "mails": "email’s contents",
+    "mailbox": "email kept in the mailbox",
     "bounces": "bounce",
     "calls": "call of a webhook",
 }
@@ -133,8 +133,8 @@ WORDS = {
 
 PLURALS = {
     "issues": "issues’ texts",
-    "mails": "mails’ contents",
-    "mailbox": "letters kept in the mailbox",
+    "mails": "emails’ contents",
+    "mailbox": "emails kept in the mailbox",
     "calls": "calls of webhooks",
 }
 
@@ -202,7 +202,7 @@ class AfterRestore(FeedletterCommand):
                 raise CommandError(f"{error} See manage.py after_restore --show, then --go.") from error
         said = (
             f"Held: {pluralize(held.deliveries, 'delivery', 'deliveries')} and"
-            f" {pluralize(held.posts, 'post')}. Nothing that was there before goes out until you say so."
+            f" {pluralize(held.posts, 'post')}. They are not sent until you decide."
         )
         now = shown()
         return Printed(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
@@ -212,7 +212,7 @@ class AfterRestore(FeedletterCommand):
             raise CommandError("No restore is open, and nothing is held because of one.")
         with self.progress("queueing"):
             queued = go(now=utcnow())
-        said = f"{pluralize(queued, 'delivery', 'deliveries')} queued: sending goes on."
+        said = f"{pluralize(queued, 'delivery', 'deliveries')} queued: sending continues."
         posts = Item.objects.held().count()
         if posts:
             said += f" {pluralize(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
@@ -250,7 +250,7 @@ def row_of(held: HeldIssue) -> TableRow:
     return {
         "newsletter": issue.subscribable.name if issue else "",
         "issue": issue.pk if issue else None,
-        "title": issue.title if issue else "mails that are no issue",
+        "title": issue.title if issue else "emails outside issues",
         "made": issue.created_at if issue else held.newest,
         "held": held.count,
     }

@@ -44,7 +44,7 @@ class Bounce(models.Model):
     domain = models.CharField(max_length=255, blank=True, default="")
     kind = models.CharField(max_length=12, choices=Kind)
     status = models.CharField(max_length=16, blank=True, default="")
-    diagnostic = models.TextField("in the server’s words", blank=True, default="")
+    diagnostic = models.TextField("the server’s answer", blank=True, default="")
     # Address in the report, for people investigating an unclear one.
     recipient = models.CharField(max_length=320, blank=True, default="")
     at = models.DateTimeField(default=timezone.now)

@@ -100,7 +100,7 @@ class Delivery(models.Model):
         CANCELLED = "cancelled"
 
     class Priority(IntEnum):
-        """Lower goes first."""
+        """Lower is sent first."""
 
         FIRST = 1
         ISSUE = 5
@@ -131,7 +131,7 @@ class Delivery(models.Model):
 
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
     domain = models.CharField(max_length=255, blank=True, default="")
-    priority = models.PositiveSmallIntegerField(default=5, help_text="Lower goes first.")
+    priority = models.PositiveSmallIntegerField(default=5, help_text="Lower is sent first.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     held_for = models.CharField(max_length=8, choices=HeldFor, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)

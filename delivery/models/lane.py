@@ -163,7 +163,7 @@ class LaneDomain(Limits):
     """Domain of recipients with its own limits, or paused. Few have a row."""
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="domains")
-    domain = models.CharField(max_length=255, help_text="Such as gmail.com, as it stands after the @.")
+    domain = models.CharField(max_length=255, help_text="The part after the @, such as gmail.com.")
     concurrency = models.PositiveIntegerField(
         "messages at once", null=True, blank=True, validators=[MinValueValidator(1)]
     )

@@ -63,7 +63,7 @@ class WebhookCall(models.Model):
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     status = models.PositiveSmallIntegerField("last answer", null=True, blank=True)
-    error = models.CharField("what was wrong last", max_length=500, blank=True, default="")
+    error = models.CharField("last error", max_length=500, blank=True, default="")
     sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

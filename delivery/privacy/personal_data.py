@@ -91,7 +91,7 @@ SOURCES = (
             "sent_at": _("Sent"),
         },
         {
-            Delivery.Kind.ISSUE: _("a letter"),
+            Delivery.Kind.ISSUE: _("an email"),
             Delivery.Kind.CONFIRMATION: _("a request to confirm"),
             Delivery.Kind.WELCOME: _("a welcome"),
             Delivery.Kind.SIGN_IN: _("a sign-in link"),
@@ -145,7 +145,7 @@ SOURCES = (
             "created_at", "kind", "state", "body", told=F("webhook__name")
         ),
         BY_DESTINATION,
-        _("What other programs of this site were told"),
+        _("Sent to other programs by this site"),
         {"created_at": _("When"), "kind": _("What"), "told": _("Which program")},
     ),
 )

@@ -117,7 +117,7 @@ def manifest(request: HttpRequest, name: str) -> HttpResponse:
 
 def _consent() -> str:
     """Return the consent, word for word as on the page (templates/pages/_device.html)."""
-    button = gettext("Tell me on this device")
+    button = gettext("Notify me on this device")
     note = gettext("A notification for each new issue, without an address. Your browser asks you first.")
     return f"{button}. {note}"
 

@@ -198,7 +198,7 @@ def mail() -> list[Alert]:
     where = reverse("mail_set_up")
     if keeps_letters():
         mailbox = ("Open the mailbox", reverse("delivery:mailbox"))
-        return [Alert("Emails are kept in the mailbox here, not sent.", "Set up mail", where, mailbox)]
+        return [Alert("Emails are kept in the mailbox here, not sent.", "Set up email", where, mailbox)]
     if sends_nothing():
-        return [Alert("No email can be sent.", "Set up mail", where)]
+        return [Alert("No email can be sent.", "Set up email", where)]
     return []

@@ -93,8 +93,8 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
             Subscription.objects.confirmed().exists(),
         ),
         Step(
-            MAIL, "Send real email", "Until you set up mail, emails are kept in a mailbox here.",
-            "Set up mail", reverse("mail_set_up"), is_mailed, "Keep the mailbox",
+            MAIL, "Send real email", "Until you set up email, emails are kept in a mailbox here.",
+            "Set up email", reverse("mail_set_up"), is_mailed, "Keep the mailbox",
         ),
         Step(
             "form", "Put the form on your site", "Copy a few lines of HTML.", "Copy the form",

@@ -22,7 +22,7 @@ TOO_OFTEN = "A new password was asked for too often from your network. Try again
 class ResetForm(PasswordResetForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["email"].label = "Your e-mail address"
+        self.fields["email"].label = "Your email address"
         self.fields["email"].widget = UnfoldAdminEmailInputWidget(
             attrs={"autocomplete": "email", "autofocus": True}
         )

@@ -113,7 +113,7 @@ def _join(ip: str, **given: Any) -> Reader:
 class ReaderResetForm(PasswordResetForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
-        self.fields["email"].label = gettext_lazy("Your e-mail address")
+        self.fields["email"].label = gettext_lazy("Your email address")
 
 
 @method_decorator(reading_page, name="dispatch")

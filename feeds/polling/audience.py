@@ -51,7 +51,7 @@ def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCo
             for take in audiences:
                 take(feed, told)
     except Exception:
-        log.exception("those who read a feed could not be told; it is tried again", extra={"feed": feed.pk})
+        log.exception("readers of a feed could not be notified; it is tried again", extra={"feed": feed.pk})
         feed.audience_behind_since = since
     else:
         feed.audience_behind_since = None
@@ -67,7 +67,7 @@ def repair_audience(*, now: datetime, budget: timedelta | None = None) -> int:
         try:
             done += _repaired(pk, now)
         except Exception:
-            log.exception("those who read a feed could not be told yet", extra={"feed": pk})
+            log.exception("readers of a feed could not be notified yet", extra={"feed": pk})
     return done
 
 

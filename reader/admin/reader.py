@@ -32,7 +32,7 @@ def about_reader(reader: Reader) -> SafeString:
         [
             ("Name", reader.slug),
             ("Signs in as", link_to(reader.user)),
-            ("E-mail address", reader.user.email or "–"),
+            ("Email address", reader.user.email or "–"),
             ("Here since", when(reader.made_at)),
             ("Added by", link_to(invitation, f"the invitation for {invitation}") if invitation else "–"),
             ("Last seen", when(reader.last_seen_at, "Not yet.")),

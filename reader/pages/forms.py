@@ -28,7 +28,7 @@ class NameForm(forms.Form):
 
 class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
     email = forms.EmailField(
-        label=gettext_lazy("Your e-mail address"),
+        label=gettext_lazy("Your email address"),
         help_text=gettext_lazy("optional; used only to reset your password"),
         max_length=254,
         required=False,
@@ -85,7 +85,7 @@ class EmailForm(forms.Form):
     """Needs the password, which the address can reset."""
 
     email = forms.EmailField(
-        label=gettext_lazy("Your e-mail address"),
+        label=gettext_lazy("Your email address"),
         help_text=gettext_lazy("used to reset your password; leave empty for none"),
         max_length=254,
         required=False,

@@ -66,7 +66,7 @@ class SubscriptionParameters(ListParameters):
     destination = StrictInteger(required=False, help_text="The address’s id.")
     status = Choice(choices=Subscription.Status.values, required=False)
     address = Text(
-        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
+        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole email address. Quick."
     )
     tag = Text(max_length=LONGEST_TAG, required=False, help_text="A tag’s name, whatever its capitals.")
     search = search("Part of the address or name. Slow with very many subscribers.")
@@ -75,7 +75,7 @@ class SubscriptionParameters(ListParameters):
 class DestinationParameters(ListParameters):
     kind = Text(min_length=1, max_length=20, required=False, help_text="The channel, such as email.")
     address = Text(
-        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
+        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole email address. Quick."
     )
     disabled = Flag(required=False)
     search = search("Part of the address. Slow with very many.")
@@ -161,7 +161,7 @@ class AddSubscription(Fields):
     to = Texts(
         longest=5000,
         most=20,
-        help_text="The channel’s own fields: for e-mail `email` and, if you like, `name`.",
+        help_text="The channel’s own fields: for email `email` and, if you like, `name`.",
     )
     confirmed = Flag(
         default=False,

@@ -15,7 +15,7 @@ from subscriptions.rules.cron_plan import week_plan
 
 
 def core_of(address: str) -> str:
-    """Return the normalized e-mail address, or "" for anything else."""
+    """Return the normalized email address, or "" for anything else."""
     try:
         return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:

@@ -82,7 +82,7 @@ class SubscriptionViewSet(ResourceViewSet):
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> Response:
         """Each as by itself: what is wrong with one keeps no other from being added. The answers have the
-        same order, each with the status that it would have had alone. For newsletters by e-mail; safe to
+        same order, each with the status that it would have had alone. For newsletters by email; safe to
         repeat."""
         return Response([added(asked) for asked in self.body()["subscriptions"]])
 
@@ -153,7 +153,7 @@ def added(asked: dict[str, Any]) -> dict[str, Any]:
     """Add one of several and return its result."""
     try:
         if Subscribable.objects.filter(name=asked["subscribable"]).exclude(channel="email").exists():
-            raise InvalidRequest({"subscribable": ["It is not sent by e-mail: add its readers one by one."]})
+            raise InvalidRequest({"subscribable": ["It is not sent by email: add its readers one by one."]})
         made, is_new = add(asked)
     except (APIException, ValidationError, Refused) as error:
         known = translated(error)

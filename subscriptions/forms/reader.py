@@ -72,9 +72,9 @@ def _own_name(code: str) -> str:
 
 class SignInForm(forms.Form):
     email = forms.CharField(
-        label=_("Your e-mail address"),
+        label=_("Your email address"),
         max_length=320,
-        error_messages={"required": _("Please type your e-mail address.")},
+        error_messages={"required": _("Please type your email address.")},
         widget=forms.EmailInput(attrs={"autocomplete": "email", "placeholder": "you@example.org"}),
     )
     website = forms.CharField(
@@ -91,7 +91,7 @@ class SignInForm(forms.Form):
         try:
             channels.get("email").parse_destination({"email": email})
         except InvalidDestination as error:
-            message = _("This does not look like an e-mail address. Please check it.")
+            message = _("This does not look like an email address. Please check it.")
             raise forms.ValidationError(message) from error
         return email
 

@@ -13,9 +13,9 @@ from subscriptions.rules.sign_up import LONGEST_NAME, MOST_AT_ONCE
 
 class SignUpForm(RobotProofForm):
     email = forms.CharField(
-        label=gettext_lazy("Your e-mail address"),
+        label=gettext_lazy("Your email address"),
         max_length=320,
-        error_messages={"required": gettext_lazy("Please type your e-mail address.")},
+        error_messages={"required": gettext_lazy("Please type your email address.")},
         widget=forms.EmailInput(attrs={"autocomplete": "email", "placeholder": "you@example.org"}),
     )
     name = forms.CharField(
@@ -35,7 +35,7 @@ class SignUpForm(RobotProofForm):
         try:
             channels.get(self.channel).parse_destination({"email": email})
         except InvalidDestination as error:
-            message = gettext("This does not look like an e-mail address. Please check it.")
+            message = gettext("This does not look like an email address. Please check it.")
             raise forms.ValidationError(message) from error
         return email
 

@@ -149,7 +149,7 @@ class EraseDestination(FeedletterCommand):
         erased = erase(destination=destination, now=utcnow())
         said = (
             f"All that was held about {parsed.label} is erased: "
-            f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'mail')}."
+            f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'email')}."
         )
         if suppressed:
             said += " It stays on the list “Do not email”."

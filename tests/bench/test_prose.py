@@ -61,6 +61,8 @@ def test_a_word_of_the_list_is_found_in_what_people_read(tmp_path: Path, name: s
         ("a.py", 'def f():\n    """It goes out on Monday."""'),
         ("a.py", "A = 'letter.html'"),
         ("a.py", "A = 'SELECT letter FROM them as it goes'"),
+        ("a.py", "A = r'no such letter|letter(?: is)? refused by'"),
+        ("a.py", "A = 'Such as digest or mails/welcome.'"),
         ("a.py", "A = 'Use capital letters or letters and digits.'"),
         ("a.html", '{# It goes out. #}<script>let it = "goes out"</script>{% if letter %}'),
         ("a.md", "Run `goes` or\n```\nit goes\n```\nand see [this page](letters.md)."),

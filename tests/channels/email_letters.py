@@ -1,4 +1,4 @@
-"""Letters, recipients and sessions for the e-mail channel's tests."""
+"""Letters, recipients and sessions for the email channel's tests."""
 
 from datetime import UTC, datetime
 from typing import Any

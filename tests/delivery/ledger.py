@@ -26,7 +26,7 @@ class Clock:
 
 
 def a_lane(**changes: Any) -> Lane:
-    """Return the e-mail lane, its bucket refilled now."""
+    """Return the email lane, its bucket refilled now."""
     lane: Lane = LaneFactory(refilled_at=NOW, **changes)
     return lane
 

@@ -128,7 +128,7 @@ def test_a_test_goes_to_whoever_writes(admin_client: Client, letter: Any) -> Non
     row = Delivery.objects.get()
     assert (row.kind, row.context["written"]) == ("test", a_text())
     User.objects.update(email="")
-    assert "Not sent: your user has no e-mail address" in post(admin_client, letter, "test")
+    assert "Not sent: your user has no email address" in post(admin_client, letter, "test")
 
 
 def test_before_it_goes_it_is_said_to_how_many_and_from_whom(admin_client: Client, letter: Any) -> None:
@@ -136,7 +136,7 @@ def test_before_it_goes_it_is_said_to_how_many_and_from_whom(admin_client: Clien
     shown = page(admin_client, letter, "send")
     assert "3 subscribers now: everybody who is confirmed" in shown
     assert "Letters &lt;letters@sender.example&gt;" in shown
-    assert "Emails stay there until you choose a server in Mail set-up" in shown
+    assert "Emails stay there until you choose a server in Email set-up" in shown
     assert "New York time" in shown
     assert not Delivery.objects.exists()
 

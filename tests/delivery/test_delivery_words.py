@@ -33,8 +33,8 @@ def test_what_is_done_or_goes_at_its_time_waits_for_nobody(state: str) -> None:
     [
         ("", "For you: nobody knows whether it arrived."),
         ("restore", "For you: a backup was restored"),
-        ("pause", "The pause has ended: it goes on in a moment."),
-        ("domain", "Its domain’s pause has ended: it goes on in a moment."),
+        ("pause", "The pause has ended: it is sent in a moment."),
+        ("domain", "Its domain’s pause has ended: it is sent in a moment."),
     ],
 )
 def test_what_is_held_says_for_whom(held_for: str, words: str) -> None:

@@ -132,7 +132,7 @@ def test_a_test_of_a_draft_is_the_draft(admin_client: Client) -> None:
 
 def test_a_test_without_an_address_is_refused(admin_client: Client) -> None:
     User.objects.update(email="")
-    assert "has no e-mail address" in act(admin_client, a_draft(), "send_test")
+    assert "has no email address" in act(admin_client, a_draft(), "send_test")
 
 
 def test_an_issue_that_is_being_sent_says_how_far_it_is(admin_client: Client) -> None:

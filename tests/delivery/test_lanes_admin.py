@@ -133,7 +133,7 @@ def test_a_domain_is_paused_and_what_it_held_is_queued_when_it_is_resumed(admin_
     lane = a_lane()
     (row,) = queued(lane=lane, domain="gmail.com", state="held", held_for="domain")
     said = act(admin_client, "lane", "pause_domain", lane.pk, domain="gmail.com", reason="They block us")
-    assert "Nothing goes to gmail.com until you resume it." in said
+    assert "Nothing is sent to gmail.com until you resume it." in said
     assert "Paused. They block us" in shown(admin_client, lane_page(lane))
     said = act(admin_client, "lane", "resume_domain", lane.pk, domain="gmail.com")
     assert "1 delivery queued" in said

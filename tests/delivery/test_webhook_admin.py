@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 STATES: list[tuple[dict[str, Any], str, str]] = [
     ({}, "active", "It is called when something happens."),
     ({"active": False}, "paused", "Paused: nothing is sent"),
-    ({"failures": 2, "failing_since": NOW, "free_at": NOW}, "failing", "It has taken nothing since"),
+    ({"failures": 2, "failing_since": NOW, "free_at": NOW}, "failing", "It has refused every call since"),
     ({"disabled_at": NOW, "disabled_reason": "HTTP 410"}, "off", "said that it is gone (HTTP 410)"),
 ]
 CALLS: list[tuple[dict[str, Any], str, str]] = [

@@ -29,5 +29,5 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 
 
 def test_compose_starts_without_a_mail_server() -> None:
-    """Otherwise EMAIL_URL takes precedence over the admin's mail set-up."""
+    """Otherwise EMAIL_URL takes precedence over the admin's email set-up."""
     assert "EMAIL_URL: ${EMAIL_URL:-}\n" in (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ def newsletter(live_server: Any, settings: Any) -> str:
 
 def ask(page: Any, address: str) -> None:
     page.goto(address)
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe to Example Weekly").click()
 
 
@@ -49,10 +49,10 @@ def test_a_browser_solves_the_sum_within_seconds(scripted: Any, newsletter: str)
 def test_a_slip_is_mended_and_the_next_sum_solved(scripted: Any, newsletter: str) -> None:
     scripted.goto(newsletter)
     scripted.locator("form.sign-up").evaluate("form => form.noValidate = true")
-    scripted.get_by_label("Your e-mail address").fill("ada@")
+    scripted.get_by_label("Your email address").fill("ada@")
     scripted.get_by_role("button", name="Subscribe to Example Weekly").click()
     scripted.locator(".error").first.wait_for()
-    scripted.get_by_label("Your e-mail address").fill("ada@example.org")
+    scripted.get_by_label("Your email address").fill("ada@example.org")
     scripted.get_by_role("button", name="Subscribe to Example Weekly").click()
     scripted.get_by_role("heading", name="Check your mail").wait_for()
     assert Notice.objects.count() == 1

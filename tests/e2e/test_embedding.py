@@ -69,7 +69,7 @@ def test_the_widget_is_the_form_in_its_place(
     page.locator("iframe").wait_for(state="visible")
     assert not page.get_by_role("link", name="Subscribe to Cedar Weekly").is_visible()
     form = page.frame_locator("iframe[title='Subscribe to Cedar Weekly']")
-    form.get_by_label("Your e-mail address").fill("ada@example.org")
+    form.get_by_label("Your email address").fill("ada@example.org")
     form.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     said = form.get_by_role("status")
     said.wait_for()
@@ -92,7 +92,7 @@ def test_where_robots_are_held_off_the_widget_solves_the_sum(
     Subscribable.objects.update(challenge=True)
     blog.pasted = site.widget(newsletter, page_url(newsletter))
     form = visit().frame_locator("iframe")
-    form.get_by_label("Your e-mail address").fill("ada@example.org")
+    form.get_by_label("Your email address").fill("ada@example.org")
     form.get_by_role("button").click()
     form.get_by_text("Check your mail").or_(form.get_by_text("How much is")).first.wait_for()
 
@@ -103,7 +103,7 @@ def test_a_mistake_is_said_in_the_frame(
     blog.pasted = site.widget(newsletter, page_url(newsletter))
     page = visit()
     form = page.frame_locator("iframe")
-    form.get_by_label("Your e-mail address").fill("ada@localhost")
+    form.get_by_label("Your email address").fill("ada@localhost")
     form.get_by_role("button").click()
     form.locator(".error").wait_for()
     assert page.frames[-1].evaluate("document.activeElement.name") == "email"
@@ -152,11 +152,11 @@ def test_the_plain_form_brings_the_reader_back(
     back = str(site.return_to(newsletter)).replace("https://", "http://")
     blog.pasted = site.form(newsletter, page_url(newsletter)).replace("</form>", f"{back}</form>")
     page = visit(script=script)
-    page.get_by_label("Your e-mail address").fill("ada@localhost")
+    page.get_by_label("Your email address").fill("ada@localhost")
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     page.locator(".error").wait_for()
     # Our own page's policy lets the answer lead back.
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     page.wait_for_url(f"http://{blog.host}/thanks/")
     assert Subscription.objects.get().status == "unconfirmed"

@@ -27,7 +27,7 @@ def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server:
     page.goto(live_server.url)
     page.get_by_role("link", name="Example Weekly").click()
     assert "The first issue" in text(page)
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Subscribe to Example Weekly").click()
     assert "Check your mail" in text(page)

@@ -132,7 +132,7 @@ def test_the_page_asks_again_while_a_worker_is_at_it_and_says_when_none_is(admin
     address = reverse("admin:subscriptions_listimport_progress", args=[row.pk])
     assert "It begins in a moment." in admin_client.get(address).content.decode()
     ListImport.objects.update(created_at=row.created_at - timedelta(minutes=5))
-    assert "No worker has looked at it" in admin_client.get(address).content.decode()
+    assert "No worker has processed it" in admin_client.get(address).content.decode()
 
 
 def test_a_list_that_waited_long_for_a_person_begins_in_a_moment(admin_client: Client) -> None:
@@ -149,7 +149,7 @@ def test_a_list_that_waited_long_for_a_person_begins_in_a_moment(admin_client: C
     assert row.state == "importing"
     assert "It begins in a moment." in page(admin_client, row)
     ListImport.objects.update(lease_until=utcnow() - timedelta(minutes=5))
-    assert "No worker has looked at it" in page(admin_client, row)
+    assert "No worker has processed it" in page(admin_client, row)
 
 
 def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> None:

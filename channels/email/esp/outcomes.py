@@ -66,12 +66,12 @@ def of_error(
     said = f"{name} answered {status}" + (f": {words}" if words else ".")
     if status in _WRONG_KEY:
         return Temporary(
-            f"{said} Enter a key that is allowed to send (“Set up email”, or EMAIL_URL).", stops_lane=True
+            f"{said} Enter a key that is allowed to send (“Email set-up”, or EMAIL_URL).", stops_lane=True
         )
     if status == 429 or status >= 500 or status == 408:
         return Temporary(said, retry_at(headers.get("Retry-After", ""), now), stops_lane=True)
     if status < 400 or status in _OUR_SETTINGS:
-        return Temporary(f"{said} Check the account (“Set up email”, or EMAIL_URL).", stops_lane=True)
+        return Temporary(f"{said} Check the account (“Email set-up”, or EMAIL_URL).", stops_lane=True)
     if status == _TOO_LARGE:
         return ServiceRefused(Permanent(said))
     outcome = judged(said, words)

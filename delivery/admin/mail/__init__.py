@@ -1,4 +1,4 @@
-"""Admin of mail accounts, and the mail set-up page."""
+"""Admin of mail accounts, and the email set-up page."""
 
 from delivery.admin.mail.account import AccountAdmin
 from delivery.admin.mail.set_up import mail_set_up

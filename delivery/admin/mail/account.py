@@ -48,7 +48,7 @@ def describe_account(account: Account) -> SafeString:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
     default = format_html(
-        '{} <a class="fl-link" href="{}">Mail set-up</a>',
+        '{} <a class="fl-link" href="{}">Email set-up</a>',
         "Yes." if account.is_default else "No.",
         mail_set_up_url(),
     )

@@ -1,4 +1,4 @@
-"""Page “Mail set-up”: where letters go, accounts and their next steps."""
+"""Page “Email set-up”: where letters go, accounts and their next steps."""
 
 from dataclasses import dataclass
 
@@ -61,7 +61,7 @@ def mail_set_up(request: HttpRequest) -> HttpResponse:
     may_add = request.user.has_perm(MAY_ADD)
     context = {
         **admin.site.each_context(request),
-        "title": "Mail set-up",
+        "title": "Email set-up",
         "now": where_letters_go(),
         "given": "EMAIL_URL" in settings.GIVEN,
         "keeps": keeps_letters(),
@@ -161,7 +161,7 @@ def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
     mailboxes = [(each.name, form(key)) for key, each in PROVIDERS.items()]
     services = sorted((each.name, form(key)) for key, each in SERVICES.items())
     return [
-        ("A mailbox you have", "Good for some hundreds of letters a day.", mailboxes),
+        ("A mailbox you have", "Enough for a few hundred emails a day.", mailboxes),
         (
             "A mail service",
             "For many subscribers. Accepts emails over its API and reports bounces.",

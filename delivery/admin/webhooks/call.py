@@ -36,7 +36,7 @@ def describe_call(call: WebhookCall) -> SafeString:
         ("Last answer", f"HTTP {call.status}" if call.status else "None."),
     ]
     if call.error:
-        rows.append(("What was wrong last", call.error))
+        rows.append(("Last error", call.error))
     if call.sent_at:
         rows.append(("Taken", when(call.sent_at)))
     if call.state == WebhookCall.State.QUEUED:
@@ -75,7 +75,7 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     search_fields = ("event_id", "destination__core")
     list_select_related = ("webhook",)
     list_per_page = 50
-    own_panels = (Panel("How it stands", describe_call, order=10), Panel("What is sent", call_body, order=20))
+    own_panels = (Panel("Status", describe_call, order=10), Panel("What is sent", call_body, order=20))
     own_actions = (
         Action("retry", "Send again now", retry_chosen_calls, fits=lambda call: call.state != "sending"),
     )
@@ -89,7 +89,7 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     def shown_state(self, call: WebhookCall) -> tuple[str, str]:
         return call.state, call.get_state_display()
 
-    @display(description="how it stands", ordering="due_at")
+    @display(description="status", ordering="due_at")
     def shown_outcome(self, call: WebhookCall) -> str:
         return outcome(call)
 

@@ -60,11 +60,11 @@ def explained(webhook: Webhook) -> str:
             f" ({webhook.disabled_reason}). Give another address, then resume it."
         )
     if not webhook.active:
-        return "Paused: nothing is sent, and what happens is not noted for it. What waits goes on waiting."
+        return "Paused: nothing is sent, and no new calls are recorded. Calls that wait are kept."
     if webhook.failures:
         return (
-            f"It has taken nothing since {when(webhook.failing_since)}; it is tried again from"
-            f" {when(webhook.free_at)}. See below what it said."
+            f"It has refused every call since {when(webhook.failing_since)}; the next try is at"
+            f" {when(webhook.free_at)}. Its answers are listed below."
         )
     return "It is called when something happens."
 
@@ -111,14 +111,14 @@ def describe_webhook(webhook: Webhook) -> SafeString:
     if webhook.rotated_at:
         rows.append(("Secret changed", when(webhook.rotated_at)))
     if not webhook.url.startswith("https:"):
-        rows.append(("Not encrypted", "Whoever is between here and there can read addresses of subscribers."))
+        rows.append(("Not encrypted", "Others on the network can read addresses of subscribers."))
     return facts(rows)
 
 
 def last_calls(webhook: Webhook) -> SafeString:
     rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
     shown = html_table(
-        ("event", "when", "how it stands", "answer"),
+        ("event", "when", "status", "answer"),
         (
             (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
             for row in rows
@@ -145,7 +145,7 @@ def pause_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
 
 
 def resume_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
+    return f"{pluralize(resume_webhooks(keys), 'webhook')} resumed: waiting calls are sent now."
 
 
 def hurry(request: HttpRequest, keys: list[int]) -> str:
@@ -172,8 +172,8 @@ def delete_webhooks(request: HttpRequest, keys: list[int]) -> str:
 def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
     waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
     return [
-        f"{pluralize(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
-        f" {pluralize(waiting, 'call')} will not be made any more."
+        f"{pluralize(len(keys), 'webhook')} will be deleted with the record of its calls;"
+        f" {pluralize(waiting, 'call')} will not be made."
     ]
 
 
@@ -194,10 +194,10 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     newsletters = forms.ModelMultipleChoiceField(
         Subscribable.objects.order_by("name"),
-        label="Only of these newsletters",
+        label="Only for these newsletters",
         required=False,
         widget=UnfoldAdminSelect2MultipleWidget(),
-        help_text="Empty: of all of them. Of feeds, those are told that these newsletters are made of.",
+        help_text="If empty, all newsletters and feeds. Else only these newsletters and their feeds.",
     )
 
     class Meta:
@@ -212,7 +212,7 @@ class WebhookAdmin(ServiceAdmin):
     list_filter = (("active", asks("Which are called?", BooleanFieldListFilter)),)
     empty = EmptyList(
         "No webhooks so far",
-        "A webhook tells another program of yours when somebody subscribes or leaves, when a letter bounces"
+        "A webhook calls another program of yours when somebody subscribes or leaves, when an email bounces"
         " or when an issue is published.",
         "Add a webhook",
         "admin:delivery_webhook_add",
@@ -221,8 +221,8 @@ class WebhookAdmin(ServiceAdmin):
     search_fields = ("name", "url")
     shown_after_adding = True
     own_panels = (
-        Panel("How it goes", describe_webhook, order=10),
-        Panel("Its last calls", last_calls, order=60),
+        Panel("Status", describe_webhook, order=10),
+        Panel("Last calls", last_calls, order=60),
     )
     own_actions = (
         Action("test", "Send a test", test),

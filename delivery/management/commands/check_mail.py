@@ -30,7 +30,7 @@ def address(text: str) -> str:
 
 
 class Command(FeedletterCommand):
-    help = "Checks what makes letters arrive: SPF, DKIM, DMARC, names, servers and links. Changes nothing."
+    help = "Checks whether emails will arrive: SPF, DKIM, DMARC, names, servers and links. Changes nothing."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -41,7 +41,7 @@ class Command(FeedletterCommand):
             "--sending-address",
             type=address,
             metavar="IP",
-            help="The public address that letters leave from, where this machine cannot know it.",
+            help="The public address that emails are sent from, if this machine cannot know it.",
         )
 
     def run(self, **options: Any) -> Result:

@@ -14,10 +14,10 @@ from delivery.doctor.check import look_up
 from delivery.models import DkimKey
 
 STANDING = {
-    "active": "{} signs the letters from {}.",
-    "waiting": "{} waits. When its record is published, take it into use: "
+    "active": "{} signs emails from {}.",
+    "waiting": "{} waits. When its record is published, activate it: "
     "manage.py dkim_key {} --selector {} --activate",
-    "retired": "{} has retired. Leave its record for a week: letters may still be on their way.",
+    "retired": "{} is retired. Leave its record for a week: emails may still be in transit.",
 }
 
 
@@ -30,7 +30,7 @@ def pem_file(name: str) -> bytes:
 
 
 class Command(FeedletterCommand):
-    help = "Shows the DNS record of the key that signs a domain's letters (DKIM); makes the key if need be."
+    help = "Shows the DNS record of the key that signs a domain's emails (DKIM); creates the key if needed."
 
     option_names = {"domain": "DOMAIN"}  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-// “Tell me on this device” on a newsletter's pages. Without script, or where a browser has no push, nothing
+// “Notify me on this device” on a newsletter's pages. Without script, or where a browser has no push, nothing
 // of it is seen.
 (() => {
   "use strict";

@@ -65,9 +65,9 @@ class Rss2Email:
         ran_at = min(datetime.fromtimestamp(data.stat().st_mtime, UTC), now)
         notes = [*NOTES]
         if files.protocol == "smtp":
-            notes.append(f"It sent through {files.server}: enter that server under Settings, Mail set-up.")
+            notes.append(f"It sent through {files.server}: enter that server under Settings, Email set-up.")
         else:
-            notes.append(f"It sent by {files.protocol}. Feedletter needs a mail server: see Mail set-up.")
+            notes.append(f"It sent by {files.protocol}. Feedletter needs a mail server: see Email set-up.")
         return Plan([FeedPart(each, ran_at) for each in files.feeds], files.refused, notes)
 
     def prepare(self, *, now: datetime) -> None:

@@ -62,7 +62,7 @@ def test_with_nothing_set_up_letters_wait_until_an_account_is_the_default(settin
     assert send_due(clock=Clock()).sent == 0
     letter.refresh_from_db()
     assert (letter.state, letter.attempts) == ("queued", 0)
-    assert mail_lane().last_error == "Email isn’t set up. Use “Set up email” in the admin, or set EMAIL_URL."
+    assert mail_lane().last_error == "Email isn’t set up. Use “Email set-up” in the admin, or set EMAIL_URL."
     with SmtpServer() as server:
         make_default(account=add_account(name="one", url=server.url))
         assert send_due(clock=Clock()).sent == 1
@@ -91,7 +91,7 @@ def test_letters_wait_when_the_password_cannot_be_read_and_are_not_kept_here(set
     session = EmailChannel().connect(LaneFacts("email", "default", {"url": url_of(mail_lane())}))
     outcome = session.send(None, key="", begun_at=None, now=NOW)
     assert isinstance(outcome, Temporary)
-    assert "SECRET_KEY has changed. Enter it again under “Set up email”" in outcome.text
+    assert "SECRET_KEY has changed. Enter it again under “Email set-up”" in outcome.text
 
 
 def test_the_default_cannot_be_deleted() -> None:

@@ -236,5 +236,5 @@ def test_the_command_reads_now_or_says_what_is_wrong(settings: Any, tmp_path: Pa
     settings.BOUNCE_URL = "maildir:///nowhere"
     assert "cannot be read" in refused("read_bounces")
     settings.BOUNCE_URL = f"maildir://{a_maildir(tmp_path / 'box', *MAILS)}"
-    assert printed("read_bounces") == "3 mails read: 1 auto reply, 2 unknown.\n"
+    assert printed("read_bounces") == "3 emails read: 1 auto reply, 2 unknown.\n"
     assert json_of("read_bounces") == {}

@@ -135,7 +135,7 @@ class TestWhoIsTold:
         with pytest.raises(ValidationError, match=f"{option}: only posts that go out one at a time"):
             alter_subscribable(subscribable=bridge, options={option: "on"})
         bridge = BridgeFactory(options={option: "on"})
-        with pytest.raises(ValidationError, match="Switch it off, or post each by itself"):
+        with pytest.raises(ValidationError, match="Switch it off, or send each post on its own"):
             alter_subscribable(subscribable=bridge, arrangement="daily")
 
     @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_a_token_that_is_no_longer_good_disables_the_destination(instance: Masto
 def test_an_answer_that_is_lost_leaves_a_row_for_a_person(instance: MastodonInstance) -> None:
     made = a_bridge(instance)
     instance.says = Reply(takes=True, hangs_up=True)
-    with pytest.raises(NotDone, match="Look there whether it stands"):
+    with pytest.raises(NotDone, match="Check there whether it was posted"):
         post_test(subscription=made, now=NOW)
     assert Delivery.objects.get().state == "held"
 

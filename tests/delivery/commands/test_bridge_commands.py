@@ -56,7 +56,7 @@ def test_a_destination_that_is_refused_leaves_no_bridge(instance: MastodonInstan
     refused = to(instance, access_token="wr0ng")
     with pytest.raises(CommandError, match=r"access_token: .* doesn’t accept it"):
         call_command("define_subscribable", "bees", f"--feed={feed.pk}", "--channel=mastodon", *refused)
-    with pytest.raises(CommandError, match="E-mail does not use --account"):
+    with pytest.raises(CommandError, match="Email does not use --account"):
         call_command("define_subscribable", "bees", f"--feed={feed.pk}", "--account=bot")
     with pytest.raises(CommandError, match="Mastodon needs --instance-url, --access-token"):
         call_command(

@@ -44,7 +44,7 @@ def test_a_new_key_waits_until_it_is_activated() -> None:
     assert json_of("dkim_key", "example.org", "--selector", "second", "--activate")["state"] == "active"
     first = json_of("dkim_key", "example.org", "--selector", "feedletter-ed25519", "--show")
     assert first["state"] == "retired"
-    assert "has retired" in printed("dkim_key", "example.org", "--selector", "second", "--retire")
+    assert "is retired" in printed("dkim_key", "example.org", "--selector", "second", "--retire")
     assert json_of("dkim_key", "example.org", *ED25519)["selector"] == "feedletter-ed25519-2"
 
 

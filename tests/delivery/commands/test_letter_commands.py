@@ -62,5 +62,5 @@ def test_a_letter_is_scheduled_and_taken_off_again() -> None:
     assert "has passed" in refused("send_letter", pk, "--at", "2020-03-01T07:00+00:00")
     assert "is deleted" in printed("drop_letter", pk)
     assert not Broadcast.objects.exists()
-    assert "There is no letter" in refused("show_letter", pk)
-    assert printed("list_letters").strip() == "There are no such letters."
+    assert "There is no email" in refused("show_letter", pk)
+    assert printed("list_letters").strip() == "There are no such emails."

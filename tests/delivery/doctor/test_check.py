@@ -231,7 +231,7 @@ def test_taking_a_key_into_use_says_when_its_record_is_missing(dns: DnsServer) -
     )
     assert "isn’t published" in err.getvalue()
     published(dns, second)
-    assert "signs the letters" in printed(
+    assert "signs emails" in printed(
         "dkim_key", "sender.example", "--selector", second.selector, "--activate"
     )
 

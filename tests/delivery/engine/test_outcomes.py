@@ -103,7 +103,7 @@ def test_the_first_unknown_beginning_is_kept_through_later_ones() -> None:
 def test_a_letter_that_could_not_be_made_forgets_no_unknown_beginning() -> None:
     """Otherwise the next attempt would post again without looking for the first."""
     row = one_ended(Ambiguous("lost"))
-    (row,) = ended(Temporary("The letter cannot be made"), *claimed(now=row.due_at), begun=False)
+    (row,) = ended(Temporary("The message cannot be made"), *claimed(now=row.due_at), begun=False)
     assert row.begun_at == NOW
 
 

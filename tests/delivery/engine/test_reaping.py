@@ -21,7 +21,7 @@ LATER = NOW + 61 * SECOND
 
 @pytest.fixture
 def holding() -> Iterator[None]:
-    """Use the policy HOLD for e-mail."""
+    """Use the policy HOLD for email."""
     ours = channel("email")
     ours.crash_policy = CrashPolicy.HOLD
     yield

@@ -89,7 +89,7 @@ def test_a_letter_that_cannot_be_made_waits_and_the_others_go(smtp: SmtpServer) 
     assert (report.sent, report.deferred) == (2, 35)
     row = Delivery.objects.filter(issue=poisoned)[0]
     assert (row.state, row.attempts) == ("deferred", 1)
-    assert row.last_error.startswith("The letter cannot be made")
+    assert row.last_error.startswith("The message cannot be made")
 
 
 def test_a_recipient_whose_secrets_cannot_be_read_stops_nobody(smtp: SmtpServer) -> None:

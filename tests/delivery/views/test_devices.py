@@ -98,7 +98,7 @@ def test_the_page_and_the_issue_offer_it_with_the_key_and_allow_our_script_alone
         answer = client.get(place)
         page = answer.content.decode()
         assert f'data-key="{push_public_key()}"' in page
-        assert page.count("Tell me on this device") == 1
+        assert page.count("Notify me on this device") == 1
         assert answer["Content-Security-Policy"].startswith(POLICY)
         assert "script-src 'self'" in answer["Content-Security-Policy"]
         assert "unsafe" not in answer["Content-Security-Policy"]

@@ -45,7 +45,7 @@ def test_letters_are_listed_and_the_page_says_they_are_not_sent(staff: Client) -
     MailboxMessageFactory(subject="First letter")
     page = staff.get("/mailbox/").content.decode()
     assert "First letter" in page
-    assert "Letters are kept here, not sent." in page
+    assert "Emails are kept here, not sent." in page
 
 
 def test_with_a_mail_server_it_does_not_say_that(staff: Client, settings: Any) -> None:

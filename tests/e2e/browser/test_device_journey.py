@@ -135,10 +135,10 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
 ) -> None:
     newsletter = a_newsletter()
     reader.goto(f"{site}/s/harbour/")
-    reader.get_by_role("button", name="Tell me on this device").wait_for()
+    reader.get_by_role("button", name="Notify me on this device").wait_for()
     look_at(reader, "device-offered")
-    reader.get_by_role("button", name="Tell me on this device").click()
-    reader.get_by_text("This device is told of each new issue").wait_for()
+    reader.get_by_role("button", name="Notify me on this device").click()
+    reader.get_by_text("This device gets a notification for each new issue").wait_for()
     look_at(reader, "device-told")
     assert Subscription.objects.get().status == "confirmed"
     # The page's key must be the one that signs.
@@ -162,14 +162,14 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     # A tap opens the issue, where the device can unsubscribe.
     reader.goto(message["url"])
     reader.get_by_role("heading", name="Ice on the ropes").wait_for()
-    reader.get_by_role("button", name="Stop telling me on this device").wait_for()
+    reader.get_by_role("button", name="Stop notifications on this device").wait_for()
     look_at(reader, "device-issue")
-    reader.get_by_role("button", name="Stop telling me on this device").click()
-    reader.get_by_text("This device is told of it no more").wait_for()
+    reader.get_by_role("button", name="Stop notifications on this device").click()
+    reader.get_by_text("This device gets no more notifications").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
     # Once more, by the notification's own button.
-    reader.get_by_role("button", name="Tell me on this device").click()
-    reader.get_by_text("This device is told of each new issue").wait_for()
+    reader.get_by_role("button", name="Notify me on this device").click()
+    reader.get_by_text("This device gets a notification for each new issue").wait_for()
     reader.goto(message["leave"])
     look_at(reader, "device-leave")
     reader.get_by_role("button", name="Leave Harbour News").click()
@@ -180,12 +180,12 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
 def test_a_device_that_was_given_up_gets_a_new_address(reader: Any, site: str) -> None:
     a_newsletter()
     reader.goto(f"{site}/s/harbour/")
-    reader.get_by_role("button", name="Tell me on this device").click()
-    reader.get_by_text("This device is told of each new issue").wait_for()
+    reader.get_by_role("button", name="Notify me on this device").click()
+    reader.get_by_text("This device gets a notification for each new issue").wait_for()
     Destination.objects.update(disabled_at=utcnow(), disabled_reason="410")
     reader.reload()
-    reader.get_by_role("button", name="Tell me on this device").click()
-    reader.get_by_text("This device is told of each new issue").wait_for()
+    reader.get_by_role("button", name="Notify me on this device").click()
+    reader.get_by_text("This device gets a notification for each new issue").wait_for()
     assert Destination.objects.filter(disabled_at=None).count() == 1
     assert Destination.objects.count() == 2
 
@@ -197,7 +197,7 @@ def test_a_browser_that_said_no_says_what_to_do(page: Any, site: str) -> None:
     a_newsletter()
     page.goto(f"{site}/s/harbour/")
     page.get_by_text("Your browser blocks notifications").wait_for()
-    assert not page.get_by_role("button", name="Tell me on this device").is_visible()
+    assert not page.get_by_role("button", name="Notify me on this device").is_visible()
     look_at(page, "device-denied")
 
 

@@ -22,16 +22,16 @@ def test_the_embedded_form(page: Any, site: str) -> None:
     SubscribableFactory(name="weekly", title="Cedar Weekly")
     page.goto(f"{site}/s/weekly/embed/")
     look_at(page, "embed")
-    page.get_by_label("Your e-mail address").fill("ada@localhost")
+    page.get_by_label("Your email address").fill("ada@localhost")
     page.get_by_role("button").click()
     page.locator(".error").wait_for()
     look_at(page, "embed-error")
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button").click()
     page.get_by_role("status").wait_for()
     look_at(page, "embed-done")
     page.get_by_role("link", name="Use another address").click()
-    assert page.get_by_label("Your e-mail address").input_value() == ""
+    assert page.get_by_label("Your email address").input_value() == ""
 
 
 def test_a_closed_newsletter_in_a_frame(page: Any, site: str) -> None:

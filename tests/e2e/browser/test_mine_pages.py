@@ -65,7 +65,7 @@ def text(page: Any) -> str:
 
 def sign_in(page: Any, site: str) -> None:
     page.goto(f"{site}/sign-in/")
-    page.get_by_label("Your e-mail address").fill(ADA)
+    page.get_by_label("Your email address").fill(ADA)
     press(page, "Mail me a link")
     page.get_by_text("Check your mail").first.wait_for()
     mail_links(now=utcnow())
@@ -76,11 +76,11 @@ def sign_in(page: Any, site: str) -> None:
 def test_from_the_form_to_every_newsletter_and_out_again(page: Any, site: str, ada: Destination) -> None:
     page.goto(f"{site}/sign-in/")
     look_at(page, "sign-in")
-    page.get_by_label("Your e-mail address").fill("somebody@localhost")
+    page.get_by_label("Your email address").fill("somebody@localhost")
     press(page, "Mail me a link")
     page.locator(".error").wait_for()
     look_at(page, "sign-in-refused")
-    page.get_by_label("Your e-mail address").fill(ADA)
+    page.get_by_label("Your email address").fill(ADA)
     press(page, "Mail me a link")
     expect(page.locator("main")).to_contain_text(f"If {ADA} is known here, a link is on its way")
     look_at(page, "sign-in-sent")

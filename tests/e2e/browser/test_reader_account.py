@@ -43,7 +43,7 @@ def test_from_the_invitation_to_the_end(page: Any, site: str, settings: Any, tmp
 
     page.goto(f"{site}/reader/account/")
     look_at(page, "reader-account")
-    page.get_by_label("Your e-mail address").fill("grace@example.org")
+    page.get_by_label("Your email address").fill("grace@example.org")
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_label("Your password").press("Enter")
     page.get_by_text("Email address saved: grace@example.org").wait_for()
@@ -90,7 +90,7 @@ def test_whoever_comes_by_themselves_and_whoever_forgot(page: Any, site: str, se
     page.context.clear_cookies()
     page.goto(f"{site}/reader/password-reset/")
     look_at(page, "reader-password-reset")
-    page.get_by_label("Your e-mail address").fill("grace@example.org")
+    page.get_by_label("Your email address").fill("grace@example.org")
     page.get_by_role("button", name="Email me a link").click()
     page.wait_for_url("**/sent/")
     look_at(page, "reader-password-reset-told")

@@ -75,7 +75,7 @@ def test_from_the_directory_to_the_welcome(page: Any, site: str, valley: Any) ->
     expect(page.locator("main")).to_contain_text("Every Monday at 7:00, New York time")
     expect(page.locator("main")).to_contain_text("Notes from the valley, 6")
     look_at(page, "newsletter")
-    page.get_by_label("Your e-mail address").fill("ada@gmail.com")
+    page.get_by_label("Your email address").fill("ada@gmail.com")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Subscribe to Notes from the valley").click()
     expect(page.locator("main")).to_contain_text("We have written to ada@gmail.com")
@@ -94,13 +94,13 @@ def test_from_the_directory_to_the_welcome(page: Any, site: str, valley: Any) ->
 
 def test_a_mistake_is_shown_where_it_is_and_can_be_mended(page: Any, site: str, valley: Any) -> None:
     page.goto(f"{site}/s/valley/")
-    page.get_by_label("Your e-mail address").fill("ada@localhost")
+    page.get_by_label("Your email address").fill("ada@localhost")
     page.get_by_role("button", name="Subscribe").click()
-    email = page.get_by_label("Your e-mail address")
+    email = page.get_by_label("Your email address")
     expect(page.locator("main")).to_contain_text("Please check it")
     assert email.get_attribute("aria-invalid") == "true"
     tied = page.locator(f"#{email.get_attribute('aria-describedby')}")
-    assert "e-mail address" in tied.inner_text()
+    assert "email address" in tied.inner_text()
     assert focused(page) == "email"
     look_at(page, "newsletter-mistake")
 
@@ -109,7 +109,7 @@ def test_a_mistake_is_shown_where_it_is_and_can_be_mended(page: Any, site: str, 
     expect(page.locator("main")).to_contain_text("Check your mail")
     page.get_by_text("The address is wrong").click()
     look_at(page, "check-your-mail-again")
-    page.get_by_label("Your e-mail address").fill("grace@example.org")
+    page.get_by_label("Your email address").fill("grace@example.org")
     page.get_by_role("button", name="Write to this address").click()
     expect(page.locator("main")).to_contain_text("We have written to grace@example.org")
     page.goto(str(Notice.objects.get(destination__core="grace@example.org").context["confirm_url"]))
@@ -127,7 +127,7 @@ def test_past_issues_lead_to_one_another(page: Any, site: str, valley: Any) -> N
     look_at(page, "issue")
     page.get_by_role("link", name="Notes from the valley, 3").click()
     expect(page.locator("main")).to_contain_text("Walk 1 of week 3")
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe to Notes from the valley").click()
     expect(page.locator("main")).to_contain_text("Check your mail")
 
@@ -135,7 +135,7 @@ def test_past_issues_lead_to_one_another(page: Any, site: str, valley: Any) -> N
 def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> None:
     page.goto(site)
     page.get_by_role("button", name="Subscribe").click()
-    page.get_by_label("Your e-mail address").fill("ada@example.org")
+    page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe").click()
     expect(page.locator("main")).to_contain_text("Choose at least one newsletter")
     look_at(page, "directory-mistake")

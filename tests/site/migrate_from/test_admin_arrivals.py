@@ -309,12 +309,12 @@ def test_the_page_says_when_no_worker_is_there(admin_client: Client, tmp_path: P
     row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looking")
     assert "It begins in a moment." in page(admin_client, row)
     Arrival.objects.update(created_at=utcnow() - timedelta(minutes=5))
-    assert "No worker has looked at it" in page(admin_client, row)
+    assert "No worker has processed it" in page(admin_client, row)
     claimed = claim(Arrival, now=utcnow())
     assert claimed is not None
-    assert "No worker has looked at it" not in page(admin_client, row)
+    assert "No worker has processed it" not in page(admin_client, row)
     Arrival.objects.update(lease_until=utcnow() - LEASE)
-    assert "No worker has looked at it" in page(admin_client, row)
+    assert "No worker has processed it" in page(admin_client, row)
 
 
 def test_who_may_only_look_neither_uploads_nor_decides(client: Client, tmp_path: Path) -> None:

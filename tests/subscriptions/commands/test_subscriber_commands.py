@@ -52,8 +52,8 @@ def test_subscribe_unconfirmed_sends_the_confirmation() -> None:
     ("words", "said"),
     [
         (("--email", "nonsense"), "“nonsense” isn’t an email address"),
-        ((), "E-mail needs --email."),
-        (("--email", "a@example.org", "--account", "bot"), "E-mail does not use --account."),
+        ((), "Email needs --email."),
+        (("--email", "a@example.org", "--account", "bot"), "Email does not use --account."),
         (("--email", "bad@example.org"), "must not be written to"),
     ],
 )

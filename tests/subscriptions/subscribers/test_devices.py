@@ -16,7 +16,7 @@ from tests.factories import NOW, SubscribableFactory, SuppressionFactory
 from tests.servers.services.push_service import Browser, text_of
 
 pytestmark = pytest.mark.django_db
-ORIGIN = Origin(How.PAGE, "203.0.113.7", "Tell me on this device")
+ORIGIN = Origin(How.PAGE, "203.0.113.7", "Notify me on this device")
 
 
 def a_device(path: str = "1", host: str = "push.example") -> dict[str, str]:
@@ -41,7 +41,7 @@ def test_a_device_is_told_at_once_and_its_consent_is_kept_with_the_words() -> No
     told = tell(newsletter, device)
     assert (told.status, told.confirmed_at, told.language) == ("confirmed", NOW, "de")
     assert opened(Destination.objects.get().secrets) == device
-    assert list(Consent.objects.values_list("act", "words")) == [("confirmed", "Tell me on this device")]
+    assert list(Consent.objects.values_list("act", "words")) == [("confirmed", "Notify me on this device")]
     assert is_told(newsletter=newsletter, data=device)
     # No mail goes to a device.
     assert not Notice.objects.exists()
