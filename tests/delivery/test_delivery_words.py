@@ -55,7 +55,7 @@ def test_a_pause_is_named_with_where_it_is_ended(facts: dict[str, str]) -> None:
 def test_a_domain_that_refuses_us_is_named_with_its_lane(facts: dict[str, str]) -> None:
     row = DeliveryFactory(domain="x.example", **facts)
     a_paused_domain(row)
-    assert str(waits_for(row)).startswith("Letters to x.example are paused in ")
+    assert str(waits_for(row)).startswith("Emails to x.example are paused in ")
     assert "They refuse us. Resume them there" in str(waits_for(row))
 
 

@@ -45,7 +45,7 @@ def test_the_first_page_says_it_first_with_two_answers(admin_client: Client, res
 
 
 def test_sending_all_of_it_is_confirmed_first(admin_client: Client, restored: None) -> None:
-    assert "3 deliveries will go out" in post(admin_client, go="1")
+    assert "3 deliveries will be sent" in post(admin_client, go="1")
     assert states() == {"held": 3}
     assert "3 deliveries queued so far" in post(admin_client, go="1", confirmed="1")
     assert (states(), is_open()) == ({"queued": 3}, None)

@@ -132,7 +132,7 @@ class TestWhoIsTold:
     @pytest.mark.parametrize("option", sorted(BOTH))
     def test_digests_are_refused(self, option: str) -> None:
         bridge = BridgeFactory(arrangement="daily")
-        with pytest.raises(ValidationError, match=f"{option}: only posts that go out one at a time"):
+        with pytest.raises(ValidationError, match=f"{option}: only posts sent one at a time"):
             alter_subscribable(subscribable=bridge, options={option: "on"})
         bridge = BridgeFactory(options={option: "on"})
         with pytest.raises(ValidationError, match="Switch it off, or send each post on its own"):
