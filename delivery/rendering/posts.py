@@ -223,7 +223,9 @@ def brief_post(post: LetterPost, entry: Entry, content: str) -> LetterPost:
         changes: dict[str, Any] = {"html": SafeString(), "text": "", "top_image": None}
     else:
         url = next((each.url for each in (post.top_image, *post.images) if each), "") or picture_of(entry)
-        lines = cut_to(entry.warning or plain(entry.html[:5000]), EXCERPT)
+        html = entry.html[:5000]
+        # The cells of a table make no sentence.
+        lines = cut_to(entry.warning or plain(html.partition("<table")[0]) or plain(html), EXCERPT)
         changes = {
             "html": format_html('<p dir="auto">{}</p>', lines) if lines else SafeString(),
             "text": lines,

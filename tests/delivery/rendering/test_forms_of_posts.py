@@ -23,6 +23,16 @@ def test_an_excerpt_has_the_picture_the_title_and_two_lines() -> None:
     assert len(text) < 1500
 
 
+def test_an_excerpt_ends_before_a_table() -> None:
+    table = "<p>I count them.</p><table><tr><td>Boats</td><td>14</td></tr></table>"
+    only = "<table><tr><td>Ferries</td></tr></table>"
+    letter = render_issue(facts(entry(1, content=table), entry(2, content=only), content="excerpt"))
+    text = text_of(letter)
+    assert "I count them." in text
+    assert "Boats" not in text
+    assert "Ferries" in text
+
+
 def test_titles_only_has_no_text_and_no_contents() -> None:
     letter = render_issue(facts(entry(1, content=PICTURE + LONG), entry(2), content="titles"))
     html = html_of(letter)
