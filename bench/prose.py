@@ -19,12 +19,13 @@ PLAIN = (
     "bench", "channels", "chat", "common", "delivery", "demo", "feeds", "feedletter_site", "reader",
     "subscriptions", "tests",
 )  # fmt: skip
-# Grows until it has all packages, templates and docs.
+# Grows until it has all packages and templates.
 SENTENCES: tuple[str, ...] = (
-    "channels", "chat", "common", "delivery", "feeds", "reader", "templates/admin/chat", "templates/reader",
+    "channels", "chat", "common", "delivery", "docs", "feeds", "reader", "templates/admin/chat",
+    "templates/reader",
 )  # fmt: skip
-# Stories that the demo's blog tells, and templates whose text comes from elsewhere.
-FICTION = ("content",)
+# Stories that the demo's blog tells, and pages that repeat texts of the code.
+SKIPPED = ("content", "reference")
 LONGEST_FIRST_LINE = 100
 PHRASES = re.compile(
     r"(?:^|[.:!?]\s+)(?-i:What|That it)\b"
@@ -158,7 +159,7 @@ def spoken(paths: list[str]) -> Iterator[Path]:
     """Files that have sentences for people."""
     for path in map(Path, paths):
         for each in [path] if path.is_file() else sorted(path.rglob("*")):
-            if each.suffix in (".py", ".html", ".txt", ".md") and not {"migrations", *FICTION} & {
+            if each.suffix in (".py", ".html", ".txt", ".md") and not {"migrations", *SKIPPED} & {
                 *each.parts
             }:
                 yield each
