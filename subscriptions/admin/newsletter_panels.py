@@ -47,6 +47,7 @@ IF_OTHER = (
     ("--from", "from_email"),
     ("--reply-to", "reply_to"),
     ("--template", "template"),
+    ("--content", "content"),
     ("--order", "post_order"),
     ("--max-posts", "max_posts"),
     ("--hooks", "hooks"),

@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
             name='Subscribable',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('content', models.CharField(choices=[('full', 'full posts'), ('excerpt', 'a picture and the first lines'), ('titles', 'titles only')], db_default='full', default='full', max_length=7, verbose_name='posts as')),
+                ('content', models.CharField(choices=[('full', 'full posts'), ('excerpt', 'a picture and the first lines'), ('titles', 'titles only')], db_default='full', default='full', help_text='How much of each post an email shows. Each title links to the whole post.', max_length=7, verbose_name='posts as')),
                 ('name', models.CharField(help_text='Part of its address and of commands, such as example-weekly.', max_length=64, unique=True, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9._-]{1,64}\\Z', 'Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces.')])),
                 ('title', models.CharField(blank=True, default='', help_text='Subscribers see this name.', max_length=200)),
                 ('description', models.TextField(blank=True, default='', help_text='One or two sentences about it, for its page.', max_length=10000)),

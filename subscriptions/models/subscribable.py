@@ -170,7 +170,12 @@ class Subscribable(models.Model):
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 
     content = models.CharField(
-        "posts as", max_length=7, choices=Content, default=Content.FULL, db_default=Content.FULL
+        "posts as",
+        max_length=7,
+        choices=Content,
+        default=Content.FULL,
+        db_default=Content.FULL,
+        help_text="How much of each post an email shows. Each title links to the whole post.",
     )
     post_order = models.CharField("order of posts", max_length=6, choices=PostOrder, default=PostOrder.NEWEST)
     max_posts = models.PositiveIntegerField(

@@ -87,7 +87,7 @@ def test_a_letter_on_several_weekdays_is_defined_without_cron_and_its_command_sa
         "--arrangement daily --at 07:30 --time-zone=Europe/Paris",
         "--arrangement monthly --at 18:00 --day-of-month 31",
         "--arrangement cron '--cron=0 7 1,15 * *' '--title=Twice a month'",
-        "--arrangement every_n --n 3 --max-wait-days 7",
+        "--arrangement every_n --n 3 --max-wait-days 7 --content=excerpt",
         "--arrangement each --embed-host=blog.example --embed-host=news.example",
     ],
 )
