@@ -48,8 +48,8 @@ WORDS = re.compile(
     r"(?! (?:server|program|account|app|set|service|host|box|provider|system|client|domain))",
     re.IGNORECASE,
 )
-# Three words in lower case are a sentence, unless they are SQL or a regular expression.
-SENTENCE = re.compile(r"[a-z]{2,} [a-z]+ [a-z]+")
+# Three words, the first perhaps capital, are a sentence, unless they are SQL or a regular expression.
+SENTENCE = re.compile(r"[a-z]{2,} [a-z]+ [a-z]+|^[A-Z][a-z]+ [a-z]+ ")
 CODE = re.compile(r"\b(?:SELECT|UPDATE|INSERT|DELETE|WHERE|CREATE|ALTER|SET|FROM)\b|\w\|\w|\(\?[:!<=]")
 TRANSLATED = re.compile(r"""{% (?:translate|trans) (["'])(.*?)\1.*?%}""")
 SILENT = re.compile(

@@ -102,7 +102,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def check_config(cls, cfg: Any, log: Any) -> None:
         super().check_config(cfg, log)
         if cfg.is_ssl:
-            raise ConfigError("This worker speaks plain HTTP: let a proxy in front of it speak TLS.")
+            raise ConfigError("This worker speaks plain HTTP: use a proxy in front of it for TLS.")
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         stopping.set()

@@ -71,13 +71,13 @@ def stop_action(model: type[Upload], what_stays: Callable[[Any], str]) -> Action
 
     def sentences(keys: list[int]) -> list[str]:
         return [
-            f"The rest of “{row.file_name}” is not taken over. {stays}"
+            f"The rest of “{row.file_name}” will not be imported. {stays}"
             if (stays := what_stays(row))
-            else f"“{row.file_name}” is forgotten. Nothing of it was taken over."
+            else f"“{row.file_name}” will be deleted. Nothing was imported."
             for row in model._default_manager.filter(pk__in=keys)
         ]
 
-    run = _for_each(model, model.stop, "It is stopped, and the file is forgotten.")
+    run = _for_each(model, model.stop, "Stopped, and the file is deleted.")
     return Action("end", "Stop and forget it", run, sentences, fits=lambda row: row.state in row.stoppable)
 
 

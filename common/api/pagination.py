@@ -24,7 +24,7 @@ class ListParameters(Parameters):
         CURSOR,
         "This is no cursor. Follow the links next and previous.",
         required=False,
-        help_text="Where a page begins. Take it from the links next and previous.",
+        help_text="Start of the page. Use the links next and previous.",
     )
     page_size = StrictInteger(
         min_value=1, max_value=MOST, default=USUAL, help_text="How many at once.", required=False
@@ -32,8 +32,8 @@ class ListParameters(Parameters):
     ordering = Choice(
         choices=("id", "-id"), default="id", required=False, help_text="-id puts the newest first."
     )
-    created_after = Moment(required=False, help_text="Only those made at this moment or later.")
-    created_before = Moment(required=False, help_text="Only those made before this moment.")
+    created_after = Moment(required=False, help_text="Only rows created at this time or later.")
+    created_before = Moment(required=False, help_text="Only rows created before this time.")
     count = Flag(
         default=False, required=False, help_text="Also say how many there are in all. Slow for very many."
     )

@@ -13,7 +13,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 SCOPES: Mapping[str, str] = {
     "feeds:read": "See feeds and their posts.",
-    "feeds:write": "Add, change and remove feeds; exclude posts and take them back.",
+    "feeds:write": "Add, change and remove feeds; exclude and include posts.",
     "newsletters:read": "See newsletters and bridges.",
     "newsletters:write": "Define, change, pause and remove newsletters and bridges.",
     "site:read": "See the site’s settings.",

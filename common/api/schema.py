@@ -106,7 +106,7 @@ LOCATION = OpenApiParameter(
     OpenApiTypes.URI,
     OpenApiParameter.HEADER,
     response=["201"],
-    description="The address of what was made.",
+    description="The address of the new resource.",
 )
 
 

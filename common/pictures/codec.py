@@ -32,7 +32,7 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
     image = decoded(octets)
     if image.width < least_width:
         raise BadPicture(
-            f"It is {image.width:,} pixels wide and would look blurred: take one of {least_width:,} or more."
+            f"It is {image.width:,} pixels wide and would look blurred: choose one with {least_width:,}."
         )
     image.thumbnail((MOST_SIDE, MOST_SIDE), Image.Resampling.LANCZOS)
     data, kind = _encoded(image)
@@ -57,10 +57,10 @@ def decoded(octets: bytes, *, most_pixels: int = MOST_PIXELS, most_side: int = M
         # Pillow's own limit, far above ours.
         pixels = 2 * (Image.MAX_IMAGE_PIXELS or most_pixels)
     except Exception as error:  # a decoder may raise anything
-        raise BadPicture("This is no picture that can be read. Take a PNG, JPEG, WebP or GIF.") from error
+        raise BadPicture("This picture cannot be read. Choose a PNG, JPEG, WebP or GIF.") from error
     raise BadPicture(
-        f"It has {pixels // 1_000_000} million pixels or more, and at most {most_pixels // 1_000_000}"
-        " are taken. Make it smaller first."
+        f"It has {pixels // 1_000_000} million pixels or more; the most is {most_pixels // 1_000_000}"
+        " million. Make it smaller first."
     )
 
 

@@ -86,7 +86,7 @@ class RestoreAdmin(ReadOnlyAdmin):
             return HttpResponseRedirect(reverse("admin:index"))
         issue = Issue.objects.filter(pk=request.POST.get("issue", "0")).first()
         if issue is None:
-            messages.warning(request, "There is no such issue any more.")
+            messages.warning(request, "This issue no longer exists.")
         elif "confirmed" not in request.POST:
             return self.ask_about(request, issue)
         else:
@@ -97,14 +97,14 @@ class RestoreAdmin(ReadOnlyAdmin):
         deliveries = sum(held.count for held in held_issues())
         sentences = [
             f"{pluralize(deliveries, 'delivery', 'deliveries')} will be sent. People who got one of them "
-            "after the backup was made get it a second time.",
+            "after the backup was made get it twice.",
             "Posts that feeds hold stay held: decide on them there.",
         ]
         return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
 
     def ask_about(self, request: HttpRequest, issue: Issue) -> HttpResponse:
         held = next((one.count for one in held_issues() if one.issue == issue), 0)
-        sentences = [f"{pluralize(held, 'reader')} will not get “{issue}” any more. It stays in the archive."]
+        sentences = [f"{pluralize(held, 'reader')} will not get “{issue}”. It stays in the archive."]
         return self._asked(
             request, "Do not send it", sentences, [("issue", str(issue.pk))], is_dangerous=True
         )

@@ -89,7 +89,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
         sign = hashlib.sha256(row.paused_reason.encode()).hexdigest()[:16]
         yield Pause(
             key=f"domain:{row.pk}:{sign}",
-            what=f"Letters to {row.domain} are paused",
+            what=f"Emails to {row.domain} are paused",
             reason=pause_cause(row.paused_reason),
             page=object_url(row.lane),
             noun="domain",
@@ -100,7 +100,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
     for row in rows.select_related("lane"):
         yield Pause(
             key=f"rest:{row.pk}:{row.refused_since:{PAUSE_STAMP}}",
-            what=f"Letters to {row.domain} wait",
+            what=f"Emails to {row.domain} wait",
             reason=_with_advice(row.last_error),
             page=object_url(row.lane),
             noun="domain",

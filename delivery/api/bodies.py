@@ -41,8 +41,8 @@ class LetterParameters(ListParameters):
     state = Choice(choices=LETTER_STATES, required=False)
 
 
-ANY_OF = "Tags: only who has one of them gets it. None: everybody."
-NONE_OF = "Tags: who has one of them does not get it."
+ANY_OF = "Send only to subscribers with one of these tags. Empty: to everybody."
+NONE_OF = "Don’t send to subscribers with one of these tags."
 
 
 def _others() -> serializers.ListField:
@@ -96,7 +96,7 @@ class ApproveIssue(Fields):
 class RetryFailed(Fields):
     """Nothing is needed."""
 
-    domain = Text(max_length=255, required=False, help_text="Only those to addresses of this domain.")
+    domain = Text(max_length=255, required=False, help_text="Only deliveries to addresses of this domain.")
 
 
 class PauseNewsletter(Fields):

@@ -37,15 +37,15 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     @extend_schema(summary="Pause all sending of a newsletter")
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, **_: Any) -> Response:
-        """It goes on collecting posts; its issues wait. A second time changes nothing."""
+        """It still collects posts; its issues wait. Pausing again changes nothing."""
         found, reason = self.get_object(), self.body().get("reason", PAUSED_BY_HAND)
         pause_newsletter(subscribable_id=found.pk, reason=reason, now=utcnow())
         return self.shown()
 
-    @extend_schema(summary="Let a paused newsletter go on", request=None)
+    @extend_schema(summary="Resume a newsletter", request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
-        """But for issues that are paused themselves."""
+        """Issues that are paused themselves stay paused."""
         resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=CLICK_BUDGET)
         return self.shown()
 
@@ -54,12 +54,12 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     )
     @action(detail=True, methods=["post"], url_path="post-test")
     def post_test(self, request: Request, **_: Any) -> Response:
-        """Wherever it posts. 409 for a newsletter, and with what a service says against it."""
+        """Post to all its connections. 409 for a newsletter, or with the reason if a service refuses."""
         rows = [post_test(subscription=each, now=utcnow()) for each in self.connections()]
         return Response([post_row(row) for row in rows])
 
     @extend_schema(
-        summary="Take a bridge’s test posts back", request=None, responses=TestPostSerializer(many=True)
+        summary="Delete a bridge’s test posts", request=None, responses=TestPostSerializer(many=True)
     )
     @action(detail=True, methods=["post"], url_path="delete-test")
     def delete_test(self, request: Request, **_: Any) -> Response:

@@ -66,9 +66,9 @@ class LetterSerializer(serializers.ModelSerializer[Broadcast]):
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     state = serializers.ChoiceField(choices=LETTER_STATES, read_only=True)
-    any_of = serializers.SerializerMethodField(help_text="Tags: only who has one of them gets it.")
-    none_of = serializers.SerializerMethodField(help_text="Tags: who has one of them does not get it.")
-    others = serializers.SerializerMethodField(help_text="Newsletters whose readers get it, too.")
+    any_of = serializers.SerializerMethodField(help_text="Only subscribers with one of these tags get it.")
+    none_of = serializers.SerializerMethodField(help_text="Subscribers with one of these tags don’t get it.")
+    others = serializers.SerializerMethodField(help_text="Newsletters whose subscribers get it, too.")
 
     class Meta:
         model = Broadcast

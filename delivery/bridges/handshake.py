@@ -60,7 +60,7 @@ def given_destination(
     forbid_open_transaction()
     oauth = oauth_of(kind)
     if oauth is None:
-        raise NotConnected(f"{kind.label} is connected by what its form asks for.")
+        raise NotConnected(f"{kind.label} is connected with its form, not by signing in there.")
     code = code_of_yes(params, oauth.known_as(kept))
     try:
         grant = oauth.finish(code, return_url, kept, _values(oauth, app))
@@ -93,9 +93,7 @@ def _registered(oauth: OAuth, given: Mapping[str, str], return_url: str, now: da
 def _values(oauth: OAuth, name: str) -> Mapping[str, str]:
     account = ServiceAccount.objects.filter(kind=oauth.key, name=name).first()
     if account is None:
-        raise NotConnected(
-            f"There is no account “{oauth.label}” any more. Add one, and press Connect once more."
-        )
+        raise NotConnected(f"The account “{oauth.label}” no longer exists. Add one, and press Connect again.")
     try:
         return opened(account.secrets)
     except ValueError as error:

@@ -16,11 +16,11 @@ from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.posts import Post
 from feeds.parsing.entry import Entry
 
-NO_SENT_POST = "There is no post to change: it was not sent, or its service told no name for it."
+NO_SENT_POST = "There is no post to change: it was not sent, or its service gave no ID for it."
 SUPERSEDED = "A newer correction, or the post's deletion, came before it."
-SWITCHED_OFF = "The bridge does not edit what it posted any more."
+SWITCHED_OFF = "The bridge no longer edits its posts."
 LEFT_OUT = "The bridge leaves the corrected post out, so the old one stays."
-SAME_WORDS = "Nothing of what the bridge posted has changed."
+SAME_WORDS = "The text of the bridge’s post has not changed."
 
 
 class NotNeeded(Refused):

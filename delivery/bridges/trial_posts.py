@@ -106,7 +106,7 @@ def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: s
 def _refuse_what_may_not_be_called(destination: Destination, now: datetime) -> None:
     if destination.disabled_at is not None:
         why = destination.disabled_reason or "The service refused it."
-        raise NotDone(f"Nothing is posted to {destination.label} any more: {why} Connect it again first.")
+        raise NotDone(f"Nothing is posted to {destination.label}: {why} Connect it again first.")
     if why := why_resting(destination.kind, now):
         raise NotDone(why)
 
@@ -162,7 +162,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
     """Delete a test post (network) and return the deletion's delivery. Raises NotDone."""
     forbid_open_transaction()
     if delivery.kind != Delivery.Kind.TEST or delivery.subscription is None:
-        raise NotDone("Only test posts are taken back.")
+        raise NotDone("Only test posts can be deleted.")
     ours, destination = channel(delivery.destination.kind), delivery.destination
     _refuse_what_may_not_be_called(destination, now)
     letter = letter_without_posts(delivery.subscription.subscribable)

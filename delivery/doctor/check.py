@@ -73,7 +73,9 @@ def check_links(site_url: str, client: SafeClient) -> list[Finding]:
         text = f"{urlsplit(url).hostname} isn’t a public address, as seen from here: {error}"
         return _said(url, DoctorVerdict.WRONG, text, "Set SITE_URL to a public address.")
     except FetchError as error:
-        return _said(url, DoctorVerdict.WRONG, f"It can’t be reached from here: {error}", "Mend that.")
+        return _said(
+            url, DoctorVerdict.WRONG, f"It can’t be reached from here: {error}", "Make it reachable."
+        )
     found = " and ".join(f"HTTP {answer.status}" for answer in answers)
     if any(answer.redirects for answer in answers):
         text = (

@@ -27,7 +27,7 @@ from subscriptions.models import Subscribable
 log = logging.getLogger(__name__)
 
 REAPED_A_BATCH = 500
-LOST_WORDS = "The worker that was sending this ended before it could say what became of it."
+LOST_WORDS = "The worker that was sending this ended before it could report the result."
 
 
 @transaction.atomic

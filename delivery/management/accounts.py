@@ -232,7 +232,7 @@ class AddAccount(FeedletterCommand):
             "--url-file", type=url_file, dest="url", metavar="FILE", help="Holds a URL like EMAIL_URL's."
         ),
         argument(
-            "--from", dest="sender", metavar="SENDER", help="Such as “Example Letters <letters@example.org>”."
+            "--from", dest="sender", metavar="SENDER", help="Such as “Example News <news@example.org>”."
         ),
         argument(
             "--default",

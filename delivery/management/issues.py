@@ -106,7 +106,7 @@ def in_full(issue: Issue) -> dict[str, Any]:
 
 
 class ListIssues(FeedletterCommand):
-    help = "Lists issues: drafts, what is being sent, and what went out."
+    help = "Lists issues: drafts, those being sent, and sent ones."
     empty = "There are no such issues."
     arguments = (
         argument("--newsletter", metavar="NAME", help="Only issues of this newsletter."),
@@ -189,7 +189,7 @@ class PauseIssue(FeedletterCommand):
 
 
 class ResumeIssue(FeedletterCommand):
-    help = "Lets a paused issue go on."
+    help = "Resumes a paused issue."
     arguments = (add_issue,)
 
     def run(self, **options: Any) -> Result:
@@ -212,7 +212,7 @@ class RetryFailed(FeedletterCommand):
     help = "Tries every failed delivery of an issue again, except to suppressed or former subscribers."
     arguments = (
         add_issue,
-        argument("--domain", default="", help="Only those to addresses of this domain."),
+        argument("--domain", default="", help="Only deliveries to addresses of this domain."),
         argument("--dry-run", action="store_true", help="Only say how many there are."),
     )
 

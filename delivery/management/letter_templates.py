@@ -185,9 +185,9 @@ class SetTheme(FeedletterCommand):
             "--logo-width", type=whole, default=SUPPRESS, metavar="N", help="In pixels, as it is shown."
         )
         for name, dest in (("--logo", "logo_picture"), ("--header-picture", "header_picture")):
-            said = "A PNG, JPEG, WebP or GIF, which is kept here. Empty: none any more."
+            said = "A PNG, JPEG, WebP or GIF, which is stored here. Empty: remove it."
             parser.add_argument(name, dest=dest, type=picture, default=SUPPRESS, metavar="FILE", help=said)
-        parser.add_argument("--usual", action="store_true", help="Forget all of it.")
+        parser.add_argument("--usual", action="store_true", help="Delete all of it.")
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])

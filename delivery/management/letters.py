@@ -50,14 +50,14 @@ def add_audience(parser: CommandParser) -> None:
         dest="any_of",
         action="append",
         metavar="TAG",
-        help="Only to who has this tag; of several, one of them.",
+        help="Only to subscribers with this tag; may be repeated: with any of them.",
     )
     parser.add_argument(
         "--not-tag",
         dest="none_of",
         action="append",
         metavar="TAG",
-        help="Not to who has this tag; of several, one of them.",
+        help="Not to subscribers with this tag; may be repeated: with any of them.",
     )
     parser.add_argument(
         "--also",
@@ -113,7 +113,7 @@ class ShowLetter(FeedletterCommand):
         add_letter(parser)
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--html", action="store_true", help="The html instead of the text part.")
-        form.add_argument("--raw", action="store_true", help="The message as it would go out.")
+        form.add_argument("--raw", action="store_true", help="The message as it would be sent.")
         form.add_argument("--markdown", action="store_true", help="The text as it was typed.")
 
     def run(self, **options: Any) -> Result:
@@ -200,7 +200,7 @@ class PreviewLetter(FeedletterCommand):
         )
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--text", action="store_true", help="The text part instead of the html.")
-        form.add_argument("--raw", action="store_true", help="The message as it would go out.")
+        form.add_argument("--raw", action="store_true", help="The message as it would be sent.")
 
     def run(self, **options: Any) -> Result:
         newsletter = find_subscribable(options["newsletter"])
@@ -236,7 +236,7 @@ class SendLetter(FeedletterCommand):
             "--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."
         )
         how.add_argument("--count", action="store_true", help="Only say to how many it would go now.")
-        how.add_argument("--undo", action="store_true", help="Take a scheduled one off the schedule.")
+        how.add_argument("--undo", action="store_true", help="Remove it from the schedule.")
         how.add_argument("--test", metavar="ADDRESS", help="Only to this address, marked as a test.")
 
     def run(self, **options: Any) -> Result:

@@ -170,7 +170,7 @@ class PauseNewsletter(FeedletterCommand):
 
 
 class ResumeNewsletter(FeedletterCommand):
-    help = "Lets a paused newsletter go on."
+    help = "Resumes a paused newsletter."
     arguments = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:

@@ -38,8 +38,8 @@ def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
 
 
 class Complete(FeedletterCommand):
-    help = "Makes issues of what has been collected, where it is complete."
-    arguments = (argument("--all", action="store_true", help="Also what waits after a failure."),)
+    help = "Makes issues of the collections that are complete."
+    arguments = (argument("--all", action="store_true", help="Also collections that wait after a failure."),)
 
     def run(self, **options: Any) -> Result:
         if options["all"]:
@@ -49,8 +49,10 @@ class Complete(FeedletterCommand):
 
 
 class Send(FeedletterCommand):
-    help = "Sends what is due, until nothing is; says why, where something could not be sent."
-    arguments = (argument("--all", action="store_true", help="Also what waits after a temporary failure."),)
+    help = "Sends everything that is due, and prints why something could not be sent."
+    arguments = (
+        argument("--all", action="store_true", help="Also deliveries that wait after a temporary failure."),
+    )
 
     def run(self, **options: Any) -> Result:
         if options["all"]:
@@ -169,15 +171,15 @@ def listed(counts: Mapping[str, int]) -> str:
 
 NEXT = """What to do next:
 
-1. Start the service. Feeds are read, and issues are made of what was being collected: all of it is held, too.
+1. Start the service. It reads feeds and makes issues as usual, and holds them, too.
 2. Look at what is held: manage.py after_restore --show, or the admin's first page.
-3. Issues that readers have got already: manage.py after_restore --cancel-issue ID.
-   Posts that a feed holds: Admin → Feeds → held for you; send them, or do not.
+3. Cancel issues that subscribers already have: manage.py after_restore --cancel-issue ID.
+   Posts that a feed holds: Admin → Feeds → held for you; send or exclude them.
 4. Send the rest: manage.py after_restore --go"""
 
 
 class AfterRestore(FeedletterCommand):
-    help = "After a restore from a backup: holds everything unsent until you say go."
+    help = "After a restore from a backup: holds everything unsent until you decide."
 
     def add_options(self, parser: CommandParser) -> None:
         act = parser.add_mutually_exclusive_group()
@@ -221,9 +223,7 @@ class AfterRestore(FeedletterCommand):
     def cancel(self, pk: int) -> Printed:
         with self.progress("cancelling"):
             count = cancel_issue(issue_id=pk, now=utcnow())
-        said = (
-            f"{pluralize(count, 'delivery', 'deliveries')} of issue {pk} cancelled: nobody gets it any more."
-        )
+        said = f"{pluralize(count, 'delivery', 'deliveries')} of issue {pk} cancelled. They will not be sent."
         return Printed(said, {"issue": pk, "cancelled": count})
 
 

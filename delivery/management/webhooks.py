@@ -55,7 +55,7 @@ class AddWebhook(FeedletterCommand):
             default=[],
             dest="newsletters",
             metavar="NAME",
-            help="Only what is about this newsletter; may be repeated. Without it: all.",
+            help="Only events of this newsletter; may be repeated. Default: all.",
         ),
     )
 
@@ -67,7 +67,7 @@ class AddWebhook(FeedletterCommand):
 
 
 class DropWebhook(FeedletterCommand):
-    help = "Deletes a webhook, with the calls that still wait and the log of what was sent."
+    help = "Deletes a webhook with its waiting calls and its log."
     arguments = (argument("id", type=whole, metavar="ID", help="The number that “list_webhooks” shows."),)
 
     def run(self, **options: Any) -> Result:

@@ -175,7 +175,7 @@ class Broadcast(models.Model):
         )
 
     def __str__(self) -> str:
-        return self.subject or "Untitled letter"
+        return self.subject or "Untitled email"
 
     @property
     def state(self) -> str:

@@ -85,7 +85,7 @@ def render_mail(
     values = {"newsletter": site.name} | {name: _plain(name, value) for name, value in context.items()}
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:
-        raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
+        raise LetterError(f"The email template “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
         subject = shortened(one_line(gettext(mail.subject) % values), LONGEST_SUBJECT)
         placeholders = Placeholders(params)

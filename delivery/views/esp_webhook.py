@@ -119,7 +119,7 @@ def _answered(
     """Return the view's response, for the account whose signature matches. Raises _Refused."""
     view_class = _view_class(service)
     signed_with = _SIGNED_WITH.get(service.backend, "")
-    refused = _Refused(404, f"{service.name} signs its calls, and no account here has the key of it.")
+    refused = _Refused(404, f"{service.name} signs its calls, and no account here has its key.")
     for account in accounts or [None]:
         keys = {}
         if account is not None and signed_with:
@@ -138,7 +138,7 @@ def _answered(
             answer: HttpResponseBase = view.dispatch(request)
             return answer
         except AnymailWebhookValidationFailure:
-            refused = _Refused(400, _UNSIGNED if signed_with else "Its headers are not those of the service.")
+            refused = _Refused(400, _UNSIGNED if signed_with else "Its headers don’t match the service.")
     raise refused
 
 

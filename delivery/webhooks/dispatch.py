@@ -34,7 +34,7 @@ from delivery.webhooks.calls import (
 log = logging.getLogger(__name__)
 
 MAX_ERROR = 500
-CALL_NEVER_SENT = "It was not sent: the address had taken nothing for three days."
+CALL_NEVER_SENT = "It was not sent: the address had refused every call for three days."
 DONE = (WebhookCall.State.SENT, WebhookCall.State.FAILED)
 # While calls are running.
 SECONDS_BETWEEN_CLAIMS = 0.5

@@ -19,17 +19,17 @@ from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
 
 HELD_SHOWN = 10
 WHY_RESTORED = (
-    "A backup was restored: what came between the backup and the restore may have been sent already. So none "
-    "of these is sent until you say so."
+    "A backup was restored: posts that appeared after the backup may have been sent already. So "
+    "these are held until you decide."
 )
 WHY_ELSEWHERE_IS_HELD = (
-    "Another program read this feed before, and may have sent these already: their dates do not say that "
-    "they came later. So none of these is sent until you say so."
+    "Another program read this feed before, and may have sent these already: their dates are not "
+    "later. So they are held until you decide."
 )
 WHY_FLOODS_ARE_HELD = (
-    f"One reading of this feed brought more than {MORE_THAN} new posts, and more new ones than old. That is "
-    "seldom a busy day: the blog may have moved, or given all its posts new ids. So none of these is sent "
-    "until you say so. If you send all of them, the next ones are not held."
+    f"This feed suddenly had more than {MORE_THAN} new posts, and more new ones than old. The blog may have "
+    "moved, or given all its posts new IDs. So they are held until you decide. If you send all of them, "
+    "the next ones are not held."
 )
 ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch it on."
 
@@ -163,7 +163,7 @@ class ItemAdmin(LargeList):
     list_select_related = ("feed",)
     empty = EmptyList(
         "No posts yet",
-        "Posts come from your feeds. Each one says when it is sent, or why not.",
+        "Posts are read from your feeds. Each one says when it is sent, or why not.",
         "Add a feed",
         "admin:feeds_feed_add",
         "feeds.add_feed",

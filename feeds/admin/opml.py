@@ -47,14 +47,14 @@ FILE_KEPT_FOR = timedelta(hours=6)
 REFUSED_SHOWN = 200
 EXAMPLES_SHOWN = 10
 NOTHING_NEW = "There is nothing to do: you watch all of these feeds already."
-NOTHING_GOOD = "There is nothing to do: none of what is in the file can be added."
+NOTHING_GOOD = "There is nothing to do: no feed in the file can be added."
 FILE_LOST = "The file is no longer at hand. Choose it again: feeds that were added already are passed over."
 
 
 class FileForm(forms.Form):
     file = forms.FileField(
         label="OPML file",
-        help_text="At most 5 MB and 10,000 feeds. Nothing is added before you have seen what it would do.",
+        help_text="At most 5 MB and 10,000 feeds. You see a preview before anything is added.",
         error_messages={"required": "Choose the file.", "empty": "The file is empty."},
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".opml,.xml,text/x-opml,text/xml"}),
     )

@@ -24,7 +24,7 @@ class FeedParameters(ListParameters):
 class ItemParameters(ListParameters):
     feed = StrictInteger(required=False, help_text="The feed’s id.")
     state = Choice(choices=Item.State.values, required=False)
-    held = Flag(required=False, help_text="Those that wait for an admin’s word, or those that do not.")
+    held = Flag(required=False, help_text="Whether the post waits for an admin’s decision.")
     search = search("Part of the title or the link.")
 
 
@@ -80,7 +80,7 @@ class AddFeed(ChangeFeed):
 class DecideOnHeld(Fields):
     """The word that held posts wait for."""
 
-    decision = Choice(choices=("send", "exclude"), help_text="Let them settle and go out, or leave them out.")
+    decision = Choice(choices=("send", "exclude"), help_text="Send them once they settle, or exclude them.")
 
 
 class ExcludeItem(Fields):

@@ -84,7 +84,7 @@ class ItemViewSet(ResourceViewSet):
             rows = rows.filter(held_at__isnull=not self.asked["held"])
         return rows
 
-    @extend_schema(summary="Take an excluded post back", request=None)
+    @extend_schema(summary="Include an excluded post", request=None)
     @action(detail=True, methods=["post"])
     def include(self, request: Request, **_: Any) -> Response:
         """It settles anew, and is sent then. 409 when it is no longer in its feed, or went out. A second time

@@ -264,7 +264,7 @@ class AlterFeed(FeedletterCommand):
         )
         tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
         parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
-        parser.add_argument("--untag", **tag, help="Take a tag from it. May be given several times.")
+        parser.add_argument("--untag", **tag, help="Remove a tag. May be repeated.")
         add_settings(parser, defaults=False)
         add_credentials(parser)
         parser.add_argument("--no-credentials", action="store_true", help="Delete them.")

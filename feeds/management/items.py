@@ -30,9 +30,7 @@ class ListItems(FeedletterCommand):
 
 
 class IncludeItem(FeedletterCommand):
-    help = (
-        "Makes excluded posts new again: they settle, and go out. “list_items --state excluded” shows them."
-    )
+    help = "Includes excluded posts: they are sent once they settle. See “list_items --state excluded”."
     arguments = (argument("ids", type=whole, nargs="+", metavar="ID", help="Its number in “list_items”."),)
 
     def run(self, **options: Any) -> Result:

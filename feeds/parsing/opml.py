@@ -33,7 +33,7 @@ NOT_OPML = (
 )
 NO_FEEDS = "There are no feeds in this file: none of its outlines has an xmlUrl."
 LIST_DECLARES_ENTITIES = (
-    "The file declares entities in a DOCTYPE, which can be an attack. Take that out of it."
+    "The file declares entities in a DOCTYPE, which can be an attack. Remove the DOCTYPE."
 )
 
 OUTLINE_FEED_TYPES = frozenset({"", "rss", "rss1", "atom", "feed", "podcast", "json", "jsonfeed"})

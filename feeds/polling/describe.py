@@ -11,24 +11,24 @@ from feeds.rules.rhythm import RESTLESS, RHYTHM_POSTS, restless_after, rhythm_mi
 
 MAX_WARNINGS = 20
 RESTLESS_FEED = (
-    "Every post changes at every reading: a clock, a counter or an advertisement in them, perhaps. "
+    "Every post changes at every reading, perhaps because of a clock, a counter or an ad. "
     "They are sent after the longest delay ({} minutes)."
 )
 HABITUAL = (
-    "Posts come under new ids again and again. They are recognised by their addresses and not sent again. "
+    "Posts keep getting new ids. They are recognised by their addresses and not sent again. "
     "If these are new posts at the same address, switch off “recognise reposts”."
 )
 ALL_UNKNOWN = (
-    "Not one of its posts has an id that was known before. It publishes more between two readings than it "
+    "None of its posts has a known id. It publishes more between two readings than it "
     "shows, it has moved, another site answers at its address, or it makes up new ids at every reading."
 )
 FLICKERING = (
-    "Posts come and go from one reading to the next: perhaps two copies of it answer in turn. They are sent "
+    "Posts disappear and return between readings: perhaps two copies of it answer in turn. They are sent "
     "after the longest delay ({} minutes)."
 )
 LEFT_OUT = (
-    "{} {} left out, being older than the feed's adding: at the top “{}”. Where that is wrong, “Send after "
-    "all” on the post's page sends it."
+    "{} {} left out because they are older than the day the feed was added; the first is “{}”. To send one "
+    "anyway, use “Send after all” on its page."
 )
 MAX_NAMED_TITLE = 100
 

@@ -290,7 +290,7 @@ def why_unread(status: int) -> str:
     if status == HTTPStatus.GONE:
         return "The server says that this feed is gone for good (HTTP 410)."
     if status == 404:
-        return "There is nothing at this address any more (HTTP 404). Check it in a browser."
+        return "There is nothing at this address (HTTP 404). Check it in a browser."
     if status in (401, 403):
         return f"The server does not let us read this feed (HTTP {status})."
     if status == 429:

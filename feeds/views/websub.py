@@ -60,7 +60,7 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
         return _text("This subscription has ended.", 410)
     body = read_body(request)
     if body is None:
-        return _text(f"At most {MAX_BYTES:,} bytes are taken.", 413)
+        return _text(f"At most {MAX_BYTES:,} bytes are accepted.", 413)
     hear(
         subscription=subscription,
         signature=request.headers.get("X-Hub-Signature", "")[:MAX_PUSH_HEADER],

@@ -166,9 +166,9 @@ def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> N
 def test_stopping_says_first_what_is_lost(admin_client: Client) -> None:
     choose(admin_client, "email\na@example.org\n")
     row = ListImport.objects.get()
-    assert "Nothing of it was taken over." in act(admin_client, row, "end")
+    assert "Nothing was imported." in act(admin_client, row, "end")
     assert ListImport.objects.get().state == "checking"
-    assert "It is stopped" in act(admin_client, row, "end", confirmed="1")
+    assert "Stopped" in act(admin_client, row, "end", confirmed="1")
     assert ListImport.objects.get().state == "stopped"
 
 

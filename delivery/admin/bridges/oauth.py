@@ -120,7 +120,7 @@ def _refuse_other_address(request: HttpRequest, service: str) -> None:
     """Session cookies belong to one host: from another, the user would return without a session."""
     if request.get_host() != urlsplit(settings.SITE_URL).netloc:
         raise NotConnected(
-            f"{service} leads back to {settings.SITE_URL}, and you came by {request.get_host()}. Open the"
+            f"{service} leads back to {settings.SITE_URL}, but you opened {request.get_host()}. Open the"
             " admin there, and press Connect."
         )
 

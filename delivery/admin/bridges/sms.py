@@ -25,9 +25,7 @@ SMS = "sms"
 # Fictional number reserved by Ofcom.
 SAMPLE_PHONE = Recipient(delivery_id=0, core="+447700900123", label="+44 7700 900123")
 TEXTS_SHOWN = 2
-NOWHERE = (
-    "Twilio cannot reach this site at {}. Set SITE_URL, and it will tell what arrived, and who answers STOP."
-)
+NOWHERE = "Twilio cannot reach this site at {}. Set SITE_URL to get delivery reports and STOP replies."
 
 
 def how_it_texts(subscribable: Subscribable) -> SafeString | str:

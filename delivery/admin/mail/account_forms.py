@@ -231,7 +231,7 @@ def service_form(esp: str) -> type[ServiceForm]:
     if service.secret:
         fields["secret"] = secret_field(SECRET_LABELS[service.secret], STORED, required=True)
     if service.domain:
-        fields["domain"] = line_field("Sending domain", "As the service has it, such as mg.example.org.")
+        fields["domain"] = line_field("Sending domain", "The domain at the service, such as mg.example.org.")
     more = [name for name in (*service.options, *service.required) if name not in (None, "")]
     for name in dict.fromkeys(more):
         fields[f"option_{name}"] = line_field(OPTION_LABELS[name], required=name in service.required)

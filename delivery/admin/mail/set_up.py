@@ -86,7 +86,7 @@ def _acted(request: HttpRequest) -> HttpResponse:
     act = request.POST.get("act", "")
     if act == "keep":
         stop_default()
-        messages.success(request, "There is no default account any more.")
+        messages.success(request, "There is no default account now.")
         return HttpResponseRedirect(mail_set_up_url())
     key = request.POST.get("account", "")
     account = get_object_or_404(Account.objects.mail(), pk=key if key.isdecimal() else None)

@@ -61,7 +61,7 @@ def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
 class WebhookCallAdmin(ReadOnlyAdmin):
     list_display = ("kind", "webhook", "shown_state", "happened", "shown_outcome", "shown_answer")
     list_filter = (
-        ("state", asks("Which were taken?", ChoicesFieldListFilter)),
+        ("state", asks("Which state?", ChoicesFieldListFilter)),
         ("webhook", asks("By which webhook?", RelatedFieldListFilter)),
         ("kind", asks("What happened?", AllValuesFieldListFilter, WHAT)),
     )

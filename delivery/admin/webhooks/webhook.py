@@ -134,7 +134,7 @@ def test(request: HttpRequest, keys: list[int]) -> str:
     for webhook in Webhook.objects.filter(pk__in=keys)[:TESTED_AT_ONCE]:
         answer = send_test_call(webhook=webhook, now=utcnow())
         if answer.error:
-            messages.error(request, f"{webhook} did not take the test. {answer.error}")
+            messages.error(request, f"{webhook} did not accept the test. {answer.error}")
         else:
             taken.append(f"{webhook} took the test (HTTP {answer.status}).")
     return " ".join(taken)

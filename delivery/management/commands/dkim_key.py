@@ -40,11 +40,9 @@ class Command(FeedletterCommand):
         parser.add_argument("--algorithm", default="", choices=ALGORITHMS, help="A new key is rsa.")
         act = parser.add_mutually_exclusive_group()
         act.add_argument("--show", action="store_true", help="Make none, only show it.")
+        act.add_argument("--new", action="store_true", help="Create another key, to replace the first.")
         act.add_argument(
-            "--new", action="store_true", help="Make another one, to take the place of the first."
-        )
-        act.add_argument(
-            "--import", type=pem_file, metavar="FILE", dest="pem", help="Take a private key from a PEM file."
+            "--import", type=pem_file, metavar="FILE", dest="pem", help="Read a private key from a PEM file."
         )
         act.add_argument("--activate", action="store_true", help="Let this one sign; the other one retires.")
         act.add_argument("--retire", action="store_true", help="Let this one sign no more.")

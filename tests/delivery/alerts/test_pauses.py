@@ -51,12 +51,12 @@ def test_a_paused_domain_is_told_once_in_the_servers_words(settings: Any) -> Non
     for minute in range(5):
         tell_of_pauses(now=NOW + minute * MINUTE)
     tell_of_pauses(now=NOW + timedelta(days=3))
-    assert subjects() == ["Letters to one.example are paused"]
+    assert subjects() == ["Emails to one.example are paused"]
     letter = mail_letter(Delivery.objects.get(), now=NOW)
     said = (
         "it refused 12 of the last 40 letters (2 Mar 2026, 12:00 UTC). The server said: 550 5.7.1 <No> & no"
     )
-    assert f"Letters to one.example are paused: {said}" in " ".join(letter.text.split())
+    assert f"Emails to one.example are paused: {said}" in " ".join(letter.text.split())
     assert f"https://letters.example/admin/delivery/lane/{pk}/change/" in letter.text
     assert "&lt;No&gt; &amp; no" in letter.html
 

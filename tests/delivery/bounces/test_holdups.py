@@ -211,7 +211,7 @@ def test_what_a_foreign_host_says_of_us_lets_its_domain_rest_and_nobody_else(
     asked = smtp.commands.count("rcpt")
     assert send(NOW + MINUTE).deferred == 0
     assert smtp.commands.count("rcpt") == asked
-    assert "Letters to odd.example wait" in told()
+    assert "Emails to odd.example wait" in told()
     assert all_arrive(smtp, issue, NOW + 2 * HOUR)
 
 

@@ -224,7 +224,7 @@ class TestWhatGoesWrong:
     ) -> None:
         settings.SITE_URL = "https://letters.example"
         assert not person.presses(add_url("mastodon", feed), at(instance, feed))
-        assert "leads back to https://letters.example, and you came by testserver" in person.page
+        assert "leads back to https://letters.example, but you opened testserver" in person.page
 
 
 class TestWhoseYesItIs:

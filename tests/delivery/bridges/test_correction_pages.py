@@ -55,7 +55,7 @@ def delivery_of(name: str) -> Delivery:
 def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_client: Client) -> None:
     page = text_of(admin_client, f"/admin/subscriptions/subscribable/{bridge.pk}/change/")
     assert "edited once" in page
-    assert "its edit was left out: Nothing of what the bridge posted has changed." in page
+    assert "its edit was left out: The text of the bridge’s post has not changed." in page
     assert "deleted" in page
     post = delivery_of("a")
     page = text_of(admin_client, f"/admin/delivery/delivery/{post.pk}/change/")

@@ -95,7 +95,7 @@ def test_a_correction_of_what_the_bridge_does_not_show_asks_for_nothing(
     blog.new({**A, "content": "<p>another text</p>"})
     blog.pass_by(70, 80, 90, 100)
     assert instance.requests == []
-    assert changes() == [("edit", "cancelled", "Nothing of what the bridge posted has changed.")]
+    assert changes() == [("edit", "cancelled", "The text of the bridge’s post has not changed.")]
 
 
 @pytest.mark.slow

@@ -291,7 +291,7 @@ def test_an_address_alone_proves_nothing(settings: Any) -> None:
     ("esp", "body", "reason"),
     [
         ("mailgun", events.mailgun("delivered", {}, key="another"), "signature does not fit"),
-        ("ses", {"Type": "Notification"}, "not those of the service"),
+        ("ses", {"Type": "Notification"}, "match the service"),
         ("postmark", {"FromFull": {}}, "incoming mail"),
         ("brevo", [], "cannot be read"),
         ("scaleway", {}, "not understood"),

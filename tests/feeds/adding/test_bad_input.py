@@ -19,7 +19,7 @@ BAD: dict[str, tuple[bytes | str, dict[str, Any], str]] = {
     "JSON": ('{"posts": []}', {}, "answers JSON"),
     "HTML": (PAGE, {}, "is a web page, not a feed"),
     "empty": ("", {}, "answers with nothing"),
-    "404": ("Not found", {"status": 404}, "There is nothing at this address any more (HTTP 404)"),
+    "404": ("Not found", {"status": 404}, "There is nothing at this address (HTTP 404)"),
     "401": ("Who?", {"status": 401}, "does not let us read"),
     "429": ("Slower", {"status": 429}, "ask too often"),
     "500": ("Oops", {"status": 500}, "an error (HTTP 500)"),

@@ -214,7 +214,7 @@ LEFT_OUT = [
             at(15, show(*posts(6, 20, aged))),
             at(75, show(*posts(1, 20, aged))),
         ],
-        says="10 posts are left out, being older than the feed's adding: at the top “p10”",
+        says="10 posts are left out because they are older",
     ),
     History(
         "a generator that goes far deeper, with a new post at the same time, which is held with the flood",

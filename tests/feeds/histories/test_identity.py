@@ -121,7 +121,7 @@ HISTORIES = [
         ],
         hours=5 * 24,
         mailed="p99 p100 p101 p102",
-        never_says="Not one of its posts",
+        never_says="None of its posts",
     ),
     History(
         "a guid that becomes shared: the new post alone is new",

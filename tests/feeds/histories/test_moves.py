@@ -104,7 +104,7 @@ HISTORIES = [
         mailed="new",
         held="Neu Alt",
         health="held",
-        says="Not one of its posts has an id that was known before",
+        says="None of its posts has a known id",
     ),
     History(
         "new dates do not make old titles new: the site was imported anew",
@@ -207,7 +207,7 @@ HISTORIES += [
         [at(0, made_up(dated, count, new_at=6))],
         hours=5,
         mailed="new",
-        says="under new ids again and again",
+        says="Posts keep getting new ids",
     )
     for count in (1, 2, 10, 12, 30)
 ]

@@ -164,7 +164,7 @@ HISTORIES = [
         [at(0, show(*OWN)), at(15, in_turn(document(NEW, *OWN[:9]), document(*OWN)))],
         hours=1.7,
         withdrawn=None,
-        says="Posts come and go from one reading to the next",
+        says="Posts disappear and return between readings",
     ),
     History(
         "a post that is withdrawn and comes back once is new again",

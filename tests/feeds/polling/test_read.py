@@ -10,7 +10,7 @@ from feeds.polling.read import why_unread
     [
         (401, "does not let us read this feed (HTTP 401)"),
         (403, "does not let us read this feed (HTTP 403)"),
-        (404, "nothing at this address any more (HTTP 404)"),
+        (404, "nothing at this address (HTTP 404)"),
         (405, "answered with an error (HTTP 405)"),
         (410, "gone for good (HTTP 410)"),
         (429, "we ask too often (HTTP 429)"),

@@ -261,7 +261,7 @@ def test_who_stops_it_keeps_what_was_taken_and_the_worker_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = looked(admin_client, write_database(tmp_path / "c.db", several(site, utcnow())))
-    assert "Nothing of it was taken over" in act(admin_client, row, "end")
+    assert "Nothing was imported" in act(admin_client, row, "end")
     act(admin_client, row, "run")
     whole: Callable[..., Any] = AddressPart.take
 
