@@ -62,7 +62,7 @@ def test_an_issue_that_had_gone_out_is_not_sent(admin_client: Client, restored: 
 
 
 def test_an_issue_that_is_gone_is_said_so(admin_client: Client, restored: None) -> None:
-    assert "no such issue" in post(admin_client, issue="999999")
+    assert "no longer exists" in post(admin_client, issue="999999")
 
 
 def test_only_who_may_change_deliveries_decides(
