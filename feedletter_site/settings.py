@@ -129,7 +129,7 @@ EMAIL_URL = env.said(
     lambda url: url and parse_email_url(url),
     usual="`mailbox:` when embedded",
     expected="a mail account: docs/sending.md#mail-accounts",
-    help="How email is sent. Overrides the admin's Mail set-up; `mailbox:` keeps emails in `/mailbox/`.",
+    help="How email is sent. Overrides the admin's Email set-up; `mailbox:` keeps emails in `/mailbox/`.",
 )
 # An IPv6 address is no domain.
 SENDER_HOST = "localhost" if ":" in SITE_HOST else SITE_HOST
