@@ -12,7 +12,18 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # They take minutes, so they run only when named.
-BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges", "reader", "search")
+BY_NAME = (
+    "million",
+    "segment",
+    "lists",
+    "ledger",
+    "large",
+    "distance",
+    "bridges",
+    "reader",
+    "search",
+    "pages",
+)
 
 
 def main(arguments: list[str]) -> int:

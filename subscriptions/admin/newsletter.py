@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import action, display
@@ -174,7 +175,7 @@ class SubscribableAdmin(ServiceAdmin):
     def add_bridge(self, request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("add_bridge"))
 
-    @property
+    @cached_property
     def conditional_fields(self) -> dict[str, str]:
         """When a field is shown (Alpine expressions)."""
         used = {

@@ -36,9 +36,9 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
 
 def check_zone(name: str) -> ZoneInfo:
     """Raises ValueError with similar names."""
-    if name in _zone_names():
+    if name in zone_names():
         return ZoneInfo(name)
-    folded = {known.casefold(): known for known in _zone_names()}
+    folded = {known.casefold(): known for known in zone_names()}
     near = get_close_matches(name[:64].casefold().replace(" ", "_"), folded, n=3)
     hint = (
         f"Did you mean {' or '.join(folded[key] for key in near)}?"
@@ -49,6 +49,6 @@ def check_zone(name: str) -> ZoneInfo:
 
 
 @cache
-def _zone_names() -> frozenset[str]:
+def zone_names() -> frozenset[str]:
     # ZoneInfo(name) accepts "right/UTC" (with leap seconds) and raises OSError for "America".
     return frozenset(available_timezones())
