@@ -75,7 +75,7 @@ def add_neighbour(blog_url: str, newsletter: Subscribable, *, now: datetime) -> 
 
 def send_editors_email(newsletter: Subscribable, now: datetime) -> None:
     letter = begin_letter(
-        subscribable=newsletter, author=EDITOR, now=now, subject="You are invited", markdown=SENT
+        subscribable=newsletter, author=EDITOR, now=now, subject="You’re invited", markdown=SENT
     )
     send_letter(letter_id=letter.pk, version=letter.version, now=now)
 

@@ -64,7 +64,7 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     )
     empty = EmptyList(
         "No users",
-        "A user signs in to this admin, and may do what you allow.",
+        "A user signs in to this admin and can do what you allow.",
         "Add a user",
         "admin:auth_user_add",
         "auth.add_user",
@@ -84,7 +84,7 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
 class GroupAdmin(Chosen, DjangoGroupAdmin):  # type: ignore[misc]
     empty = EmptyList(
         "No groups so far",
-        "A group has permissions, and whoever is in it has them, too. With a few users you need none.",
+        "A group gives its permissions to all its members. With only a few users you don’t need groups.",
         "Add a group",
         "admin:auth_group_add",
         "auth.add_group",
@@ -95,10 +95,10 @@ LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expir
 HELP = {
     "name": "",
     "description": "",
-    "enabled": "Without it, this stage stands still.",
+    "enabled": "If it’s off, this stage doesn’t run.",
     "interval": "",
     "crontab": "",
-    "expire_seconds": "A tick that no worker has taken by then is dropped. As long as the interval is good.",
+    "expire_seconds": "A tick that no worker has taken by then is dropped. Use the length of the interval.",
 }
 
 
@@ -110,7 +110,7 @@ class PeriodicTaskAdmin(PageWords):
     list_filter = (("enabled", asks("Which are at work?", BooleanFieldListFilter)),)
     empty = EmptyList(
         "The schedule is empty",
-        "Nothing is read or sent while it is. The service makes its stages when it starts: start it again.",
+        "Nothing is read or sent now. The service creates its stages when it starts. Restart it.",
     )
     list_select_related = ("interval", "crontab")
     readonly_fields = ("name", "description", "last_run")

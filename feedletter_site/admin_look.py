@@ -144,14 +144,18 @@ SETTINGS_CARDS: tuple[Entry, ...] = (
             ),
             _page("Servers", "chat_guild_changelist", about="Servers that have the bot."),
             _page("Feeds of servers", "chat_guildfeed_changelist", about="What they follow, and where."),
-            _page("Notices to servers", "chat_serveralert_changelist", about="Problems they were told of."),
+            _page(
+                "Notices to servers",
+                "chat_serveralert_changelist",
+                about="Problems that servers were notified of.",
+            ),
         ),
     },
     {
         "title": "System",
         "pages": (
             _page(
-                "Come from another program",
+                "Import from another program",
                 "feedletter_site_arrival_changelist",
                 about="Import feeds, lists and servers.",
             ),

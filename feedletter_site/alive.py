@@ -19,7 +19,7 @@ def silence(role: str, folder: Path) -> str:
     except OSError:
         return f"{role} has not finished anything yet, or has ended."
     if age > LONGEST_SILENCE:
-        return f"{role} has finished nothing, or not reached the database, for {age:.0f} seconds."
+        return f"{role} has finished no work, or not reached the database, for {age:.0f} seconds."
     return ""
 
 

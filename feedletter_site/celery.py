@@ -30,7 +30,7 @@ def _watch() -> None:
 
     while not Away.database_unreachable:
         time.sleep(OUTAGE_LOOK_SECONDS)
-    log.warning("The database is away: this worker ends without it. What it had is taken back in a minute.")
+    log.warning("The database is unavailable, so this worker stops. Its work is requeued in a minute.")
     os._exit(ENDED_WITHOUT_DATABASE)
 
 

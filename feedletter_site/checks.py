@@ -40,8 +40,8 @@ def reachable_links() -> list[CheckMessage]:
         return []
     return warning(
         "W003",
-        f"Letters are sent, but their links lead to {settings.SITE_URL}, which no reader can open.",
-        "Set SITE_URL to the address that readers use, such as https://letters.example.org",
+        f"Emails are sent, but their links lead to {settings.SITE_URL}, which subscribers can’t open.",
+        "Set SITE_URL to the address that subscribers use, such as https://letters.example.org",
     )
 
 

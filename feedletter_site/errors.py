@@ -20,7 +20,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     answer = usual(request)
     if not is_away(error):
         return answer
-    log.error("The database is busy or away, so %s is not answered: %s", request.path, error)
+    log.error("The database is busy or unavailable, so %s is not answered: %s", request.path, error)
     count("trouble", "database_away")
     answer.status_code = 503
     answer["Retry-After"] = str(RETRY_AFTER)

@@ -38,7 +38,7 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
         if not is_there:
             warning = Warning(
                 f"HOOK_MODULES names “{name}”, which is not there.",
-                hint="It has to be on Python's path: beside manage.py, installed, or in PYTHONPATH.",
+                hint="It must be on Python's path. Put it next to manage.py, install it, or set PYTHONPATH.",
                 id="feedletter.W005",
             )
             messages.append(warning)
@@ -58,8 +58,8 @@ def hooks_of_newsletters(
             hooks_of(newsletter)
         except HookRefused as error:
             warning = Warning(
-                f"The newsletter {newsletter.name} takes no posts and sends no letters: {error}",
-                hint="Allow the module with HOOK_MODULES, mend it, or take it out of the newsletter.",
+                f"The newsletter {newsletter.name} takes no posts and sends no issues: {error}",
+                hint="Allow the module with HOOK_MODULES, fix it, or remove it from the newsletter.",
                 id="feedletter.W006",
             )
             messages.append(warning)

@@ -46,8 +46,8 @@ CAME_FORWARDED = "feedletter.came_forwarded"
 # For any page: templates and themes are long.
 STAFF = 2 * 1024 * 1024
 REFUSED = {
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than what this address takes.",
-    HTTPStatus.LENGTH_REQUIRED: "Say how long the body is (Content-Length).",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than this URL accepts.",
+    HTTPStatus.LENGTH_REQUIRED: "Give the length of the body (Content-Length).",
 }
 
 
@@ -141,7 +141,7 @@ class HostMiddleware(Middleware):
                     "A request for the host %r was refused%s: it is not in ALLOWED_HOSTS.", host, more
                 )
                 self._refused, self._log_from = 0, time.monotonic() + HOST_LOG_SECONDS
-            words = "This host is not served here. (ALLOWED_HOSTS names those that are.)\n"
+            words = "This site has no such host name. (ALLOWED_HOSTS lists its names.)\n"
             response = HttpResponse(words, status=HTTPStatus.BAD_REQUEST, content_type="text/plain")
             response._has_been_logged = True  # type: ignore[attr-defined]
             return response

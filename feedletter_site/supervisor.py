@@ -68,7 +68,7 @@ class Child:
 
 def ending(status: int) -> str:
     if status == -signal.SIGKILL:
-        return "was killed (SIGKILL), most likely because the machine or its container ran out of memory"
+        return "was killed (SIGKILL), probably because the machine or its container ran out of memory"
     if status < 0:
         with suppress(ValueError):
             return f"was ended by {signal.Signals(-status).name}"

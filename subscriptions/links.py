@@ -12,7 +12,7 @@ UNSUBSCRIBE = "unsubscribe"
 MANAGE = "manage"
 CONFIRM = "confirm"
 
-GONE = gettext_noop("This subscription no longer exists, so there is nothing left to do.")
+GONE = gettext_noop("This subscription no longer exists, so there’s nothing to do.")
 
 
 def page_url(subscribable: Subscribable) -> str:

@@ -12,13 +12,13 @@ WHY = {
     "address": "one address too often",
     "newsletter": "too many for this newsletter",
     "domain": "too many at one mail provider",
-    "proxy": "too many from one address of your own network. That is your proxy, most likely: name it in "
-    "TRUSTED_PROXIES, so that readers are told apart",
+    "proxy": "too many from one address in your network, which is probably your proxy. Add it to"
+    " TRUSTED_PROXIES, so that people's own addresses are counted",
 }
 
 
 def install() -> None:
-    add("subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers"))
+    add("subscriptions.Subscribable", Panel("Refused sign-ups", turned_away, order=15, tab="subscribers"))
 
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:
@@ -27,7 +27,8 @@ def turned_away(newsletter: Subscribable) -> SafeString | str:
         return ""
     reasons = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(refusals.items()))
     return format_html(
-        '<p class="fl-alert">{} got no mail within the last day: {}. The limits are SIGN_UP_LIMITS.</p>',
+        '<p class="fl-alert">{} got no confirmation email in the last day: {}.'
+        " SIGN_UP_LIMITS sets the limits.</p>",
         pluralize(sum(refusals.values()), "sign-up"),
         reasons,
     )

@@ -129,7 +129,7 @@ def made_up_page(subscribable: Subscribable, entries: Sequence[Entry], *, now: d
     """Return the page of an issue with these posts, published now."""
     title = issue_title(entries, subscribable.language)
     facts = _facts(subscribable, title=title, published=now, pk=0)
-    neighbour = Link(facts.archive_url, "The issue before")
+    neighbour = Link(facts.archive_url, "Previous issue")
     posts = tuple(post_of(entry) for entry in entries)
     return replace(facts, posts=posts, earlier=neighbour, theme=theme_of(subscribable))
 

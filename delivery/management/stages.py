@@ -211,13 +211,13 @@ class AfterRestore(FeedletterCommand):
 
     def go(self) -> Printed:
         if is_open() is None and not held_issues():
-            raise CommandError("No restore is open, and nothing is held because of one.")
+            raise CommandError("No restore is open, and no delivery is held.")
         with self.progress("queueing"):
             queued = go(now=utcnow())
         said = f"{pluralize(queued, 'delivery', 'deliveries')} queued: sending continues."
         posts = Item.objects.held().count()
         if posts:
-            said += f" {pluralize(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
+            said += f" {pluralize(posts, 'post')} held by feeds. Decide on them under Admin → Feeds."
         return Printed(said, {"queued": queued, "held_posts": posts})
 
     def cancel(self, pk: int) -> Printed:
@@ -239,7 +239,7 @@ def shown() -> Printed:
         "feeds_with_held_posts": feeds,
     }
     lines = [] if restore else ["No restore is open."]
-    lines += table_lines(rows) if rows else ["No delivery is held because of a restore."]
+    lines += table_lines(rows) if rows else ["No delivery is held."]
     if posts:
         lines.append(f"{pluralize(posts, 'post')} held, in {pluralize(feeds, 'feed')}.")
     return Printed("\n".join(lines), facts)

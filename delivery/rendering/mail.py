@@ -48,7 +48,7 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
             gettext_noop("Choose a new password for %(newsletter)s"), ("user_name", "reset_url", "minutes")
         ),
         "invitation": Mail(
-            gettext_noop("You are invited to read at %(newsletter)s"), ("invitation_url", "days")
+            gettext_noop("You’re invited to read at %(newsletter)s"), ("invitation_url", "days")
         ),
         "new_address": Mail(
             gettext_noop("Confirm your new address for %(newsletter)s"), ("change_url", "hours")

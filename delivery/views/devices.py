@@ -118,7 +118,9 @@ def manifest(request: HttpRequest, name: str) -> HttpResponse:
 def _consent() -> str:
     """Return the consent, word for word as on the page (templates/pages/_device.html)."""
     button = gettext("Notify me on this device")
-    note = gettext("A notification for each new issue, without an address. Your browser asks you first.")
+    note = gettext(
+        "Get a notification for each new issue, without giving an address. Your browser asks you first."
+    )
     return f"{button}. {note}"
 
 

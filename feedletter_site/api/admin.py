@@ -43,7 +43,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
     scopes = forms.MultipleChoiceField(
         label="It may",
         widget=forms.CheckboxSelectMultiple,
-        help_text="As little as it needs. Who may write may read.",
+        help_text="Choose as few as it needs. Writing includes reading.",
     )
     lifetime = forms.ChoiceField(
         label="Good for", choices=LIFETIMES, required=False, initial="90", widget=UnfoldAdminSelectWidget()
@@ -58,15 +58,15 @@ def about(token: ApiToken) -> SafeString:
             ("Made", when(token.created_at)),
             ("By", token.made_by or "a command"),
             ("Last used", when(token.last_used_at, "Not yet.")),
-            ("Expires", when(token.expires_at, "Not by itself.")),
-            ("Standing", why_not(token, now=utcnow()) or "It is good."),
+            ("Expires", when(token.expires_at, "Never.")),
+            ("Status", why_not(token, now=utcnow()) or "Valid."),
         ]
     )
 
 
 def what_revoking_does(keys: list[int]) -> list[str]:
     count = ApiToken.objects.filter(pk__in=keys, revoked_at=None).count()
-    return [f"{pluralize(count, 'token')} will open nothing any more. It cannot be taken back."]
+    return [f"{pluralize(count, 'token')} will no longer work. You can’t undo this."]
 
 
 def revoke(request: HttpRequest, keys: list[int]) -> str:
@@ -80,9 +80,9 @@ class ApiTokenAdmin(ServiceAdmin):
     search_fields = ("name", "prefix")
     empty = EmptyList(
         "No tokens so far",
-        "A token lets another program of yours use the API: see subscribers, say, or make newsletters. It"
-        " may do what you choose, and no more than you may.",
-        "Make a token",
+        "A token lets another program use the API, for example to see subscribers or create newsletters."
+        " It can do what you choose, but no more than you can.",
+        "Create a token",
         "admin:feedletter_site_apitoken_add",
         "feedletter_site.add_apitoken",
     )

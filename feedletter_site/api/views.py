@@ -51,7 +51,7 @@ class NothingHere(ApiView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise NotFound("There is nothing under this address.")
+        raise NotFound("There is nothing at this URL.")
 
     def get(self, request: Request, **_: Any) -> None:
         """Never reached."""

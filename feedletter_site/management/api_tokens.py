@@ -11,8 +11,8 @@ from feedletter_site.services.tokens import make_token, revoke_tokens
 
 
 class ListApiTokens(FeedletterCommand):
-    help = "Lists the API tokens, also revoked and expired ones. Never their keys."
-    empty = "There are no tokens yet. Make one: create_api_token shop --scope subscribers:write"
+    help = "Lists API tokens, including revoked and expired ones, without their keys."
+    empty = "There are no tokens yet. Create one: create_api_token shop --scope subscribers:write"
     arguments = (add_paging,)
 
     def run(self, **options: Any) -> Result:
@@ -22,7 +22,7 @@ class ListApiTokens(FeedletterCommand):
 
 
 class CreateApiToken(FeedletterCommand):
-    help = "Makes an API token. Its key is printed this once and kept nowhere."
+    help = "Creates an API token. Its key is printed only once and not stored."
     option_names = {"name": "NAME", "scopes": "--scope"}  # noqa: RUF012
     arguments = (
         argument("name", metavar="NAME", help="The program that uses it, such as shop."),
@@ -33,8 +33,10 @@ class CreateApiToken(FeedletterCommand):
             default=[],
             help="A scope; may be given several times. Writing includes reading.",
         ),
-        argument("--all-scopes", action="store_true", help="It may do everything."),
-        argument("--days", type=positive, metavar="N", help="Left out, it is good until revoked."),
+        argument("--all-scopes", action="store_true", help="Allow everything."),
+        argument(
+            "--days", type=positive, metavar="N", help="If left out, the token is valid until it is revoked."
+        ),
     )
 
     def run(self, **options: Any) -> Result:
@@ -49,13 +51,11 @@ class CreateApiToken(FeedletterCommand):
 
 
 class RevokeApiToken(FeedletterCommand):
-    help = "Revokes an API token. It cannot be taken back."
+    help = "Revokes an API token. This can't be undone."
     arguments = (argument("id", type=whole, metavar="ID", help="The number that “list_api_tokens” shows."),)
 
     def run(self, **options: Any) -> Result:
-        token = find(
-            ApiToken.objects.all(), "token", "“list_api_tokens” shows those there are.", pk=options["id"]
-        )
+        token = find(ApiToken.objects.all(), "token", "“list_api_tokens” lists them.", pk=options["id"])
         changed = bool(revoke_tokens(tokens=[token.pk], now=utcnow()))
-        words = "opens nothing any more" if changed else "was revoked already"
+        words = "no longer works" if changed else "was revoked already"
         return Printed(f"The token “{token}” {words}.", {"id": token.pk, "revoked": True, "changed": changed})

@@ -37,21 +37,21 @@ from feedletter_site.models import Arrival, ArrivalLine
 
 LINES_SHOWN, LONGEST_NAME = 25, 200
 FATES_AS_SHOWN = {
-    ImportResult.REFUSED: ("Not to be taken", "Not taken"),
-    ImportResult.UNREAD: ("Could not be read", "Could not be read"),
+    ImportResult.REFUSED: ("Can’t be imported", "Not imported"),
+    ImportResult.UNREAD: ("Couldn’t be read", "Couldn’t be read"),
     ImportResult.NEW: ("New posts", "New posts"),
-    ImportResult.ASKS: ("Posts to decide about", "Posts to decide about"),
+    ImportResult.ASKS: ("Posts to decide on", "Posts to decide on"),
     ImportResult.CHANGED: ("To be changed", "Changed"),
-    ImportResult.TAKEN: ("To be taken over", "Taken over"),
-    ImportResult.THERE: ("There already", "There already"),
+    ImportResult.TAKEN: ("To be imported", "Imported"),
+    ImportResult.THERE: ("Already here", "Already here"),
 }
 SAID = {
     State.UPLOADING: CUT_OFF,
-    State.STOPPED: "It was stopped, and the file is forgotten. What was taken so far stays.",
-    State.DONE: "The file is forgotten. Upload a newer one to add what is missing: nothing is taken twice.",
-    State.UNUSABLE: "The file is forgotten.",
+    State.STOPPED: "Stopped. The file is deleted. Imported rows stay.",
+    State.DONE: "The file is deleted. Upload a newer one to add what is missing. Nothing is imported twice.",
+    State.UNUSABLE: "The file is deleted.",
 }
-UNCHANGED = "Nothing was changed so far, and nobody but the servers of feeds was asked anything."
+UNCHANGED = "Nothing has changed yet. Only the servers of feeds were contacted."
 
 
 def counts(row: Arrival) -> list[tuple[str, int]]:
@@ -87,7 +87,7 @@ def sentence_about_state(row: Arrival, now: datetime) -> str:
     if row.state in row.OPEN:
         return words_about_worker(row, now)
     if row.state == State.LOOKED and not row.is_read:
-        return f"{UNCHANGED} Read the feeds to see which posts would be new: that nothing comes twice."
+        return f"{UNCHANGED} Read the feeds to see which posts would be new, so that nothing is sent twice."
     return SAID.get(State(row.state), UNCHANGED)
 
 
@@ -113,7 +113,7 @@ def report(row: Arrival) -> SafeString | str:
     if not drawn:
         return ""
     url = reverse("admin:feedletter_site_arrival_report", args=[row.pk])
-    link = format_html('<p><a class="fl-link" href="{}">Download all of it as CSV</a></p>', url)
+    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
     return format_html_join("", "{}", ((each,) for each in (link, *drawn)))
 
 
@@ -128,7 +128,7 @@ def about_arrival(row: Arrival) -> SafeString:
     return facts(pairs)
 
 
-PAGE = "Come from another program"
+PAGE = "Import from another program"
 
 
 class ArrivalForm(forms.Form):
@@ -155,7 +155,7 @@ class ArrivalForm(forms.Form):
         data = super().clean() or {}
         if sum(file.size for file in files_of(data).values()) > MOST_BYTES:
             raise ValidationError(
-                f"At most {MOST_BYTES // MEGABYTE} MB are taken. Take it over by the command migrate_from."
+                f"At most {MOST_BYTES // MEGABYTE} MB. For a larger file use the command migrate_from."
             )
         source = source_called(data["program"]) if data.get("program") else None
         if source is not None and source.needs_second and not data.get("second"):
@@ -178,28 +178,28 @@ class ArrivalAdmin(UploadAdmin):
     rows = ("file", "files")
     list_display = ("file_name", "program", "shown_state", "uploaded", "outcome")
     empty = EmptyList(
-        "Nothing was taken over so far",
-        "Upload the database of the program that you have used. You see what would be done, and which posts"
-        " would be new, before anything is changed.",
+        "Nothing has been imported",
+        "Upload the database of the other program. You’ll see what happens, and which posts are new,"
+        " before anything changes.",
         PAGE,
         "admin:feedletter_site_arrival_add",
         "feedletter_site.add_arrival",
     )
     own_panels = (
-        Panel("How far it is", how_far, order=10),
-        Panel("What to mind", what_to_mind, order=20),
+        Panel("Progress", how_far, order=10),
+        Panel("Notes", what_to_mind, order=20),
         Panel("Report", report, order=30),
-        Panel("About it", about_arrival, order=40),
+        Panel("About this import", about_arrival, order=40),
     )
     own_actions = (
-        begin_action(Arrival, State.LOOKED, "run", "Take it over", begin_taking, "It is being taken over."),
+        begin_action(Arrival, State.LOOKED, "run", "Import", begin_taking, "The import has started."),
         begin_action(
             Arrival,
             State.LOOKED,
             "read",
             "See which posts would be new",
             begin_reading,
-            "Its feeds are being read.",
+            "The feeds are being read.",
         ),
         stop_action(Arrival, what_stays),
     )

@@ -33,7 +33,9 @@ LONGEST_TITLE = 200
 PAUSE_SECONDS = 0.2
 # Events of a dry run for posts that would be sent, and for posts that leave the feed.
 NEW, HELD, GONE = ("new", "settled at once"), ("held",), ("withdrawn", "dropped")
-WHY_HELD = "a person decides first: it may have been sent, or far more came than usual"
+WHY_HELD = (
+    "waits for your decision, because it may have been sent already, or there are far more posts than usual"
+)
 
 
 class _Answered(NamedTuple):

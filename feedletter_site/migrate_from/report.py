@@ -106,7 +106,7 @@ class Report:
             f"The feeds were read: {pluralize(self.counts()[ImportResult.NEW], 'post')} would be new."
         ]
         if self.counts()[ImportResult.UNREAD]:
-            sentences.append("Of feeds that were not read nobody knows what would be new.")
+            sentences.append("New posts of feeds that were not read are unknown.")
         return sentences
 
 

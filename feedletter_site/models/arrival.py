@@ -35,10 +35,10 @@ class Arrival(Upload):
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
         LOOKING = "looking", "being looked at"
-        LOOKED = "looked", "waiting for your word"
+        LOOKED = "looked", "ready to import"
         READING = "reading", "its feeds are being read"
-        TAKING = "taking", "being taken over"
-        DONE = "done", "taken over"
+        TAKING = "taking", "being imported"
+        DONE = "done", "imported"
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "cannot be used"
 
@@ -58,7 +58,7 @@ class Arrival(Upload):
     class Meta(Upload.Meta):
         verbose_name = "file of another program"
         # Title of the page.
-        verbose_name_plural = "come from another program"
+        verbose_name_plural = "import from another program"
         indexes = (
             models.Index(
                 name="arrival_open", fields=["id"], condition=Q(state__in=("looking", "reading", "taking"))

@@ -88,7 +88,7 @@ def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
             wrong, since, coming = "Posts are held until you decide.", feed.held_since, ""
         else:
             wrong = shortened(feed.last_error, LONGEST_ERROR) or "It can’t be read."
-            since, coming = feed.failing_since, "It is no longer read."
+            since, coming = feed.failing_since, "It’s no longer read."
             if feed.status != Feed.Status.STOPPED:
                 words = next_reading(feed, now)
                 coming = f"Next reading: {words[:1].lower()}{words[1:]}"

@@ -46,7 +46,7 @@ def what_is_missing() -> str:
             cursor.execute("SELECT 1")
         return not_migrated()
     except DatabaseError:
-        return "The database does not answer."
+        return "The database doesn’t answer."
 
 
 def full_disk() -> str:

@@ -74,7 +74,7 @@ class Vitals:
                     raise
             counters.flush()
         except (DatabaseError, InterfaceError) as error:
-            log.info("The signs of life cannot be written: %s", error)
+            log.info("The worker’s heartbeat can’t be stored: %s", error)
         else:
             self._touch()
         finally:

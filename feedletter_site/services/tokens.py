@@ -43,7 +43,7 @@ def make_token(
     if not wanted:
         raise ValidationError({"scopes": f"Choose at least one of {', '.join(SCOPES)}."})
     if expires_at is not None and expires_at <= now:
-        raise ValidationError({"expires_at": "Give a moment to come."})
+        raise ValidationError({"expires_at": "Choose a time in the future."})
     prefix, secret = _random(8), _random(40)
     key = f"fl_{prefix}_{secret}"
     token = ApiToken.objects.create(

@@ -53,7 +53,7 @@ def finish_sign_in(request: HttpRequest) -> HttpResponse:
     reader = reader_with_site(granted.me)
     if reader is None:
         problem = gettext(
-            "Nobody here has connected this site. Sign in with a password, and connect it under “Your site”."
+            "Nobody here has connected this site. Sign in with a password, then connect it under “Your site”."
         )
         return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
     if reader.user.is_staff:
@@ -77,7 +77,7 @@ def _again(
     status: int = HTTPStatus.BAD_REQUEST,
 ) -> HttpResponse:
     """`details` are in English."""
-    problem = problem or gettext("You could not be signed in with this site.")
+    problem = problem or gettext("We couldn’t sign you in with this site.")
     context = {"me": me, "problem": problem, "details": details, "next": request.POST.get("next", "")}
     response = render(request, "reader/sign_in_site.html", context, status=status)
     response.headers["Content-Security-Policy"] = policy_to_own_sites()

@@ -16,7 +16,7 @@ from common.rates import OverLimit
 from delivery.letters.mails import ADMIN
 from feedletter_site.services.password_limits import ask_for_reset
 
-TOO_OFTEN = "A new password was asked for too often from your network. Try again in an hour."
+TOO_OFTEN = "Too many attempts from your network. Try again in an hour."
 
 
 class ResetForm(PasswordResetForm):
@@ -90,7 +90,7 @@ class Asked(OfAdmin, AskForReset):
 
 class Told(OfAdmin, views.PasswordResetDoneView):
     template_name = "admin/password_reset/told.html"
-    title = "Check your mail"
+    title = "Check your email"
 
 
 class NewPassword(OfAdmin, views.PasswordResetConfirmView):
@@ -102,4 +102,4 @@ class NewPassword(OfAdmin, views.PasswordResetConfirmView):
 
 class Done(OfAdmin, views.PasswordResetCompleteView):
     template_name = "admin/password_reset/done.html"
-    title = "The new password is good"
+    title = "Password changed"

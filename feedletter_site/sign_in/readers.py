@@ -79,7 +79,7 @@ class JoinForm(NewcomerForm, RobotProofForm):
 def join(request: HttpRequest) -> HttpResponse:
     """Require READER=open."""
     if settings.READER != OPEN:
-        raise Http404("People are invited to read here.")
+        raise Http404("You need an invitation to read here.")
     if request.user.is_authenticated:
         return HttpResponseRedirect(reverse("reader:begin"))
     ip = str(request.META.get("REMOTE_ADDR", ""))
@@ -91,7 +91,7 @@ def join(request: HttpRequest) -> HttpResponse:
         try:
             reader = admitted(form, lambda **given: _join(ip, **given))
         except OverLimit:
-            form.add_error(None, gettext("Too many have come today. Please try again tomorrow."))
+            form.add_error(None, gettext("Too many people have joined today. Please try again tomorrow."))
             reader, status = None, 429
         if reader is not None:
             login(request, reader.user, MODEL_BACKEND)
@@ -122,7 +122,7 @@ class ReaderReset(AskForReset):
     template_name = "reader/password_reset.html"
     success_url = reverse_lazy("reader_password_reset_done")
     whose = READER
-    too_often = gettext_lazy("That was often, from your connection. Please try again in an hour.")
+    too_often = gettext_lazy("Too many attempts from your network. Please try again in an hour.")
 
 
 @method_decorator(reading_page, name="dispatch")

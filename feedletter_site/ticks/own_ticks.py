@@ -67,7 +67,9 @@ class OwnTicks:
         if stood >= STANDSTILL:
             # Others have taken over a frozen process's work.
             count("trouble", "stood_still")
-            log.warning("This worker stood still for %d seconds. Was it frozen, or its machine?", stood)
+            log.warning(
+                "This worker did nothing for %d seconds. Was the process or its machine suspended?", stood
+            )
         silent = {stage: now - at for stage, at in self._heard.items() if now - at >= ASK_AFTER}
         if silent and now - self._read_at >= INTERVALS_REREAD_SECONDS:
             self._intervals = self._ask_intervals(self.stages)

@@ -45,7 +45,7 @@ class Scheduler(SteadyScheduler):
             try:
                 self._without_work = stages_without_work(utcnow())
             except (DatabaseError, InterfaceError) as error:
-                log.info("Beat cannot look for work, so that every stage ticks: %s", error)
+                log.info("Beat can't check for work, so every stage ticks: %s", error)
                 self._without_work = set()
         if entry.task not in self._without_work:
             return state

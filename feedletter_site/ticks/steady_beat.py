@@ -36,7 +36,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         if moved := self._drift.moved():
-            log.warning("This machine's clock was moved by %+.0f seconds: beat plans anew.", moved)
+            log.warning("This machine's clock was moved by %+.0f seconds, so beat plans again.", moved)
             count("trouble", "clock_moved")
             self._heap = None
         return float(super().tick(*args, **kwargs))
@@ -80,7 +80,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
     def _refused(self, error: Exception) -> None:
         self._rests_until = time.monotonic() + BROKER_RESTS
         count("trouble", "broker_away")
-        self._say("broker", "The broker takes no tick: %s", error)
+        self._say("broker", "The broker accepts no tick: %s", error)
 
     def _is_full(self, entry: Any, producer: Any) -> bool:
         every = getattr(entry.schedule, "run_every", SELDOM)
@@ -102,7 +102,9 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
         except (DatabaseError, InterfaceError) as error:
             if self._schedule is None:
                 raise
-            self._say("database", "Beat goes on with the schedule it knows; the database is away: %s", error)
+            self._say(
+                "database", "The database is unavailable, so beat keeps the schedule that it has: %s", error
+            )
             return dict(self._schedule)
 
     def _say(self, about: str, words: str, detail: object) -> None:

@@ -58,7 +58,7 @@ def about_invitation(invitation: Invitation) -> SafeString:
             ("Used", when(invitation.used_at, "Not yet.")),
             ("Let in", link_to(invitation.reader) if invitation.reader else "–"),
             ("Maximum number of feeds", invitation.max_feeds or "set by READER_MAX_FEEDS"),
-            ("Standing", why_over(invitation, now=utcnow()) or "It is good."),
+            ("Status", why_over(invitation, now=utcnow()) or "Valid."),
         ]
     )
 

@@ -36,12 +36,12 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
         return ""
     url = page_url(subscribable)
     if not url:
-        return "It is private: there is no page for it, and only you add subscribers."
+        return "It’s private, so it has no page and only you can add subscribers."
     if not is_open(subscribable):
-        return facts([("Its page", web_link(url)), ("Sign-up", "Closed: only you add subscribers.")])
+        return facts([("Its page", web_link(url)), ("Sign-up", "Closed. Only you can add subscribers.")])
     if is_by_code(subscribable):
         link_there = format_html("<code>{}</code>", link(subscribable, url))
-        words = "Readers type their number there, and a code. Put a link to it on your site:"
+        words = "Subscribers enter their number there, then a code. Put a link to it on your site:"
         return format_html("{}<p>{}</p>", facts([("Its page", web_link(url)), ("How", words)]), link_there)
     context = {
         "url": url,
@@ -109,7 +109,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         assume_scheme="https",
         widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-        help_text="Who is behind it. Many countries want this link in every mail.",
+        help_text="A page that says who runs the site. Many countries require this link in every email.",
     )
     privacy_url = forms.URLField(
         label="Privacy",
@@ -117,7 +117,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         assume_scheme="https",
         widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "https://…"}),
-        help_text="What is done with readers' data.",
+        help_text="A page that says what you do with subscribers’ data.",
     )
 
     class Meta:
@@ -125,11 +125,11 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = SITE_FIELDS
         widgets = {"accent": ColourInput(DEFAULT_ACCENT)}  # noqa: RUF012
         help_texts = {  # noqa: RUF012
-            "name": "What readers know the whole by, such as Harbour News: above the list of newsletters, in"
-            " the subject of sign-in mails, at the foot of pages and letters. Empty: your domain.",
+            "name": "Shown above the list of newsletters, in the subject of sign-in emails, and at the"
+            " foot of pages and emails, for example Harbour News. If empty, your domain is shown.",
             "about": "A sentence under the name, above the list of newsletters.",
-            "logo_says_name": "Then the name does not stand beside the logo once more.",
-            "accent": "All colours of pages and letters are made of it, readable by day and by night."
+            "logo_says_name": "If set, the logo replaces the name.",
+            "accent": "Sets the colour of links and buttons in pages and emails."
             " A newsletter may have its own.",
         }
 
@@ -143,7 +143,7 @@ class SiteSettingsAdmin(ServiceAdmin):
     fieldsets = (
         (None, {"fields": ("name", "about")}),
         ("Look", {"fields": ("logo", "logo_says_name", "accent")}),
-        ("At the foot of pages and letters", {"fields": ("imprint_url", "privacy_url")}),
+        ("At the foot of pages and emails", {"fields": ("imprint_url", "privacy_url")}),
     )
 
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)

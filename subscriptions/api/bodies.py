@@ -68,7 +68,7 @@ class SubscriptionParameters(ListParameters):
     address = Text(
         min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole email address. Quick."
     )
-    tag = Text(max_length=LONGEST_TAG, required=False, help_text="A tag’s name, whatever its capitals.")
+    tag = Text(max_length=LONGEST_TAG, required=False, help_text="A tag’s name, in upper or lower case.")
     search = search("Part of the address or name. Slow with very many subscribers.")
 
 
@@ -100,8 +100,8 @@ class ChangeSubscribable(ModelFields):
         required=False,
         help_text="weekly: one or several days, in place of weekday. Several are kept as a cron line.",
     )
-    language = language("Of the letters, such as en.")
-    options = Texts(longest=2000, most=20, required=False, help_text="What the channel needs besides.")
+    language = language("Language of its emails, such as en.")
+    options = Texts(longest=2000, most=20, required=False, help_text="Further settings of the channel.")
     params = Texts(
         longest=2000,
         most=MAX_PARAMS,
@@ -166,10 +166,10 @@ class AddSubscription(Fields):
     confirmed = Flag(
         default=False,
         required=False,
-        help_text="They have agreed already, and you can prove it. Otherwise they are asked by mail.",
+        help_text="They agreed already, and you can prove it. Otherwise we email them a link to confirm.",
     )
-    language = language("Of what is mailed to them besides letters.")
-    tags = tags_field("They belong to the person, whatever newsletters they get. Added to those they have.")
+    language = language("Language of confirmation and other service emails, such as en.")
+    tags = tags_field("Tags apply to all newsletters of the person. Added to the existing ones.")
 
 
 class AddSubscriptions(Fields):
@@ -181,15 +181,15 @@ class AddSubscriptions(Fields):
 class ChangeSubscription(Fields):
     """Left out, it stays as it is."""
 
-    name = words(LONGEST_NAME, "How letters address them.")
-    language = language("Of what is mailed to them besides letters.")
-    tags = tags_field("They belong to the person, whatever newsletters they get. Replace those they had.")
+    name = words(LONGEST_NAME, "The name that emails address them by.")
+    language = language("Language of confirmation and other service emails, such as en.")
+    tags = tags_field("Tags apply to all newsletters of the person. Replace the existing ones.")
 
 
 class PauseSubscription(Fields):
     """How long."""
 
-    until = Day(help_text="The day on which letters come again, on the newsletter’s clock.")
+    until = Day(help_text="The day on which the subscription resumes, in the newsletter’s time zone.")
 
 
 class ChangeSite(ModelFields):

@@ -74,11 +74,11 @@ class DestinationViewSet(ResourceViewSet):
 class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
     """The site as readers see it. Empty: the default."""
 
-    logo = serializers.SerializerMethodField(help_text="Its address; uploaded in the admin or by set_site.")
+    logo = serializers.SerializerMethodField(help_text="Its URL. Upload it in the admin or with set_site.")
 
     # The model's URLField would not allow "".
-    imprint_url = serializers.CharField(help_text="An address; empty for none.")
-    privacy_url = serializers.CharField(help_text="An address; empty for none.")
+    imprint_url = serializers.CharField(help_text="A URL. Empty for none.")
+    privacy_url = serializers.CharField(help_text="A URL. Empty for none.")
 
     class Meta:
         model = SiteSettings

@@ -37,12 +37,12 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
     subscribers = serializers.IntegerField(read_only=True, help_text="Confirmed subscribers.")
     open = serializers.IntegerField(read_only=True, help_text="Collections being filled.")
     next_close = serializers.SerializerMethodField()
-    at = serializers.SerializerMethodField(help_text="Hours and minutes, on the clock of its time zone.")
+    at = serializers.SerializerMethodField(help_text="Hours and minutes in its time zone.")
     weekday = serializers.SerializerMethodField(help_text="weekly: the day.")
     weekdays = serializers.SerializerMethodField(
-        help_text="The days of one that comes once on certain weekdays, whether weekly or by a cron line."
+        help_text="The days, if issues are sent once on certain weekdays, weekly or by a cron line."
     )
-    rhythm = serializers.SerializerMethodField(help_text="When it comes, in words.")
+    rhythm = serializers.SerializerMethodField(help_text="The schedule in words.")
     options = serializers.DictField(child=serializers.CharField(), read_only=True)
     params = serializers.DictField(child=serializers.CharField(), read_only=True)
 
@@ -95,7 +95,7 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
     status = serializers.SerializerMethodField()
     confirmed = serializers.SerializerMethodField()
     added = serializers.DateTimeField(source="added_at", read_only=True)
-    tags = serializers.SerializerMethodField(help_text="Of the person, whatever newsletters they get.")
+    tags = serializers.SerializerMethodField(help_text="Tags of the person, for all newsletters.")
 
     class Meta:
         model = Subscription

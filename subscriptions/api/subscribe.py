@@ -48,10 +48,8 @@ def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
     response["Access-Control-Max-Age"] = str(KEPT_SECONDS)
 
 
-CHECK_YOUR_MAIL = _(
-    "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."
-)
-UNSOLVED = _("This newsletter holds off robots: send the solved sum of /challenge/, once.")
+CHECK_YOUR_MAIL = _("Check your email. If the address can be subscribed, we’ve sent it a link to confirm.")
+UNSOLVED = _("This newsletter asks for a puzzle. Send the solution of /challenge/, once.")
 LARGEST_SIGN_UP = 16 * 1024
 
 
@@ -68,14 +66,14 @@ class SignUpSerializer(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         default="",
-        help_text="What your form tells the reader, kept as the proof of consent.",
+        help_text="Text of your form, stored as proof of consent.",
     )
     solution = serializers.CharField(
         max_length=2000,
         required=False,
         allow_blank=True,
         default="",
-        help_text="Where the newsletter holds off robots: the solved sum of /challenge/.",
+        help_text="If the newsletter asks for a puzzle, the solution of /challenge/.",
     )
 
 
@@ -96,12 +94,12 @@ class SubscribeView(APIView):
         request=SignUpSerializer,
         responses={
             202: AnswerSerializer,
-            400: OpenApiResponse(description="There is no address in it."),
-            403: OpenApiResponse(description="The newsletter takes no sign-ups."),
+            400: OpenApiResponse(description="It has no address."),
+            403: OpenApiResponse(description="The newsletter is closed to new subscribers."),
             404: OpenApiResponse(description="There is no such newsletter."),
             406: OpenApiResponse(description="Only JSON is given."),
             413: OpenApiResponse(description="The body has more than 16 KiB."),
-            415: OpenApiResponse(description="Only JSON and forms are taken."),
+            415: OpenApiResponse(description="Only JSON and forms are accepted."),
             429: OpenApiResponse(description="Too many sign-ups from one place."),
             503: OpenApiResponse(description="The server is busy; Retry-After says how long to wait."),
         },
@@ -110,7 +108,7 @@ class SubscribeView(APIView):
         if self.subscribable is None:
             raise Http404
         if is_by_code(self.subscribable):
-            raise PermissionDenied("Readers sign up for it with a phone number, on its own page.")
+            raise PermissionDenied("People subscribe to it with a phone number, on its page.")
         asked = SignUpSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given, now = asked.validated_data, utcnow()

@@ -30,7 +30,9 @@ from subscriptions.subscribers.tags import fetch_tags, tag_people
 class AddedSerializer(serializers.Serializer[Any]):
     """Result for one of several."""
 
-    status = serializers.IntegerField(help_text="201: new; 200: was there already; else as for one alone.")
+    status = serializers.IntegerField(
+        help_text="201 if new, 200 if it existed already, otherwise the status of a single request."
+    )
     id = serializers.IntegerField(allow_null=True, help_text="Of the subscription.")
     detail = serializers.CharField(help_text="Why it was not added.")
 

@@ -60,7 +60,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
     return True
 
 
-STILL_READ = "People read it here, so it stays, and is read on."
+STILL_READ = "People read it here, so it isn’t deleted."
 
 
 class DropRefused(Refused):

@@ -183,7 +183,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     template = forms.ChoiceField(
         required=False,
-        help_text="The template of its emails. The usual one suits most newsletters.",
+        help_text="The template of its emails. The default suits most newsletters.",
         widget=UnfoldAdminSelectWidget(),
     )
     params = PairsField(
@@ -239,7 +239,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             if "name" in self.fields:
                 self.fields["name"].required = False
                 _explain(self, "name", "Part of its address and of commands. Empty: made from the title.")
-            closed = "Over a feed that needs credentials it is private and closed at first."
+            closed = "Private and closed at first if its feed needs credentials."
             _explain(self, "visibility", closed)
             self.fields["time_zone"].initial = settings.TIME_ZONE
             self.fields["at"].initial = EARLY
@@ -273,7 +273,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         unused = SCHEDULING - ARRANGEMENTS.get(str(data.get("arrangement")), frozenset())
         days, at = data.pop("weekdays", []), data.get("at")
         if data.get("arrangement") == Arrangement.WEEKLY and not days:
-            self.add_error("weekdays", "Choose one weekday at least.")
+            self.add_error("weekdays", "Choose at least one weekday.")
         elif data.get("arrangement") == Arrangement.WEEKLY and at is not None:
             schedule = on_weekdays(days, at)
             data |= {"arrangement": schedule.arrangement, "cron": schedule.cron, "weekday": schedule.weekday}

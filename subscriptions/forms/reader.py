@@ -15,7 +15,7 @@ from subscriptions.rules.pauses import BadDate, bounds, pause_end
 
 
 class DetailsForm(NameForm):
-    language = forms.ChoiceField(label=gettext_lazy("Language of these pages and mails"), required=False)
+    language = forms.ChoiceField(label=gettext_lazy("Language of these pages and emails"), required=False)
 
     def __init__(self, *args: Any, subscription: Subscription, **kwargs: Any) -> None:
         initial = {"name": subscription.display_name, "language": subscription.language}

@@ -37,9 +37,11 @@ class RobotProofForm(forms.Form):
         if not self.errors and not self.is_robot and not self._is_by_a_person(data):
             self.asks = True
             if data["reply"]:
-                self.add_error("reply", gettext("That is not the answer. Here is another question."))
+                self.add_error("reply", gettext("That’s not the right answer. Here’s another question."))
             else:
-                self.add_error("reply", gettext("One question, so that we know you are a person."))
+                self.add_error(
+                    "reply", gettext("Please answer one question, so that we know you’re a person.")
+                )
             self.data = {**self.data.dict(), "reply": ""} if hasattr(self.data, "dict") else self.data
         return data
 

@@ -97,7 +97,7 @@ def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
     kind = channels.get(subscribable.channel)
     if all(each.name != "email" for each in kind.destination_fields):
         raise ValidationError(
-            f"{subscribable} goes to {kind.label}: lists are for newsletters by email. Use “subscribe”."
+            f"Lists are for newsletters by email, but {subscribable} posts to {kind.label}. Use “subscribe”."
         )
     return kind
 

@@ -38,21 +38,19 @@ LONG = 10.0
 
 
 class ImportSubscribers(FeedletterCommand):
-    help = (
-        "Takes over subscribers from CSV (columns email, name, status, added and more; only email is needed)."
-    )
+    help = "Imports subscribers from CSV (columns email, name, status, added and more; only email is needed)."
     arguments = (
         add_newsletter,
         argument("file", metavar="FILE", help="“-” reads what is piped in."),
-        argument("--dry-run", action="store_true", help="Say what it would do; change nothing."),
+        argument("--dry-run", action="store_true", help="Show what would happen; change nothing."),
         argument(
             "--status",
             choices=LIST_STATUSES,
             default="unconfirmed",
-            help="Of lines that say none (usually unconfirmed).",
+            help="Status of lines without one (usually unconfirmed).",
         ),
         argument(
-            "--consent", metavar="WORDS", default="", help="How they agreed, kept with each as the proof."
+            "--consent", metavar="WORDS", default="", help="How they agreed, stored as proof of consent."
         ),
         argument(
             "--column",
@@ -71,7 +69,7 @@ class ImportSubscribers(FeedletterCommand):
             default="",
             help="Whether dates such as 3/4/2026 begin with the day or the month.",
         ),
-        argument("--refused", metavar="FILE", help="Write the refused lines there, as CSV."),
+        argument("--refused", metavar="FILE", help="Write refused lines to this file as CSV."),
     )
 
     def run(self, **options: Any) -> Result:
@@ -186,7 +184,7 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
     would = "would be " if dry_run else ""
     counts = f"{report.added} {would}added, {report.updated} updated, {report.unchanged} unchanged"
     repeated = f" {report.repeated} are in the file before." if report.repeated else ""
-    nobody = "Nothing was changed." if dry_run else "No one was mailed."
+    nobody = "Nothing was changed." if dry_run else "No email was sent."
     first = f"{counts}, {report.refused_count} refused.{repeated} {nobody}"
     result = f"{summary(report.outcomes, is_done=not dry_run)}."
     return "\n".join([first, result, *filter(None, [not_used(report), report.note]), *refused_lines(report)])
@@ -213,9 +211,9 @@ def refused_facts(report: ImportReport) -> dict[str, Any]:
 
 class ListSuppressions(FeedletterCommand):
     help = (
-        "Shows the list “Do not email”: addresses that nothing is sent to. “lift_suppression” takes one off."
+        "Shows the “Do not email” list of addresses that nothing is sent to. “lift_suppression” removes one."
     )
-    empty = "Everybody may be written to."
+    empty = "The list is empty."
     arguments = (add_paging,)
 
     def run(self, **options: Any) -> Result:
@@ -233,7 +231,7 @@ class ListSuppressions(FeedletterCommand):
 
 
 class LiftSuppression(FeedletterCommand):
-    help = "Takes an address off the list “Do not email”: letters go there again."
+    help = "Removes an address from the “Do not email” list, so that emails are sent to it again."
     arguments = (argument("address", metavar="ADDRESS", help="An address as “list_suppressions” shows it."),)
 
     def run(self, **options: Any) -> Result:
@@ -244,11 +242,11 @@ class LiftSuppression(FeedletterCommand):
                 cores.add(channels.parse_typed(kind, given).core)
         if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
             raise CommandError(f"{given} is not on the list “Do not email”. “list_suppressions” shows it.")
-        return Printed(f"{given} may be written to again.", {"address": given, "suppressed": False})
+        return Printed(f"{given} can be emailed again.", {"address": given, "suppressed": False})
 
 
 class ImportSuppressions(FeedletterCommand):
-    help = "Takes addresses over into the list “Do not email”, from CSV (columns email and reason)."
+    help = "Imports addresses into the “Do not email” list from CSV (columns email and reason)."
     arguments = (argument("file", metavar="FILE", help="“-” reads what is piped in."),)
 
     def run(self, **options: Any) -> Result:

@@ -15,7 +15,7 @@ from subscriptions.newsletters.define import NEWSLETTER_FIELDS
 
 # Fields with an option or argument of another form.
 OF_OTHER_FORMS = {"name", "channel", "stopped", "weekday", "embed_hosts", "options", "params"}
-HELP = {"max_posts": "The rest is mentioned by title; 0: all in full."}
+HELP = {"max_posts": "Further posts are listed by title. 0 for all in full."}
 # Options not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
@@ -34,7 +34,7 @@ def add_newsletter(parser: CommandParser) -> None:
 
 
 def find_subscribable(name: str) -> Subscribable:
-    hint = "“list_subscribables” shows those there are."
+    hint = "“list_subscribables” lists them."
     found: Subscribable = find(Subscribable.objects.all(), "newsletter", hint, name=name)
     return found
 
@@ -53,14 +53,13 @@ def add_fields(parser: CommandParser) -> None:
         type=weekday,
         action="append",
         metavar="DAY",
-        help="weekly: the day, such as monday; given several times, there is a letter on each.",
+        help="weekly: the day, such as monday. May be given several times, for an issue on each.",
     )
     parser.add_argument(
         "--embed-host",
         action="append",
         metavar="HOST",
-        help="A site of yours with its form, such as blog.example.org; may be given several times."
-        " “” for none.",
+        help="A site that shows its form, such as blog.example.org. May be given several times. “” for none.",
     )
     parser.add_argument(
         "--param", action="append", default=[], metavar="KEY=VALUE", help="A %%Field%% in templates."

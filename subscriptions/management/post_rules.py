@@ -12,7 +12,9 @@ from subscriptions.models import PostRule
 
 class ListRules(FeedletterCommand):
     help = "Lists the rules of a newsletter for the posts of its feeds."
-    empty = "It has no rules: it takes every post as it is. Add one: add_rule NAME --drop --contains WORDS"
+    empty = (
+        "It has no rules, so it takes every post unchanged. Add one: add_rule NAME --drop --contains WORDS"
+    )
     arguments = (add_newsletter,)
 
     def run(self, **options: Any) -> Result:
@@ -37,9 +39,11 @@ class AddRule(FeedletterCommand):
             "--field", choices=fields, default="any", help="Where it looks; content is the text."
         )
         test = parser.add_mutually_exclusive_group(required=True)
-        test.add_argument("--contains", metavar="WORDS", help="In any case, with accents as written.")
-        test.add_argument("--is", metavar="WORDS", help="All there is in the field.")
-        test.add_argument("--matches", metavar="EXPRESSION", help="A regular expression, in this case.")
+        test.add_argument(
+            "--contains", metavar="WORDS", help="Upper and lower case match, accents must match."
+        )
+        test.add_argument("--is", metavar="WORDS", help="The whole text of the field.")
+        test.add_argument("--matches", metavar="EXPRESSION", help="A regular expression; case must match.")
         parser.add_argument(
             "--with", dest="replacement", default="", metavar="TEXT", help=r"For --replace; \1: first group."
         )
@@ -58,22 +62,22 @@ class AddRule(FeedletterCommand):
 
 
 class DropRule(FeedletterCommand):
-    help = "Takes away a rule for posts."
+    help = "Removes a rule for posts."
     arguments = (argument("rule", type=whole, metavar="ID", help="“list_rules NAME” shows it."),)
 
     def run(self, **options: Any) -> Result:
         rows = PostRule.objects.select_related("subscribable")
-        rule = find(rows, "rule", "“list_rules NAME” shows those there are.", pk=options["rule"])
+        rule = find(rows, "rule", "“list_rules NAME” lists them.", pk=options["rule"])
         pk, said = rule.pk, drop_rule(rule=rule)
         return Printed(f"No longer a rule of {rule.subscribable}: {said}", {"id": pk, "rule": said})
 
 
 class TryRules(FeedletterCommand):
-    help = "Shows what the rules of a newsletter would do to the posts that stand in its feeds now."
+    help = "Shows what the rules of a newsletter would do to the current posts of its feeds."
     empty = "Its feeds have not been read yet, or are empty."
     arguments = (
         add_newsletter,
-        argument("--limit", type=positive, default=TRIED, help="At most so many posts."),
+        argument("--limit", type=positive, default=TRIED, help="The most posts to show."),
     )
 
     def run(self, **options: Any) -> Result:

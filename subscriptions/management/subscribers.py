@@ -39,7 +39,7 @@ class Subscribe(FeedletterCommand):
         argument(
             "--unconfirmed",
             action="store_true",
-            help="Ask the address first: it gets the confirmation by mail.",
+            help="Email a link to confirm first.",
         ),
     )
 
@@ -59,7 +59,7 @@ class Subscribe(FeedletterCommand):
 
 
 class ConfirmSubscription(FeedletterCommand):
-    help = "Confirms a subscription that waits for its confirmation. Do so only if its owner agreed."
+    help = "Confirms an unconfirmed subscription. Only do this if the person agreed."
     arguments = (
         add_newsletter,
         argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
@@ -133,8 +133,8 @@ class ExportSubscribers(FeedletterCommand):
 
 class EraseDestination(FeedletterCommand):
     help = (
-        "Erases all that is held about an address or a number: subscriptions, consents, and what is known of "
-        "its mails. It cannot be undone. It stays on the list “Do not email”, if it is there."
+        "Erases everything stored about an address or a phone number: subscriptions, consents, and records "
+        "of emails. This can't be undone. The address stays on the “Do not email” list if it's there."
     )
     arguments = (
         argument("address", metavar="ADDRESS", help="An address or a number, such as +49 1512 3456789."),
@@ -144,13 +144,13 @@ class EraseDestination(FeedletterCommand):
         kind, parsed = channels.parse_person(options["address"])
         destination = Destination.objects.filter(kind=kind, core=parsed.core).first()
         if destination is None:
-            raise CommandError(f"Nothing is held about {parsed.label}: it is not known here.")
+            raise CommandError(f"Nothing is stored about {parsed.label}.")
         suppressed = is_suppressed(destination)
         erased = erase(destination=destination, now=utcnow())
         said = (
-            f"All that was held about {parsed.label} is erased: "
+            f"Everything stored about {parsed.label} is erased: "
             f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'email')}."
         )
         if suppressed:
-            said += " It stays on the list “Do not email”."
+            said += " It stays on the “Do not email” list."
         return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

@@ -15,9 +15,9 @@ class ListImport(Upload):
         UPLOADING = "uploading", "being uploaded"
         CHECKING = "checking", "being looked at"
         ASKING = "asking", "asks what its columns mean"
-        CHECKED = "checked", "waiting for your word"
-        IMPORTING = "importing", "being taken over"
-        DONE = "done", "taken over"
+        CHECKED = "checked", "ready to import"
+        IMPORTING = "importing", "being imported"
+        DONE = "done", "imported"
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "not a list"
 

@@ -31,7 +31,7 @@ class SiteSettings(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
     name = models.CharField(
-        max_length=100, blank=True, default="", help_text="The site’s name for readers; empty: the domain."
+        max_length=100, blank=True, default="", help_text="The site’s name. If empty, the domain."
     )
     about = models.CharField(
         max_length=300,
@@ -41,23 +41,27 @@ class SiteSettings(models.Model):
     )
     logo = models.ForeignKey(Picture, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     logo_says_name = models.BooleanField(
-        "the name is in the logo", default=False, help_text="The name is not shown beside the logo."
+        "the name is in the logo", default=False, help_text="If set, the logo replaces the name."
     )
     accent = models.CharField(
         max_length=7,
         blank=True,
         default="",
-        help_text="All colours are made of it, such as #1a5fb4; a newsletter may have its own.",
+        help_text="Sets the colour of links and buttons, such as #1a5fb4. A newsletter may have its own.",
     )
     imprint_url = models.URLField(
-        "imprint", max_length=500, blank=True, default="", help_text="The address of who is behind it."
+        "imprint",
+        max_length=500,
+        blank=True,
+        default="",
+        help_text="URL of a page that says who runs the site.",
     )
     privacy_url = models.URLField(
         "privacy",
         max_length=500,
         blank=True,
         default="",
-        help_text="The address of what is done with readers’ data.",
+        help_text="URL of a page that says what you do with subscribers’ data.",
     )
 
     class Meta:

@@ -33,9 +33,9 @@ class Subscription(models.Model):
     """Kept after leaving, for imports and repeated clicks."""
 
     class LeftWhy(models.TextChoices):
-        TOO_OFTEN = "too_often", _("It came too often")
-        NOT_FOR_ME = "not_for_me", _("It is not what I expected")
-        NO_TIME = "no_time", _("I do not get round to reading it")
+        TOO_OFTEN = "too_often", _("I got it too often")
+        NOT_FOR_ME = "not_for_me", _("It isn’t what I expected")
+        NO_TIME = "no_time", _("I don’t have time to read it")
         ELSEWHERE = "elsewhere", _("I read it elsewhere: on the web, by RSS")
         NOT_ASKED = "not_asked", _("I never asked for it")
         OTHER = "other", _("Something else")
@@ -124,7 +124,7 @@ class Consent(models.Model):
     class Act(models.TextChoices):
         ASKED = "asked", "asked for it"
         CONFIRMED = "confirmed", "confirmed"
-        IMPORTED = "imported", "taken over from a list"
+        IMPORTED = "imported", "imported from a list"
         ADDED = "added", "added by an admin"
         SWITCHED = "switched", "switched from another newsletter"
 

@@ -263,7 +263,7 @@ def _check_channel(subscribable: Subscribable) -> None:
         message = f"{kind.label} can’t be a newsletter. Let a newsletter offer them on its page."
         raise ValidationError({"channel": message})
     if subscribable.offers_devices and not kind.public_sign_up:
-        raise ValidationError({"offers_devices": "A bridge has no page whose readers could ask for them."})
+        raise ValidationError({"offers_devices": "A bridge has no page that could offer them."})
     if subscribable.offers_devices and subscribable.visibility == Subscribable.Visibility.PRIVATE:
         raise ValidationError({"offers_devices": "A private newsletter has no page that could offer them."})
     if subscribable.arrangement not in kind.arrangements:

@@ -12,7 +12,7 @@ from common.ports.events import Event, EventKind, emit
 from common.ports.personal_data import sources
 from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
 
-ERASED = "Erased at their own wish."
+ERASED = "Erased at this person’s request."
 # Says only what is needed to keep the suppression.
 KEPT_AFTER_ERASURE = "Kept when this person’s data was erased, so that nothing is sent here again."
 SWEPT_AT_ONCE = 100

@@ -108,7 +108,7 @@ SOURCES = (
         {
             Consent.Act.ASKED: _("asked for it"),
             Consent.Act.CONFIRMED: _("confirmed it"),
-            Consent.Act.IMPORTED: _("taken over from a list"),
+            Consent.Act.IMPORTED: _("imported from a list"),
             Consent.Act.ADDED: _("added by somebody who runs this site"),
             Consent.Act.SWITCHED: _("switched from another newsletter"),
         },
@@ -155,7 +155,7 @@ SOURCES = (
         "mails_to_come",
         Notice.objects.order_by("-pk").values("kind", "created_at"),
         BY_DESTINATION,
-        _("Mails about to be written"),
+        _("Emails about to be sent"),
         {"created_at": _("Since"), "kind": _("What")},
         {
             Notice.Kind.CONFIRMATION: _("a request to confirm"),

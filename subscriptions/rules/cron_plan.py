@@ -62,7 +62,7 @@ def on_weekdays(weekdays: Collection[int], at: time) -> Schedule:
     """Raises ValueError with a sentence."""
     days = sorted(set(weekdays))
     if not days or not EVERY_DAY.issuperset(days):
-        raise ValueError("Choose one weekday at least, from 0 for Monday to 6 for Sunday.")
+        raise ValueError("Choose at least one weekday, from 0 for Monday to 6 for Sunday.")
     if len(days) == 1:
         return Schedule("weekly", at, days[0])
     if len(days) == 7:

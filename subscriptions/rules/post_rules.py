@@ -75,9 +75,9 @@ def check_rule(rule: Rule) -> None:
     if not rule.pattern.strip():
         raise InvalidRule("Say what to look for.", "pattern")
     if rule.action == REPLACE and rule.field not in REPLACEABLE:
-        raise InvalidRule("Only in the title and the text can something be replaced.", "field")
+        raise InvalidRule("A rule can replace text only in the title and the content.", "field")
     if rule.action != REPLACE and rule.replacement:
-        raise InvalidRule("Only a rule that replaces has use for it. Leave it empty.", "replacement")
+        raise InvalidRule("Only “replace” rules use this. Leave it empty.", "replacement")
     try:
         patterns.check_pattern(rule.test, rule.pattern, rule.replacement)
     except InvalidPattern as error:

@@ -85,5 +85,5 @@ def segment_of(
     if sum(map(len, parts)) > MOST_IN_SEGMENT:
         raise BadTag(f"Choose at most {MOST_IN_SEGMENT} tags.")
     if segment.all_of & segment.none_of or (segment.any_of and segment.any_of <= segment.none_of):
-        raise BadTag("Nobody can have a tag and not have it: take it out of one of the two.")
+        raise BadTag("The same tag is on both sides. Remove it from one.")
     return segment

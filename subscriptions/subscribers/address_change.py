@@ -62,10 +62,10 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
     """
     parsed = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email})
     if parsed.core == reader.core:
-        raise CannotChangeAddress(gettext("Your newsletters come to this address already."), "email")
+        raise CannotChangeAddress(gettext("We already send your newsletters to this address."), "email")
     if not _may_be_written_to(reader):
         raise CannotChangeAddress(
-            gettext("Nothing may be sent to your address now, so it cannot be changed.")
+            gettext("This address is on our “Do not email” list, so it can’t be changed.")
         )
     with transaction.atomic():
         # A concurrent request waits, then sees this one's link.
@@ -140,11 +140,11 @@ def change_of_link(*, token: str, now: datetime) -> AddressChange:
     rows = AddressChange.objects.select_related("old", "new")
     change = rows.filter(confirm_digest=_digest(token)).first()
     if change is None:
-        raise SpentChangeLink(gettext("This link is not complete, or is long over."))
+        raise SpentChangeLink(gettext("This link is incomplete or expired long ago."))
     if change.confirmed_at is None and change.expires_at <= now:
         raise SpentChangeLink(gettext("This link has expired. Please ask for a new one."))
     if change.undone_at is not None:
-        raise SpentChangeLink(gettext("This change was taken back from the old address."))
+        raise SpentChangeLink(gettext("This change was undone from the old address."))
     return change
 
 
@@ -153,9 +153,9 @@ def change_to_undo(*, token: str, now: datetime) -> AddressChange:
     rows = AddressChange.objects.select_related("old", "new")
     change = rows.filter(undo_digest=_digest(token)).first()
     if change is None or change.confirmed_at is None:
-        raise SpentChangeLink(gettext("This link is not complete, or is long over."))
+        raise SpentChangeLink(gettext("This link is incomplete or expired long ago."))
     if change.undone_at is None and change.confirmed_at + UNDO_FOR <= now:
-        message = gettext("This link has expired: it was good for %(n)s days.")
+        message = gettext("This link has expired. It worked for %(n)s days.")
         raise SpentChangeLink(message % {"n": UNDO_FOR.days})
     return change
 
@@ -171,10 +171,10 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
     unused = AddressChange.objects.filter(pk=change.pk, confirmed_at=None, expires_at__gt=now)
     undo = secrets.token_urlsafe(32)
     if not unused.update(confirmed_at=now, undo_digest=_digest(undo)):
-        raise SpentChangeLink(gettext("This link was used already: it works once."))
+        raise SpentChangeLink(gettext("This link has already been used. It works only once."))
     change.refresh_from_db()
     if not _may_be_written_to(change.new) or not _may_be_written_to(change.old):
-        raise SpentChangeLink(gettext("Nothing may be sent to one of the two addresses now."))
+        raise SpentChangeLink(gettext("One of the two addresses is on our “Do not email” list."))
     origin = Origin(How.MANAGE, ip, words)
     change.carried = {"rows": _carry(change, now, origin), "tags": _carry_tags(change)}
     change.save(update_fields=["carried"])
@@ -276,7 +276,7 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
     change = change_to_undo(token=token, now=now)
     _lock(change)
     if not AddressChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=now):
-        raise SpentChangeLink(gettext("This link was used already: it works once."))
+        raise SpentChangeLink(gettext("This link has already been used. It works only once."))
     change.refresh_from_db()
     here = set(change.old.subscriptions.values_list("subscribable_id", flat=True))
     for what, pk, *more in change.carried.get("rows", ()):

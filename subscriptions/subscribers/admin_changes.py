@@ -84,7 +84,7 @@ def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscriptio
     if locked.status == Subscription.Status.CONFIRMED:
         return locked
     if locked.status != Subscription.Status.UNCONFIRMED:
-        raise InvalidDestination(f"{label} has left {locked.subscribable}. “subscribe” takes it back.")
+        raise InvalidDestination(f"{label} has left {locked.subscribable}. “subscribe” adds it again.")
     _refuse_suppressed(locked.destination.kind, locked.destination.core, label)
     locked.display_name = locked.asked_name or locked.display_name
     mark_confirmed(locked, now=now)

@@ -29,7 +29,7 @@ def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at:
 
 
 def confirming(subscription: Subscription, origin: Origin, *, at: datetime) -> Consent:
-    sentence = gettext("%(newsletter)s will come to %(address)s.") % {
+    sentence = gettext("%(newsletter)s will be sent to %(address)s.") % {
         "newsletter": subscription.subscribable,
         "address": subscription.destination.label,
     }

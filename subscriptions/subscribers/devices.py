@@ -115,7 +115,9 @@ def _told(
 def _destination(parsed: ParsedDestination, now: datetime) -> Destination:
     """Raises InvalidDestination."""
     if Suppression.objects.filter(kind=WEBPUSH, core=parsed.core).exists():
-        raise InvalidDestination(gettext("This device is not told of anything here any more."))
+        raise InvalidDestination(
+            gettext("Notifications on this device have been turned off by the people who run this site.")
+        )
     row, _ = Destination.objects.get_or_create(kind=WEBPUSH, core=parsed.core, defaults={"added_at": now})
     _save_news(row, parsed)
     return row

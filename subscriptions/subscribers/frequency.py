@@ -120,7 +120,7 @@ def switch(
     The new subscription is confirmed immediately. A pending switch is undone first.
     """
     if subscription.is_beside or to not in siblings(subscription.subscribable, now=now):
-        raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
+        raise CannotSwitch(gettext("You can no longer change to that newsletter."))
     _lock_counting(subscription, to)
     old = _locked(subscription)
     if (earlier := switch_ending(old)) is not None:
@@ -205,7 +205,9 @@ def _locked(subscription: Subscription) -> Subscription:
     if current is None or current.status != CONFIRMED or current.ended_at is not None:
         raise CannotSwitch(gettext("Only a subscription that you receive can be changed."))
     if switch_beginning(current) is not None:
-        raise CannotSwitch(gettext("It has only just begun. Please change it once it comes."))
+        raise CannotSwitch(
+            gettext("Your subscription has only just begun. Please change it after its first issue.")
+        )
     return current
 
 

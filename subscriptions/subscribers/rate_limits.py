@@ -75,7 +75,10 @@ def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: 
     scope = PROXY if over.limit.name == "ip" and is_near(ip) else over.limit.name
     newsletters = sorted(subscribables, key=lambda each: each.pk)
     if 1 in add_rows(rows_for([_refusals(each, scope) for each in newsletters], now)).values():
-        log.warning("Sign-ups are over the limit (%s): no more mails for a while.", over.limit.name)
+        log.warning(
+            "Sign-ups are over the limit (%s), so no more confirmation emails are sent for a while.",
+            over.limit.name,
+        )
 
 
 def count_refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:

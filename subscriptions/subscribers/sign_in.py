@@ -113,13 +113,11 @@ def destination_of_link(*, token: str, now: datetime) -> Destination:
     """Changes nothing. Raises SpentSignInLink."""
     link = SignIn.objects.select_related("destination").filter(digest=digest_of(token)).first()
     if link is None:
-        raise SpentSignInLink(gettext("This link is not complete, or is long over."))
+        raise SpentSignInLink(gettext("This link is incomplete or expired long ago."))
     if link.used_at is not None:
         raise SpentSignInLink(_used())
     if link.expires_at <= now:
-        raise SpentSignInLink(
-            gettext("This link has expired: it was good for %(n)s minutes.") % {"n": MINUTES}
-        )
+        raise SpentSignInLink(gettext("This link has expired. It worked for %(n)s minutes.") % {"n": MINUTES})
     return link.destination
 
 
@@ -133,7 +131,7 @@ def use_link(*, token: str, now: datetime) -> Destination:
 
 
 def _used() -> str:
-    return gettext("This link was used already: it works once.")
+    return gettext("This link has already been used. It works only once.")
 
 
 def forget_links(*, now: datetime) -> int:

@@ -223,8 +223,8 @@ def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> l
     if not subscriptions:
         raise signing.TokenError(gettext(links.GONE))
     if expired:
-        sentence = gettext("This link has expired: it was good for %(hours)s hours.")
-        again = gettext("Subscribe again to get a fresh one.")
+        sentence = gettext("This link has expired. It worked for %(hours)s hours.")
+        again = gettext("Subscribe again to get a new one.")
         raise SpentConfirmLink(f"{sentence % {'hours': settings.CONFIRM_HOURS}} {again}", subscriptions[0])
     good = []
     for each in subscriptions:
@@ -234,7 +234,7 @@ def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> l
             good.append(each)
     if not good:
         sentence = gettext("This link no longer works, because you left after it was sent.")
-        again = gettext("Subscribe again to get a fresh one.")
+        again = gettext("Subscribe again to get a new one.")
         raise SpentConfirmLink(f"{sentence} {again}", subscriptions[0])
     return good
 

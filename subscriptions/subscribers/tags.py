@@ -114,7 +114,7 @@ def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:
     """Raises BadTag if the name is in use."""
     tidy = tidy_tag(name)
     if SubscriberTag.objects.filter(key=tag_key(tidy)).exclude(pk=tag.pk).exists():
-        raise BadTag(f"There is a tag “{tidy}” already. Give its people that one instead.", "name")
+        raise BadTag(f"There is a tag “{tidy}” already. Use that one instead.", "name")
     tag.name, tag.key = tidy, tag_key(tidy)
     tag.save(update_fields=["name", "key"])
     return tag

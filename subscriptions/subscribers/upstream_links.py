@@ -38,7 +38,7 @@ def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) ->
     if proven and known is not None:
         return known
     if proven:
-        raise Gone(gettext("This subscription no longer exists, so nothing of it comes any more."))
+        raise Gone(gettext("This subscription no longer exists, so you won’t get any more issues."))
     if not settings.UPSTREAM_SALT and _OLD.fullmatch(invitation):
         raise Uncheckable(
             gettext("This link was made before the newsletter moved here, and it cannot be checked any more.")

@@ -42,7 +42,7 @@ def change_address(request: HttpRequest, reader: Destination) -> HttpResponse:
         form.add_error(error.field or None, str(error))
     except OverLimit:
         status = 429
-        form.add_error(None, gettext("That was often. Please try again tomorrow."))
+        form.add_error(None, gettext("Too many attempts. Please try again tomorrow."))
     if form.errors:
         return _form(request, reader, form, status=status)
     return HttpResponseRedirect(told_url(request.path, {"email": email}))
@@ -59,7 +59,7 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
     change = changing.change_of_link(token=token, now=now)
     speak(change.language)
     if request.method == "POST" and change.confirmed_at is None:
-        words = gettext("Newsletters of another address will come to %(address)s.")
+        words = gettext("Newsletters of another address will be sent to %(address)s.")
         changing.confirm_change(
             token=token,
             now=now,

@@ -43,7 +43,7 @@ def manage(request: HttpRequest, token: str) -> HttpResponse:
 def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
     """Raises ManageRefused."""
     if subscription.status == Subscription.Status.UNSUBSCRIBED:
-        raise ManageRefused(gettext("You have left: there is nothing to change any more."))
+        raise ManageRefused(gettext("You’ve left this newsletter, so there’s nothing to change."))
     done = ACTS.get(name, details)(request, subscription, now)
     return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
 
@@ -84,7 +84,7 @@ def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -
     at_once = request.POST.get("when") == "now"
     try:
         if to is None:
-            raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
+            raise CannotSwitch(gettext("You can no longer change to that newsletter."))
         button = gettext("Get this instead")
         words = f"{button}: {to}. {rhythm(to)}."
         origin = Origin(How.MANAGE, ip=request.META.get("REMOTE_ADDR", ""), words=words)

@@ -70,7 +70,7 @@ def enter_code(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or context["is_over"]:
         form = CodeForm()
         if tries and not context["is_over"]:
-            context["wrong"] = gettext("That is not the code. Please look at the message again.")
+            context["wrong"] = gettext("That’s not the code. Please check the message again.")
         return render(request, "pages/code.html", {**context, "form": form})
     form = CodeForm(request.POST)
     if not form.is_valid():

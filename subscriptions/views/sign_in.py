@@ -37,7 +37,7 @@ def _ask_for_link(request: HttpRequest, form: SignInForm) -> HttpResponse:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
     except OverLimit:
         # About the connection only: it must not reveal requests for an address.
-        form.add_error(None, gettext("That was often, from your connection. Please try again in an hour."))
+        form.add_error(None, gettext("Too many attempts from your network. Please try again in an hour."))
         return _form(request, form, status=429)
     return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
 

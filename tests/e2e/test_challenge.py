@@ -40,7 +40,7 @@ def ask(page: Any, address: str) -> None:
 def test_a_browser_solves_the_sum_within_seconds(scripted: Any, newsletter: str) -> None:
     begun = time.monotonic()
     ask(scripted, newsletter)
-    scripted.get_by_role("heading", name="Check your mail").wait_for()
+    scripted.get_by_role("heading", name="Check your email").wait_for()
     assert time.monotonic() - begun < 15
     assert Notice.objects.count() == 1
     assert Tally.objects.filter(scope="spent").count() == 1
@@ -54,7 +54,7 @@ def test_a_slip_is_mended_and_the_next_sum_solved(scripted: Any, newsletter: str
     scripted.locator(".error").first.wait_for()
     scripted.get_by_label("Your email address").fill("ada@example.org")
     scripted.get_by_role("button", name="Subscribe to Example Weekly").click()
-    scripted.get_by_role("heading", name="Check your mail").wait_for()
+    scripted.get_by_role("heading", name="Check your email").wait_for()
     assert Notice.objects.count() == 1
 
 
@@ -64,5 +64,5 @@ def test_without_a_script_there_is_a_question_to_answer(page: Any, newsletter: s
     assert not Notice.objects.exists()
     page.get_by_label(question.inner_text()).fill(answer_to(question.inner_text()))
     page.get_by_role("button", name="Subscribe to Example Weekly").click()
-    assert "Check your mail" in page.locator("main").inner_text()
+    assert "Check your email" in page.locator("main").inner_text()
     assert Notice.objects.count() == 1

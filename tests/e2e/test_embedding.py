@@ -78,7 +78,7 @@ def test_the_widget_is_the_form_in_its_place(
     assert Subscription.objects.get().status == "unconfirmed"
     assert Consent.objects.get().how == "widget"
     frame = page.frames[-1]
-    assert frame.evaluate("document.activeElement.textContent") == "Check your mail"
+    assert frame.evaluate("document.activeElement.textContent") == "Check your email"
     page.wait_for_function(
         "height => Math.abs(document.querySelector('iframe').offsetHeight - height) <= 1",
         arg=frame.evaluate("Math.ceil(document.body.getBoundingClientRect().height)"),
@@ -94,7 +94,7 @@ def test_where_robots_are_held_off_the_widget_solves_the_sum(
     form = visit().frame_locator("iframe")
     form.get_by_label("Your email address").fill("ada@example.org")
     form.get_by_role("button").click()
-    form.get_by_text("Check your mail").or_(form.get_by_text("How much is")).first.wait_for()
+    form.get_by_text("Check your email").or_(form.get_by_text("How much is")).first.wait_for()
 
 
 def test_a_mistake_is_said_in_the_frame(

@@ -31,13 +31,13 @@ def reader(live_urls: str) -> Subscription:
 def test_less_often_and_back(page: Any, reader: Subscription) -> None:
     page.goto(links.manage_url(reader))
     page.get_by_role("button", name="Get this instead").click()
-    assert "Until then The Daily goes on" in text(page)
+    assert "Until then you still get The Daily" in text(page)
     page.get_by_role("button", name="Keep The Daily").click()
-    assert "you keep The Daily" in text(page)
+    assert "You still get The Daily" in text(page)
     assert not FrequencyChange.objects.exists()
     page.get_by_role("button", name="Get this instead").click()
     page.get_by_role("button", name="Change now").click()
-    assert "from now on you get The Weekly" in text(page)
+    assert "You now get The Weekly" in text(page)
     assert "Newsletter\nThe Weekly" in text(page).replace("\n\n", "\n")
 
 
@@ -45,8 +45,8 @@ def test_a_pause_and_its_end(page: Any, reader: Subscription) -> None:
     page.goto(links.manage_url(reader))
     page.get_by_role("button", name="For two weeks").click()
     assert "Paused until" in text(page)
-    page.get_by_role("button", name="Get letters again now").click()
-    assert "Letters come again." in text(page)
+    page.get_by_role("button", name="Resume subscription").click()
+    assert "Your subscription is active again." in text(page)
     page.get_by_label("Until another day").fill("2020-01-01")
     page.get_by_role("button", name="Pause", exact=True).click()
     assert "Paused until" not in text(page)
@@ -58,7 +58,7 @@ def test_less_often_after_having_left(page: Any, reader: Subscription) -> None:
     page.get_by_role("button", name="Leave The Daily").click()
     assert Subscription.objects.get().status == "unsubscribed"
     page.get_by_role("button", name="Get this instead").click()
-    assert "Until then The Daily goes on" in text(page)
+    assert "Until then you still get The Daily" in text(page)
     assert set(Subscription.objects.values_list("status", flat=True)) == {"confirmed"}
 
 

@@ -32,7 +32,7 @@ def test_a_number_a_code_a_message_and_stop(
     assert "can’t receive text messages" in text(page)
     page.get_by_label("Your mobile number").fill("0151 23456789")
     page.get_by_role("button", name="Subscribe to").click()
-    assert "Look at your phone" in text(page)
+    assert "Check your phone" in text(page)
     assert "+49 1512 3456789" in text(page)
     go_out()
     code = code_in(bodies(twilio)[0])
@@ -45,7 +45,7 @@ def test_a_number_a_code_a_message_and_stop(
     assert "4 tries" in text(page)
     page.get_by_label("The code").fill(code)
     page.get_by_role("button", name="Confirm").click()
-    assert "You are in" in text(page)
+    assert "You’re subscribed" in text(page)
     assert Subscription.objects.get().status == "confirmed"
     link = page.get_by_role("link", name="Manage your subscription").get_attribute("href")
     page.goto(f"{live_server.url}/{link.split('/', 3)[3]}")

@@ -30,12 +30,12 @@ def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server:
     page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Subscribe to Example Weekly").click()
-    assert "Check your mail" in text(page)
+    assert "Check your email" in text(page)
 
     page.goto(Notice.objects.get().context["confirm_url"])
     assert Subscription.objects.get().status == "unconfirmed"
     page.get_by_role("button", name="Confirm").click()
-    assert "You are in" in text(page)
+    assert "You’re subscribed" in text(page)
     assert Subscription.objects.get().status == "confirmed"
 
     page.get_by_role("link", name="Manage your subscription").click()

@@ -274,7 +274,7 @@ def a_release_is_deployed(run: FaultRun) -> None:
 
 FAULTS = {
     "redis": Fault(
-        58, redis_goes, ("No tick of delivery.send came", "The broker takes no tick"), "trouble no_ticks"
+        58, redis_goes, ("No tick of delivery.send came", "The broker accepts no tick"), "trouble no_ticks"
     ),
     "beat": Fault(53, beat_hangs, ("No tick of delivery.send came",), "trouble no_ticks"),
     "failover": Fault(40, database_fails_over, ("has not answered for",), "trouble database_silent"),

@@ -77,7 +77,7 @@ def test_letters_go_out_while_the_login_is_refused_and_ticks_come_when_it_is_men
         mail.wait_for(READERS, 90)
         log = site.log()
         assert "Cannot connect to" in log
-        assert "The broker takes no tick" in log
+        assert "The broker accepts no tick" in log
         assert "Traceback" not in log
 
         rabbitmqctl("change_password", account, "left")

@@ -272,7 +272,7 @@ def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) ->
     assert key not in str(admin.session.items()) + str(admin.cookies)
     body = {"action": "revoke", "_selected_action": [token.pk]}
     asked = admin.post("/admin/feedletter_site/apitoken/", body)
-    assert "It cannot be taken back" in asked.content.decode()
+    assert "You can’t undo this" in asked.content.decode()
     assert opened(key) == 200
     admin.post("/admin/feedletter_site/apitoken/", {**body, "confirmed": "1"})
     assert opened(key) == 401

@@ -27,7 +27,7 @@ def test_without_the_database_a_page_is_503_and_one_line(
         answer = client.get("/readyz")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert b"try again" in answer.content
-    assert caplog.messages == [f"The database is busy or away, so /readyz is not answered: {error}"]
+    assert caplog.messages == [f"The database is busy or unavailable, so /readyz is not answered: {error}"]
     assert not caplog.records[0].exc_info
 
 

@@ -164,7 +164,7 @@ def test_a_copy_is_refused_in_a_sentence_where_it_cannot_be(
     said = refused(word, str(there), *(["--yes"] if word == "restore" else []))
     assert str(there) in said
     if word == "restore":
-        assert "say --yes" in refused("restore", str(there))
+        assert "add --yes" in refused("restore", str(there))
         assert "cannot be read" in refused("restore", str(tmp_path / "nothing"), "--yes")
 
 

@@ -47,7 +47,7 @@ def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
         assert send_due().sent == 1
         text = server.messages[0].data.decode().replace("=\r\n", "").replace("=3D", "=")
     (path,) = set(re.findall(rf"{settings.SITE_URL}({ASK}[\w-]+/[\w-]+/)", text))
-    assert "of ada and wants" in text
+    assert "a new password for ada" in text
     client = Client()
     form = client.get(path, follow=True)
     assert form.headers["Cache-Control"] == "no-store"
@@ -56,9 +56,9 @@ def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
     ).content.decode()
     assert "didn’t match" in said
     done = client.post(form.redirect_chain[-1][0], {"new_password1": NEW, "new_password2": NEW}, follow=True)
-    assert "The new password is good" in done.content.decode()
+    assert "Password changed" in done.content.decode()
     assert User.objects.get(username="ada").check_password(NEW)
-    assert "was used already" in Client().get(path, follow=True).content.decode()
+    assert "has already been used" in Client().get(path, follow=True).content.decode()
 
 
 def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCaptureFixture) -> None:
@@ -68,7 +68,7 @@ def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCa
     assert Delivery.objects.count() == 3
     assert caplog.messages[0] == "A new admin password was asked for from 203.0.113.7: 'ada@example.org'"
     refused = ask("no@example.org")
-    assert (refused.status_code, "too often" in refused.content.decode()) == (429, True)
+    assert (refused.status_code, "Too many attempts" in refused.content.decode()) == (429, True)
     assert ask("ada@example.org", ip="198.51.100.2").status_code == 302
     assert Delivery.objects.count() == 4
 

@@ -65,7 +65,7 @@ def test_a_dead_child_is_started_again(tmp_path: Path) -> None:
         assert wait_until(lambda: starts(mark) == 2)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=10)
-    assert "web was killed (SIGKILL), most likely because" in said
+    assert "web was killed (SIGKILL), probably because" in said
     assert "ran out of memory; restarting in 1 s." in said
     assert process.returncode == 0
 

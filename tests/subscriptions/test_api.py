@@ -44,7 +44,7 @@ def test_a_stranger_may_sign_up_and_gets_a_confirmation(client: Client) -> None:
     newsletter = SubscribableFactory()
     answer = sign_up(client, newsletter.name, email="Ada@example.org", name="Ada")
     assert answer.status_code == 202
-    assert answer.json()["detail"].startswith("Check your mail")
+    assert answer.json()["detail"].startswith("Check your email")
     made = Subscription.objects.get()
     assert (made.status, made.asked_name, made.display_name) == ("unconfirmed", "Ada", "")
     assert Notice.objects.get().kind == "confirmation"

@@ -46,5 +46,5 @@ def test_a_newsletters_page_says_how_many_sign_ups_were_turned_away(
         email = f"reader{number}@example.org"
         sign_up(subscribables=[letter], email=email, name="", origin=Origin(ip="172.18.0.2"), now=utcnow())
     shown = page(admin_client, letter, "subscribable")
-    assert "2 sign-ups got no mail" in shown
+    assert "2 sign-ups got no confirmation email" in shown
     assert "TRUSTED_PROXIES" in shown

@@ -11,10 +11,10 @@ from feedletter_site.services.backups import back_up
 
 
 class Command(FeedletterCommand):
-    help = "Writes a copy of the whole database into a new file. Keep the SECRET_KEY beside it."
+    help = "Copies the whole database to a new file. Keep the SECRET_KEY with it."
 
     def add_options(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="A file that is not there yet.")
+        parser.add_argument("file", type=Path, metavar="FILE", help="A new file.")
 
     def run(self, **options: Any) -> Result:
         path: Path = options["file"]

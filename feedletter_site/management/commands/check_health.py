@@ -9,7 +9,9 @@ from feedletter_site.monitoring.stages import StageStatus, stage_statuses
 
 
 class Command(FeedletterCommand):
-    help = "Says when each stage ran last and what waits for it; exits with 1 when something does not run."
+    help = (
+        "Shows when each stage last ran and how much work is waiting. Exits with 1 if a stage does not run."
+    )
 
     trouble = ""
 

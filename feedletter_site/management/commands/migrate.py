@@ -31,6 +31,8 @@ class Command(migrate.Command):
         if options["plan"] or options["check_unapplied"]:
             super().handle(*args, **options)
             return
-        with alone(connection, waiting=lambda: self.stderr.write("Another “migrate” runs: waiting for it.")):
+        with alone(
+            connection, waiting=lambda: self.stderr.write("Another “migrate” is running. Waiting for it.")
+        ):
             refuse_too_old(connection)
             super().handle(*args, **options)

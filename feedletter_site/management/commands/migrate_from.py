@@ -16,19 +16,21 @@ from feedletter_site.migrate_from.source import SOURCES, Plan, Source, source_ca
 from feedletter_site.migrate_from.take_over import Doing, process
 
 READS_FOR = timedelta(minutes=30)
-BARS = {Doing.LOOK: "looking", Doing.READ: "reading the feeds", Doing.TAKE: "taking over"}
+BARS = {Doing.LOOK: "looking", Doing.READ: "reading the feeds", Doing.TAKE: "importing"}
 
 
 class Command(FeedletterCommand):
     help = (
-        "Takes over what another program had. Stop that program first; begin with --dry-run --read, which"
-        " reads each feed once and lists the posts that would be new."
+        "Imports feeds and subscribers from another program. Stop that program first. Begin with --dry-run"
+        " --read, which reads each feed once and lists the posts that would be new."
     )
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("program", choices=sorted(SOURCES), metavar="SOURCE", help=", ".join(SOURCES))
-        parser.add_argument("place", metavar="PLACE", help="its file, folder or database URL; only read")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+        parser.add_argument(
+            "place", metavar="PLACE", help="its file, folder or database URL, which is only read"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="show what would happen; change nothing")
         parser.add_argument(
             "--read",
             action="store_true",
@@ -46,7 +48,7 @@ class Command(FeedletterCommand):
             default="skip",
             help="feedletter: what to do with posts of issues that were over a week ago and never sent",
         )
-        parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as CSV, too")
+        parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report as CSV")
 
     def run(self, **options: Any) -> Result:
         source, file, now = source_called(options["program"]), options["report"], utcnow()
@@ -82,17 +84,21 @@ class Command(FeedletterCommand):
                 progress.done = done
                 if left.is_spent and done < parts:
                     more = pluralize(parts - done, "more feed")
-                    why = "The time for reading was over. The page in the admin goes on as long as it takes."
+                    why = "The time for reading is over. Use the page in the admin, which has no limit."
                     report.add([Line(ImportResult.UNREAD, "feeds", more, why, count=parts - done)])
                     return
 
 
 def _shown(report: Report, name: str) -> str:
     counts = ", ".join(f"{fate}: {count}" for fate, count in report.counts().items())
-    first = f"Of {name}, as it would be ({counts}):" if report.is_dry_run else f"Of {name} ({counts}):"
+    first = (
+        f"Preview of the import from {name} ({counts}):"
+        if report.is_dry_run
+        else f"Imported from {name} ({counts}):"
+    )
     lines = report.by_need()
-    rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to take."]
-    last = ["Nothing was changed. Run it without --dry-run and --read to do it."]
+    rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to import."]
+    last = ["Nothing was changed. To import, run it without --dry-run and --read."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
 
 

@@ -12,18 +12,18 @@ from feedletter_site.services.backups import put_back
 
 
 class Command(FeedletterCommand):
-    help = "Replaces the whole database by a copy, and holds what is unsent. Stop the service first."
+    help = "Replaces the whole database with a backup, and holds everything unsent. Stop the service first."
     # They would query a database that may be damaged.
     requires_system_checks = ()
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="What “backup” wrote.")
-        parser.add_argument("--yes", action="store_true", help="All that is in the database now is lost.")
+        parser.add_argument("--yes", action="store_true", help="Everything in the current database is lost.")
 
     def run(self, **options: Any) -> Result:
         path: Path = options["file"]
         if not options["yes"]:
-            raise CommandError("This replaces the whole database. Stop the service, then say --yes.")
+            raise CommandError("This replaces the whole database. Stop the service, then add --yes.")
         locks: list[int | None] = [refuse_second(Path(settings.DATA_DIR))]
         try:
             locks.append(refuse_shared_file(connection))
@@ -34,4 +34,4 @@ class Command(FeedletterCommand):
             for lock in locks:
                 if lock is not None:
                     os.close(lock)
-        return Printed(f"The database is that of {path}. What is unsent is held.", {"file": str(path)})
+        return Printed(f"The database is that of {path}. Everything unsent is held.", {"file": str(path)})

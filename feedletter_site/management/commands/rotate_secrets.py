@@ -10,7 +10,7 @@ NAMED = 5
 
 
 class Command(FeedletterCommand):
-    help = "Encrypts every stored secret with SECRET_KEY, so that those of SECRET_KEY_FALLBACKS can go."
+    help = "Encrypts every stored secret with SECRET_KEY, so that SECRET_KEY_FALLBACKS can be removed."
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="Only count; change nothing.")

@@ -12,7 +12,7 @@ NOT_SECRET = {"DISCORD_PUBLIC_KEY"}
 
 
 class Command(FeedletterCommand):
-    help = "Lists the settings as they count here. Secrets are masked."
+    help = "Lists the settings in effect. Secrets are masked."
 
     def run(self, **options: Any) -> Result:
         return [

@@ -42,7 +42,7 @@ def read_rows(place: Path) -> list[OldRow]:
         columns = tables[name].columns if name in tables else ()
         if missing := sorted(set(needed) - set(columns)):
             raise Refused(
-                f"{place} is no database of CordFeeder's: its table {name} has no {', '.join(missing)}."
+                f"{place} isn’t CordFeeder’s database. Its table {name} has no {', '.join(missing)}."
             )
     feeds, state = tables["feeds"], tables.get("feed_state")
     polls: dict[Any, Any] = {}
@@ -66,9 +66,9 @@ def _tables(place: Path) -> dict[str, Table]:
         raise Refused(f"{place} cannot be read: {error.strerror}. Give its DATABASE_PATH.") from error
     except UnreadableDatabase as error:
         raise Refused(
-            f"{place} cannot be read as CordFeeder's database ({error}). Give the file that its DATABASE_PATH"
-            " names. Stop CordFeeder, and copy the file with those beside it that end in -wal and -shm to a"
-            " folder that you may write to."
+            f"{place} can’t be read as CordFeeder’s database ({error}). Give the file in its DATABASE_PATH."
+            " Stop CordFeeder, then copy the file, and the files next to it that end in -wal and -shm, to a"
+            " folder that you can write to."
         ) from error
 
 
@@ -170,7 +170,7 @@ def understood(rows: Sequence[OldRow], *, now: datetime) -> tuple[list[Address],
             continue
         by_address[same_address(feed.url)].append(feed)
         if nameless := sum(not _guid(guid) for guid, _at, _message in row.posted):
-            words = f"Posts without an id that could be kept: {nameless}. Nothing can recognise them."
+            words = f"Posts without a usable id: {nameless}. They can’t be recognized."
             refused.append(Line(ImportResult.REFUSED, "posts", feed.name, words))
     return [Address(tuple(feeds)) for feeds in by_address.values()], refused
 
@@ -185,15 +185,15 @@ def _server_feed(row: OldRow, now: datetime) -> ServerFeed | Line:
         return Line(ImportResult.REFUSED, "server's feed", shown, why)
 
     if not ids["id"] or not ids["guild_id"] or not ids["channel_id"]:
-        return refused("Its server, its channel or its number is no id. Add it anew by /feed add.")
+        return refused("Its server, channel or number isn’t a valid id. Add it again with /feed add.")
     bare, secrets = split_address(url)
     if secrets:
         return refused(
-            "Its address has a name and a password in it, which others would see. Add the feed in the admin,"
-            " and let a bridge of your own post it."
+            "Its URL contains a user name and a password, which others would see. Add the feed in the admin,"
+            " and create a bridge for it."
         )
     if not is_address(bare):
-        return refused("Its address is none that can be read. Add the right one by /feed add.")
+        return refused("Its URL can’t be read. Add the right one with /feed add.")
     polled_at = _moment(values["last_poll_at"], now)
     posts = tuple(
         KnownPost(guid, _moment(at, now) or polled_at or now, was_sent=bool(message))
@@ -203,7 +203,9 @@ def _server_feed(row: OldRow, now: datetime) -> ServerFeed | Line:
     first = min((post.at for post in posts), default=polled_at)
     created_at = _moment(values["created_at"], now) or first
     if created_at is None:
-        return refused("When it was added cannot be read, so nobody knows what it had posted. Add it anew.")
+        return refused(
+            "The time when it was added can’t be read, so its sent posts are unknown. Add it again."
+        )
     if polled_at is None and posts:
         polled_at = max(post.at for post in posts)
     return ServerFeed(

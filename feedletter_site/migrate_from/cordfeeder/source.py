@@ -32,11 +32,11 @@ from feeds.polling.read import FetchResult
 FEED, SERVER_FEED = "feed", "server feed"
 RUNS_STILL = timedelta(minutes=15)
 CHANGES_FOR_ALL = (
-    "Posts look as they did: the style is compact. `/feed edit` has others.",
-    "A post is watched for 5 minutes until it has settled, 30 at most, before it is posted.",
-    "A server with more feeds than servers may have keeps them all: its own limit is as high.",
-    "Where you allow servers one by one, those that were taken are allowed.",
-    "How often a feed is read follows from how often it publishes, not from CordFeeder's intervals.",
+    "Posts look the same as before, in the compact style. `/feed edit` has others.",
+    "A post is sent once it hasn’t changed for 5 minutes, at the latest after 30.",
+    "A server with more feeds than the limit keeps them all, because its own limit is raised.",
+    "If you allow servers one by one, imported servers are allowed.",
+    "How often a feed is read depends on how often it publishes, not on CordFeeder's intervals.",
 )
 
 
@@ -86,7 +86,7 @@ class AddressPart:
         lines, free = self._known_and_free(origins)
         for one in free:
             lines.append(
-                Line(ImportResult.TAKEN, "server's feed", one.name, f"Goes on in channel {one.channel_id}.")
+                Line(ImportResult.TAKEN, "server's feed", one.name, f"Continues in channel {one.channel_id}.")
             )
         if free or origins.find(FEED, self.address.old_key):
             sent = sum(post.was_sent for post in self.address.posts)
@@ -150,7 +150,7 @@ class AddressPart:
             if origin is not None:
                 lines.append(Line(ImportResult.THERE, "server's feed", one.name, _since_then(one, origin)))
             elif place in there:
-                why = "Another address of the same feed posts in that channel already: one of them is enough."
+                why = "Another URL of the same feed already posts in that channel."
                 lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
             elif why := why_not_taken(guild_id=one.guild_id, url=one.url, channel_id=one.channel_id):
                 lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
@@ -171,7 +171,7 @@ class AddressPart:
                 return str(error)
             self.channels[one.channel_id] = channel
         if not isinstance(channel, str) and channel.config["guild_id"] != str(one.guild_id):
-            return "That channel is not of this server."
+            return "That channel isn’t in this server."
         return channel
 
     @property
@@ -223,11 +223,11 @@ class AddressPart:
                 )
                 origins.note(SERVER_FEED, one.old_key, made.pk, now=now, finished=True)
         except TakenMeanwhile:
-            yield Line(ImportResult.THERE, "server's feed", one.name, "Another run has just taken it.")
+            yield Line(ImportResult.THERE, "server's feed", one.name, "Another run has just imported it.")
         except (InvalidDestination, ValidationError) as error:
             yield Line(ImportResult.REFUSED, "server's feed", one.name, refusal_sentence(error))
         else:
-            words = f"Goes on in channel {one.channel_id}, with the number {made.number}."
+            words = f"Continues in channel {one.channel_id}, with the number {made.number}."
             yield Line(ImportResult.TAKEN, "server's feed", one.name, words)
             if made.number != one.number:
                 words = (
@@ -276,7 +276,7 @@ def _why_no_channel(channel_id: int) -> str:
 def _since_then(one: ServerFeed, origin: Origin) -> str:
     here = GuildFeed.objects.filter(pk=origin.row).first()
     if here is None or here.removed_at is not None:
-        return "It was taken before, and removed here since."
+        return "It was imported before and then removed here."
     if here.channel_id != one.channel_id:
         return (
             f"CordFeeder posts it in channel {one.channel_id} now, and here it stays in {here.channel_id}:"

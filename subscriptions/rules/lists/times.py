@@ -37,7 +37,7 @@ def read_moment(text: str, dates: str = "") -> datetime:
             elif second > 12:
                 order = "mdy"
             if not order:
-                raise NoTime(f"“{text[:40]}” may be two days; say whether the day or the month comes first.")
+                raise NoTime(f"“{text[:40]}” may be two days. Say whether the day or the month is first.")
             day, month = (first, second) if order == "dmy" else (second, first)
             read = datetime.fromisoformat(f"{match[4]}-{month:02}-{day:02}T{match[5] or '00:00'}")
         else:

@@ -38,7 +38,7 @@ def test_a_reader_types_the_code_and_is_subscribed(
     assert twilio.messages[0]["form"]["ValidityPeriod"] == "600"
     done: Any = client.post(there, {"code": f" {code_in(said)[:3]} {code_in(said)[3:]} "}, follow=True)
     assert [status for _, status in done.redirect_chain] == [303]
-    assert "You are in" in done.content.decode()
+    assert "You’re subscribed" in done.content.decode()
     assert "/manage/" in done.content.decode()
     assert Subscription.objects.get().status == "confirmed"
     assert list(Consent.objects.values_list("act", flat=True)) == ["asked", "confirmed"]
@@ -70,7 +70,7 @@ def test_a_wrong_code_confirms_nothing_and_five_are_enough(
         there = answer["Location"]
         page = client.get(there).content.decode()
         assert ("Please look at the message again" in page) == bool(left)
-    assert "Get a fresh code" in page
+    assert "Get a new code" in page
     # Not even with the right code, nor from the first page, which counts no tries.
     for each in (there, first):
         client.post(each, {"code": code})

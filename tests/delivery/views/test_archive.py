@@ -39,7 +39,7 @@ def test_the_archive_lists_published_issues_newest_first(client: Client) -> None
 
 def test_an_archive_without_issues_says_so(client: Client) -> None:
     SubscribableFactory(name="weekly")
-    assert "Nothing has gone out yet" in client.get("/s/weekly/archive/").content.decode()
+    assert "Nothing has been sent yet" in client.get("/s/weekly/archive/").content.decode()
 
 
 def test_a_long_archive_comes_in_pages_and_takes_any_page_number(client: Client) -> None:
@@ -170,7 +170,9 @@ def test_a_long_archive_is_searched_by_words_of_titles(client: Client) -> None:
         nothing = client.get("/s/weekly/archive/", {"q": words})
         assert nothing.status_code == 200
         assert "<b>" not in nothing.content.decode()
-    assert "No issue has these words" in client.get("/s/weekly/archive/", {"q": "swallows"}).content.decode()
+    assert (
+        "No issue matches your search" in client.get("/s/weekly/archive/", {"q": "swallows"}).content.decode()
+    )
 
 
 def carded(newsletter: Any, title: str, *entries: Any, days: int = 0) -> Any:

@@ -138,7 +138,7 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_role("button", name="Notify me on this device").wait_for()
     look_at(reader, "device-offered")
     reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("This device gets a notification for each new issue").wait_for()
+    reader.get_by_text("You’ll get a notification on this device").wait_for()
     look_at(reader, "device-told")
     assert Subscription.objects.get().status == "confirmed"
     # The page's key must be the one that signs.
@@ -165,11 +165,11 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_role("button", name="Stop notifications on this device").wait_for()
     look_at(reader, "device-issue")
     reader.get_by_role("button", name="Stop notifications on this device").click()
-    reader.get_by_text("This device gets no more notifications").wait_for()
+    reader.get_by_text("You won’t get notifications on this device").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
     # Once more, by the notification's own button.
     reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("This device gets a notification for each new issue").wait_for()
+    reader.get_by_text("You’ll get a notification on this device").wait_for()
     reader.goto(message["leave"])
     look_at(reader, "device-leave")
     reader.get_by_role("button", name="Leave Harbour News").click()
@@ -181,11 +181,11 @@ def test_a_device_that_was_given_up_gets_a_new_address(reader: Any, site: str) -
     a_newsletter()
     reader.goto(f"{site}/s/harbour/")
     reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("This device gets a notification for each new issue").wait_for()
+    reader.get_by_text("You’ll get a notification on this device").wait_for()
     Destination.objects.update(disabled_at=utcnow(), disabled_reason="410")
     reader.reload()
     reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("This device gets a notification for each new issue").wait_for()
+    reader.get_by_text("You’ll get a notification on this device").wait_for()
     assert Destination.objects.filter(disabled_at=None).count() == 1
     assert Destination.objects.count() == 2
 

@@ -60,7 +60,7 @@ def test_old_links_and_forms(page: Any, site: str, settings: Any) -> None:
     look_at(page, "v0-uncheckable")
     page.goto(site + form)
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()
-    page.get_by_role("heading", name="Check your mail").wait_for()
+    page.get_by_role("heading", name="Check your email").wait_for()
 
 
 def test_an_old_link_leads_all_the_way(page: Any, site: str, settings: Any) -> None:
@@ -74,6 +74,6 @@ def test_an_old_link_leads_all_the_way(page: Any, site: str, settings: Any) -> N
     comes = UnconfirmedFactory(upstream_id=43, added_at=timezone.now(), confirm_nonce="")
     page.goto(site + link("confirm", 43))
     page.get_by_role("button", name="Confirm").click()
-    page.get_by_role("heading", name="You are in").wait_for()
+    page.get_by_role("heading", name="You’re subscribed").wait_for()
     comes.refresh_from_db()
     assert comes.status == "confirmed"

@@ -78,7 +78,7 @@ def test_from_the_directory_to_the_welcome(page: Any, site: str, valley: Any) ->
     page.get_by_label("Your email address").fill("ada@gmail.com")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Subscribe to Notes from the valley").click()
-    expect(page.locator("main")).to_contain_text("We have written to ada@gmail.com")
+    expect(page.locator("main")).to_contain_text("We’ve emailed ada@gmail.com")
     page.get_by_role("link", name="Open Gmail").wait_for()
     look_at(page, "check-your-mail")
 
@@ -86,7 +86,7 @@ def test_from_the_directory_to_the_welcome(page: Any, site: str, valley: Any) ->
     assert Subscription.objects.get().status == "unconfirmed"
     look_at(page, "confirm")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.locator("main")).to_contain_text("You are in")
+    expect(page.locator("main")).to_contain_text("You’re subscribed")
     expect(page.locator("main")).to_contain_text("Walk 1 of week 6")
     assert Subscription.objects.get().status == "confirmed"
     look_at(page, "welcome")
@@ -106,11 +106,11 @@ def test_a_mistake_is_shown_where_it_is_and_can_be_mended(page: Any, site: str, 
 
     email.fill("ada@example.org")
     page.get_by_role("button", name="Subscribe").click()
-    expect(page.locator("main")).to_contain_text("Check your mail")
-    page.get_by_text("The address is wrong").click()
+    expect(page.locator("main")).to_contain_text("Check your email")
+    page.get_by_text("Wrong address?").click()
     look_at(page, "check-your-mail-again")
     page.get_by_label("Your email address").fill("grace@example.org")
-    page.get_by_role("button", name="Write to this address").click()
+    page.get_by_role("button", name="Send it to this address").click()
     expect(page.locator("main")).to_contain_text("We have written to grace@example.org")
     page.goto(str(Notice.objects.get(destination__core="grace@example.org").context["confirm_url"]))
     page.get_by_role("button", name="Confirm").click()
@@ -129,7 +129,7 @@ def test_past_issues_lead_to_one_another(page: Any, site: str, valley: Any) -> N
     expect(page.locator("main")).to_contain_text("Walk 1 of week 3")
     page.get_by_label("Your email address").fill("ada@example.org")
     page.get_by_role("button", name="Subscribe to Notes from the valley").click()
-    expect(page.locator("main")).to_contain_text("Check your mail")
+    expect(page.locator("main")).to_contain_text("Check your email")
 
 
 def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> None:

@@ -81,15 +81,15 @@ def test_from_the_file_to_the_report(
     assert answer.url == reverse("admin:feedletter_site_arrival_change", args=[row.pk])
     shown = page(admin_client, row)
     assert f'data-address="{reverse("admin:feedletter_site_arrival_progress", args=[row.pk])}"' in shown
-    assert "Take it over" not in shown
+    assert "Import</button>" not in shown
     work()
     shown = page(admin_client, row)
     assert "data-address" not in shown
     for said in (
-        "Nothing was changed so far",
-        "Not to be taken: 1",
-        "To be taken over: 2",
-        "none that can",
+        "Nothing has changed yet",
+        "Can’t be imported: 1",
+        "To be imported: 2",
+        "URL can’t be read",
     ):
         assert said in shown
     assert not GuildFeed.objects.exists()
@@ -101,13 +101,13 @@ def test_from_the_file_to_the_report(
     assert "New posts: 1" in shown
     assert "Title of new" in shown
     assert not GuildFeed.objects.exists()
-    assert "It is being taken over" in act(admin_client, row, "run")
+    assert "The import has started" in act(admin_client, row, "run")
     work()
     row.refresh_from_db()
     assert (row.state, row.by, row.done, row.parts) == ("done", "admin", 1, 1)
     shown = page(admin_client, row)
-    assert "Taken over: 2" in shown
-    assert "Take it over" not in shown
+    assert "Imported: 2" in shown
+    assert "Import</button>" not in shown
     # A finished import keeps no pieces.
     assert not ArrivalPiece.objects.exists()
     rounds(6)
@@ -324,7 +324,7 @@ def test_who_may_only_look_neither_uploads_nor_decides(client: Client, tmp_path:
     (tmp_path / "c.db").write_bytes(b"x")
     assert choose(client, tmp_path / "c.db", with_wal=False).status_code == 403
     row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looked")
-    assert "Take it over" not in page(client, row)
+    assert "Import</button>" not in page(client, row)
     for action in ("run", "read", "end"):
         act(client, row, action)
     assert Arrival.objects.get().state == "looked"
@@ -370,7 +370,7 @@ def test_the_list_asks_no_more_for_many(admin_client: Client) -> None:
     add(9)
     assert statements() == few
     shown = admin_client.get(reverse("admin:feedletter_site_arrival_changelist")).content.decode()
-    assert shown.count("to be taken over: 1,234") == 10
+    assert shown.count("to be imported: 1,234") == 10
 
 
 def test_a_database_whose_tables_are_views_without_end_is_refused(
@@ -387,7 +387,7 @@ def test_a_database_whose_tables_are_views_without_end_is_refused(
     (tmp_path / "c.db-wal").touch()
     row = looked(admin_client, place)
     assert row.state == "unusable"
-    assert "no database of CordFeeder's" in row.trouble
+    assert "isn’t CordFeeder’s database" in row.trouble
 
 
 def test_a_file_is_given_up_after_three_unexpected_errors(

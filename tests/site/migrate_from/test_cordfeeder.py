@@ -327,7 +327,7 @@ def test_a_second_run_adds_what_is_missing_and_overwrites_nothing(
     assert one.subscribable.options == {"style": "text"}
     assert Item.objects.filter(guid="c", state="cleared").count() == 1
     remove_feed(one, now=now)
-    assert "removed here since" in words(run(place), "there already")
+    assert "removed here" in words(run(place), "there already")
     assert GuildFeed.objects.present().count() == 2
 
 
@@ -365,14 +365,14 @@ def test_what_cannot_be_taken_is_named_with_why(
     facts = run(place, "--report", str(tmp_path / "report.csv"))
     why = words(facts, "not taken")
     for name, reason in {
-        "Same": "Another address of the same feed",
-        "Password": "a name and a password",
-        "Nonsense": "none that can be read",
+        "Same": "Another URL of the same feed",
+        "Password": "a user name and a password",
+        "Nonsense": "URL can’t be read",
         "Denied": "settings block its host",
         "Banned": "Lift the ban",
         "Gone": "Unknown Channel",
         "Elsewhere": "isn’t in this server",
-        "Odd": "is no id",
+        "Odd": "isn’t a valid id",
         "Timeless": "cannot be read",
         "Idless": "that could be kept: 2",
     }.items():
@@ -429,7 +429,7 @@ def test_another_programs_database_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
         connection.execute("CREATE TABLE feeds (id INTEGER, url TEXT)")
         connection.execute("CREATE TABLE posted_items (feed_id, item_guid, posted_at, message_id)")
-    with pytest.raises(CommandError, match="no database of CordFeeder's"):
+    with pytest.raises(CommandError, match="isn’t CordFeeder’s database"):
         run(tmp_path / "c.db")
 
 

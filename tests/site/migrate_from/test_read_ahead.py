@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_named_with_why(
     assert "/gone.xml: " in why
     assert "404" in why
     assert "192.168.7.7" in why
-    assert "nobody knows what would be new" in " ".join(facts["notes"])
+    assert "that were not read are unknown" in " ".join(facts["notes"])
 
 
 def test_few_titles_of_a_feed_are_shown_and_all_are_counted(

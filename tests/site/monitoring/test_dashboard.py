@@ -92,7 +92,7 @@ def test_a_gone_and_a_held_feed_are_trouble_and_a_paused_one_is_not() -> None:
     FeedFactory(status="stopped")
     trouble = feed_health(NOW).trouble
     assert [(ill.name, ill.since) for ill in trouble] == [("Gone", "for 2 days"), ("Held", "for 1 hour")]
-    assert trouble[0].next == "It is no longer read."
+    assert trouble[0].next == "It’s no longer read."
 
 
 def test_the_longest_in_trouble_come_first_and_no_more_than_eight() -> None:

@@ -61,7 +61,7 @@ def test_readyz_says_that_the_database_is_away() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "The database does not answer.\n"
+    assert done.stdout == "The database doesn’t answer.\n"
 
 
 def test_healthz_takes_no_post(client: Client) -> None:

@@ -106,8 +106,8 @@ def test_a_worker_that_was_frozen_says_so(caplog: pytest.LogCaptureFixture) -> N
     world.live(1)
     world.now += 100
     world.live(5)
-    assert [message for message in caplog.messages if "stood still" in message] == [
-        "This worker stood still for 101 seconds. Was it frozen, or its machine?"
+    assert [message for message in caplog.messages if "did nothing" in message] == [
+        "This worker did nothing for 101 seconds. Was the process or its machine suspended?"
     ]
 
 

@@ -138,7 +138,7 @@ def test_a_broker_that_is_away_is_one_line_and_beat_goes_on(
     with caplog.at_level(logging.WARNING):
         for _ in range(10):
             beat.apply_entry(an_entry(SEND, 2), a_producer(0))
-    assert caplog.messages == ["The broker takes no tick: refused"]
+    assert caplog.messages == ["The broker accepts no tick: refused"]
     assert not caplog.records[0].exc_info
 
 
@@ -154,7 +154,7 @@ def test_a_broker_that_refuses_the_login_leaves_beat_running(
     refusing = Refusing()
     beat.__dict__["connection"] = refusing
     assert beat._ensure_connected() is refusing
-    assert caplog.messages == ["The broker takes no tick: wrong password"]
+    assert caplog.messages == ["The broker accepts no tick: wrong password"]
 
 
 @pytest.mark.django_db
@@ -170,4 +170,4 @@ def test_while_the_database_is_away_beat_goes_on_with_the_schedule_it_knows(
     monkeypatch.setattr(SteadyScheduler, "schedule_changed", lambda self: True)
     with caplog.at_level(logging.WARNING, "feedletter_site.ticks.steady_beat"):
         assert set(beat.schedule) == set(beat.schedule) == known
-    assert caplog.messages == ["Beat goes on with the schedule it knows; the database is away: gone"]
+    assert caplog.messages == ["The database is unavailable, so beat keeps the schedule that it has: gone"]

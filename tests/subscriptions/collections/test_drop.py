@@ -129,7 +129,7 @@ class TestAFeedThatIsReadHere:
         feed = a_feed()
         Feed.objects.filter(pk=feed.pk).update(read_by=2)
         waiting = ItemFactory(feed=feed)
-        assert drop(feed) == "Blog is no longer sent. People read it here, so it stays, and is read on."
+        assert drop(feed) == "Blog is no longer sent. People read it here, so it isn’t deleted."
         feed.refresh_from_db()
         waiting.refresh_from_db()
         assert (feed.for_letters, feed.status, feed.subscribables.count()) == (False, "active", 0)

@@ -131,7 +131,7 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
     file.write_text("email,status\nnonsense,\na@example.org,maybe\nb@example.org,\n", encoding="utf-8")
     said = printed("import_subscribers", SubscribableFactory().name, str(file)).splitlines()
-    assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No one was mailed."
+    assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No email was sent."
     assert said[1] == "0 get the newsletter · 1 not confirmed · 2 unreadable."
     assert said[2].startswith("Line 2: “nonsense” isn’t an email address")
     assert said[3].startswith("Line 3: “maybe” isn’t a status")

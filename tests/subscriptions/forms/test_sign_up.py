@@ -58,7 +58,7 @@ def test_the_right_answer_is_taken_a_wrong_one_is_asked_again() -> None:
     wrong = {**answer_to(asked), "reply": "99"}
     again = SignUpForm({"email": "ada@example.org", **wrong}, subscribables=asked.subscribables)
     assert not again.is_valid()
-    assert again.errors["reply"] == ["That is not the answer. Here is another question."]
+    assert again.errors["reply"] == ["That’s not the right answer. Here’s another question."]
     right = {"email": "ada@example.org", "shown": shown(0), **answer_to(again)}
     assert SignUpForm(right, subscribables=asked.subscribables).is_valid()
     assert not SignUpForm(right, subscribables=asked.subscribables).is_valid()
@@ -113,7 +113,7 @@ def test_the_page_asks_its_question_and_takes_the_answer(client: Client) -> None
     answer = client.post("/s/weekly/", {"email": "ada@example.org", "name": "Ada"})
     assert answer.status_code == 400
     said = answer.content.decode()
-    assert "One question, so that we know you are a person." in said
+    assert "Please answer one question, so that we know you’re a person." in said
     assert 'value="ada@example.org"' in said
     assert not Notice.objects.exists()
     reply = answer_to(answer.context["form"])
@@ -128,7 +128,8 @@ def test_what_the_reader_agrees_to_is_what_the_page_says(client: Client) -> None
     client.post("/s/weekly/", {"email": "ada@example.org"})
     words = Consent.objects.get().words
     assert words == (
-        "Subscribe to Example Weekly. You get one mail to confirm. Leave whenever you like, with one tap."
+        "Subscribe to Example Weekly. We’ll email you a link to confirm."
+        " You can leave at any time with one tap."
     )
     for sentence in words.split(". "):
         assert sentence.rstrip(".") in page

@@ -92,7 +92,7 @@ def test_a_week_plan_that_is_stored_again_is_the_same_plan(schedule: Schedule) -
 
 @pytest.mark.parametrize("days", [[], [7], [-1, 2]])
 def test_what_is_no_weekday_is_refused(days: list[int]) -> None:
-    with pytest.raises(ValueError, match="one weekday at least"):
+    with pytest.raises(ValueError, match="at least one weekday"):
         on_weekdays(days, time(7))
 
 

@@ -33,7 +33,7 @@ def test_asking_and_confirming_are_kept_with_when_how_and_the_words() -> None:
     asked, confirmed = Consent.objects.all()
     assert (asked.act, asked.at, asked.how, asked.words) == ("asked", NOW, "widget", WORDS)
     assert (confirmed.act, confirmed.at, confirmed.how) == ("confirmed", LATER, "page")
-    assert confirmed.words == "Example Weekly will come to ada@example.org. Confirm"
+    assert confirmed.words == "Example Weekly will be sent to ada@example.org. Confirm"
 
 
 def test_the_internet_address_is_kept_only_where_the_newsletter_says_so() -> None:

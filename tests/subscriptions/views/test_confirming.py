@@ -45,9 +45,9 @@ def test_the_page_says_what_comes_when_and_a_reload_sends_nothing_again(client: 
     answer: Any = client.post(path(waiting), follow=True)
     assert [code for _, code in answer.redirect_chain] == [303]
     page = answer.content.decode()
-    assert "You are in" in page
+    assert "You’re subscribed" in page
     assert "The first issue" in page
-    assert "The next letter comes on <strong>Monday, " in page
+    assert "You’ll get the next issue on <strong>Monday, " in page
 
 
 def test_a_newsletter_without_issues_welcomes_all_the_same(client: Client) -> None:

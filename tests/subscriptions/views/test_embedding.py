@@ -72,7 +72,7 @@ def test_the_embed_takes_a_sign_up_without_a_cookie(strict: Client) -> None:
     assert "Subscribe to Example Weekly" in shown.content.decode()
     done = post(strict, EMBED)
     assert done.status_code == 200
-    assert "Check your mail" in done.content.decode()
+    assert "Check your email" in done.content.decode()
     assert done["Cache-Control"] == "no-store"
     assert not strict.cookies
     assert Subscription.objects.get().status == "unconfirmed"
@@ -186,7 +186,7 @@ def test_and_never_anywhere_else(client: Client, asked: str) -> None:
     answer = post(client, FORM, return_to=asked)
     assert answer.status_code == 200
     assert "Location" not in answer
-    assert "Check your mail" in answer.content.decode()
+    assert "Check your email" in answer.content.decode()
     assert Subscription.objects.count() == 1
 
 

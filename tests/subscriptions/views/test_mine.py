@@ -101,7 +101,7 @@ def test_the_pages_speak_the_language_of_the_newest_subscription(ada: Client, re
 
 def test_who_gets_nothing_is_shown_the_newsletters_there_are(ada: Client) -> None:
     page = text(ada, "/mine/")
-    assert "No newsletter comes to this address" in page
+    assert "No newsletter is sent to this address" in page
     assert "/mine/leave/" not in page
 
 
@@ -150,14 +150,14 @@ def test_leaving_everything_leaves_everything_of_this_address(ada: Client, reade
     assert "Leave 2 newsletters" in page
     assert str(gone.subscribable) not in page
     answer = post(ada, "/mine/leave/")
-    assert "You have left them all" in text(ada, answer["Location"])
+    assert "You’ve left all newsletters" in text(ada, answer["Location"])
     left = set(Subscription.objects.filter(status="unsubscribed"))
     assert left == {*mine, gone}
     theirs.refresh_from_db()
     assert theirs.status == "confirmed"
     gone.refresh_from_db()
     assert gone.left_at == NOW - timedelta(hours=1)
-    assert "There is nothing to leave" in text(ada, "/mine/leave/")
+    assert "You have no subscriptions" in text(ada, "/mine/leave/")
 
 
 def test_the_data_page_says_all_in_words(ada: Client, reader: Destination) -> None:
@@ -222,9 +222,9 @@ def test_the_erase_page_says_what_goes_and_what_stays(ada: Client, reader: Desti
     SubscriptionFactory.create_batch(2, destination=reader)
     page = text(ada, "/mine/erase/")
     assert "2 subscriptions" in page
-    assert "must not be written to" not in page
+    assert "“Do not email” list" not in page
     SuppressionFactory(core=ADA)
-    assert "must not be written to" in text(ada, "/mine/erase/")
+    assert "“Do not email” list" in text(ada, "/mine/erase/")
 
 
 def test_erasing_erases_and_signs_out(ada: Client, reader: Destination) -> None:
@@ -232,7 +232,7 @@ def test_erasing_erases_and_signs_out(ada: Client, reader: Destination) -> None:
     key = ada.cookies["reader"].value
     answer = post(ada, "/mine/erase/")
     assert answer.status_code == 200
-    assert "You are erased" in answer.content.decode()
+    assert "Your data is deleted" in answer.content.decode()
     assert not Subscription.objects.exists()
     assert not Destination.objects.filter(core=ADA).exists()
     assert ada.get("/mine/").status_code == 302
@@ -268,7 +268,7 @@ def test_the_address_is_changed_by_two_links_and_taken_back(ada: Client, reader:
     assert "a…@example.org" in page
     assert ADA not in page
     assert stranger.post(f"/{new}").status_code == 302
-    assert "from now on" in text(stranger, f"/{new}")
+    assert "We now send" in text(stranger, f"/{new}")
     row.refresh_from_db()
     assert row.destination.label == "Ada@new.example"
     # Neither link signs anybody in, and a session of the old address sees nothing of the new one.
@@ -309,7 +309,7 @@ def test_a_newsletter_is_added_without_another_mail(ada: Client, reader: Destina
     assert made.consents.get().words.startswith("Get Monthly, too.")
     assert not hidden.subscriptions.exists()
     assert not closed.subscriptions.exists()
-    assert "Done: from now on you get Monthly." in text(ada, f"/mine/?added={more.name}")
+    assert "Done. You now get Monthly." in text(ada, f"/mine/?added={more.name}")
 
 
 def test_nothing_is_added_where_nothing_may_be_sent(ada: Client, reader: Destination) -> None:

@@ -92,7 +92,7 @@ def test_several_are_asked_for_at_once_with_one_mail() -> None:
     answer = strict.post("/", {"email": "ada@example.org", "newsletter": ["one", "two"]}, follow=True)
     assert answer.status_code == 200
     page = answer.content.decode()
-    assert "Check your mail" in page
+    assert "Check your email" in page
     assert ("One" in page, "Two" in page, "Three" in page) == (True, True, False)
     assert set(Subscription.objects.values_list("subscribable", flat=True)) == {one.pk, two.pk}
     assert Notice.objects.count() == 1

@@ -140,7 +140,7 @@ def test_a_link_works_once_and_says_so(client: Client, reader: Destination) -> N
     client.post(there)
     for answer in (client.get(there), Client().post(there)):
         assert answer.status_code == 400
-        assert "used already" in answer.content.decode()
+        assert "already been used" in answer.content.decode()
         assert not answer.cookies
 
 

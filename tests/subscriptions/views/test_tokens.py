@@ -38,7 +38,7 @@ def test_confirming_takes_a_post(strict: Client) -> None:
     assert subscription.status == "unconfirmed"
     done = strict.post(confirm_path(subscription), follow=True)
     assert done.status_code == 200
-    assert "You are in" in done.content.decode()
+    assert "You’re subscribed" in done.content.decode()
     subscription.refresh_from_db()
     assert (subscription.status, subscription.display_name) == ("confirmed", "Ada")
 
@@ -49,7 +49,7 @@ def test_a_second_tap_on_confirm_says_the_same(strict: Client) -> None:
     first, second = strict.post(there, follow=True), strict.post(there, follow=True)
     assert first.status_code == second.status_code == 200
     assert first.content == second.content
-    assert "You are in" in strict.get(there).content.decode()
+    assert "You’re subscribed" in strict.get(there).content.decode()
 
 
 def test_an_expired_confirmation_says_so_and_offers_the_form(client: Client) -> None:
@@ -157,7 +157,7 @@ def test_a_wrong_token_gets_a_friendly_page_and_is_not_logged(
 ) -> None:
     for answer in (client.get(f"/{kind}/{token}/"), client.post(f"/{kind}/{token}/")):
         assert answer.status_code == 400
-        assert "This link does not work" in answer.content.decode()
+        assert "This link doesn’t work" in answer.content.decode()
     assert token not in caplog.text
 
 

@@ -176,10 +176,10 @@ def test_an_old_confirmation_confirms_by_post_and_only_by_post(strict: Client) -
     assert everything() == before
     done = strict.post(link(CONFIRM, 42), follow=True)
     assert done.status_code == 200
-    assert "You are in" in done.content.decode()
+    assert "You’re subscribed" in done.content.decode()
     assert status(waiting) == "confirmed"
     assert Consent.objects.get(act="confirmed").subscription == waiting
-    assert "You are in" in strict.get(link(CONFIRM, 42)).content.decode()
+    assert "You’re subscribed" in strict.get(link(CONFIRM, 42)).content.decode()
 
 
 def test_an_old_confirmation_ends_like_ours(client: Client) -> None:
@@ -237,7 +237,7 @@ def test_the_tutorials_form_subscribes(strict: Client) -> None:
     SubscribableFactory(name="weekly")
     answer = strict.post(CREATE, TUTORIAL)
     assert answer.status_code == 200
-    assert "Check your mail" in answer.content.decode()
+    assert "Check your email" in answer.content.decode()
     made = Subscription.objects.get()
     assert (made.status, made.asked_name, made.destination.core) == ("unconfirmed", "Ada", "ada@example.org")
     proof = Consent.objects.get()
@@ -263,7 +263,7 @@ def test_a_link_to_subscribe_again_shows_the_form_filled_in(strict: Client) -> N
     fields = dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', page))
     fields.pop("shown")
     assert fields == {"subscribableName": "weekly", "email": "ada@example.org", "name": "Ada"}
-    assert "Check your mail" in strict.post(CREATE, fields).content.decode()
+    assert "Check your email" in strict.post(CREATE, fields).content.decode()
     assert Subscription.objects.get().asked_name == "Ada"
 
 
