@@ -373,7 +373,7 @@ def test_what_cannot_be_taken_is_named_with_why(
         "Gone": "Unknown Channel",
         "Elsewhere": "isn’t in this server",
         "Odd": "isn’t a valid id",
-        "Timeless": "cannot be read",
+        "Timeless": "can’t be read",
         "Idless": "that could be kept: 2",
     }.items():
         (line,) = (line for line in why.splitlines() if name in line)
