@@ -374,7 +374,7 @@ def test_what_cannot_be_taken_is_named_with_why(
         "Elsewhere": "isn’t in this server",
         "Odd": "isn’t a valid id",
         "Timeless": "can’t be read",
-        "Idless": "that could be kept: 2",
+        "Idless": "without a usable id: 2",
     }.items():
         (line,) = (line for line in why.splitlines() if name in line)
         assert reason in line
