@@ -1,0 +1,182 @@
+"""Rows of a part as JSON objects, and back."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, time
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.hashers import make_password
+from django.db import connection, models
+
+from common.refused import Refused
+from common.secrets import Sealed, SecretsField
+from feedletter_site.export.cipher import Cipher
+from feedletter_site.export.parts import KEYS, Part, is_secret
+
+ROWS_A_QUERY = 200
+# Some are megabytes.
+BLOBS_A_QUERY = 5
+KEYS_REMEMBERED = 20_000
+
+
+class Column:
+    """Field of a row. `paths`: what is read of it, several of a reference by a natural key."""
+
+    def __init__(self, field: "models.Field[Any, Any]") -> None:
+        self.field = field
+        self.target: Any = field.related_model if isinstance(field, models.ForeignKey) else None
+        self.key = KEYS.get(self.target._meta.label, ()) if self.target else ()
+        self.paths = tuple(f"{field.name}__{path}" for path in self.key) or (field.attname,)
+        self.is_secret = is_secret(field)
+
+
+class Rows:
+    def __init__(self, part: Part, cipher: Cipher | None) -> None:
+        self.part, self._cipher = part, cipher
+        self.columns = [Column(field) for field in part.fields]
+        self.lost = dict.fromkeys((column.field.name for column in self.columns if column.is_secret), 0)
+        self._seen: dict[Any, dict[tuple[Any, ...], Any]] = {}
+
+    def count(self) -> int:
+        return self.part.rows.count()
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows by number; a piece at a time, since cursors may be behind a pooler."""
+        paths = [path for column in self.columns for path in column.paths]
+        rows = self.part.rows.order_by("pk").values_list("pk", *paths)
+        has_blobs = any(isinstance(column.field, models.BinaryField) for column in self.columns)
+        size = BLOBS_A_QUERY if has_blobs else ROWS_A_QUERY
+        piece = list(rows[:size])
+        while piece:
+            yield from map(self._line, piece)
+            piece = list(rows.filter(pk__gt=piece[-1][0])[:size])
+
+    def _line(self, values: Sequence[Any]) -> bytes:
+        row: dict[str, Any] = {}
+        start = 1
+        for column in self.columns:
+            name, end = column.field.name, start + len(column.paths)
+            value: Any = values[start]
+            if len(column.paths) > 1:
+                value = None if value is None else values[start:end]
+            if column.is_secret:
+                value = self._sealed(name, value, values[0])
+            row[name], start = value, end
+        text = json.dumps(row, default=_plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return f"{text}\n".encode()
+
+    def _sealed(self, name: str, value: Any, pk: object) -> str | None:
+        """Return None for a secret that is left out."""
+        if self._cipher is None:
+            self.lost[name] += bool(value)
+            return None
+        try:
+            secret = value.open() if isinstance(value, Sealed) else value
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        return self._cipher.seal(secret, f"{self.part.label}.{name} {pk}")
+
+    def values(self, rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+        """Return the rows' values for the database, by field. Raises Refused and ValueError."""
+        names = {column.field.name for column in self.columns}
+        for row in rows:
+            if unknown := row.keys() - names:
+                raise ValueError(f"“{min(unknown)}” is unknown here")
+        found = [self._column(column, rows) for column in self.columns]
+        return [list(values) for values in zip(*found, strict=True)]
+
+    def _column(self, column: Column, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        field, name = column.field, column.field.name
+        given = [row.get(name, _MISSING) for row in rows]
+        if column.is_secret:
+            values = [self._opened(field, row, value) for row, value in zip(rows, given, strict=True)]
+        elif column.key:
+            values = self._numbers(column, given)
+        else:
+            parse = _parser(field)
+            values = [value if value is None or value is _MISSING else parse(value) for value in given]
+        return [
+            field.get_db_prep_save(field.get_default() if value is _MISSING else value, connection)
+            for value in values
+        ]
+
+    def _opened(self, field: "models.Field[Any, Any]", row: Mapping[str, Any], value: Any) -> Any:
+        if value is not None and value is not _MISSING and self._cipher is not None:
+            secret = self._cipher.open(value, f"{self.part.label}.{field.name} {row.get('id')}")
+            return secret if isinstance(field, SecretsField) else _parser(field)(secret)
+        return {} if isinstance(field, SecretsField) else make_password(None)
+
+    def _numbers(self, column: Column, given: Sequence[Any]) -> list[Any]:
+        """Look up references by their natural keys, many at once."""
+        keys = [_key(column, value) for value in given]
+        seen = self._seen.setdefault(column.field.name, {})
+        if len(seen) > KEYS_REMEMBERED:
+            seen.clear()
+        missing: dict[tuple[Any, ...], list[Any]] = {}
+        for key in dict.fromkeys(keys):
+            if key is not None and key not in seen:
+                missing.setdefault(key[:-1], []).append(key[-1])
+        *heads, last = column.key
+        for head, ends in missing.items():
+            same = dict(zip(heads, head, strict=True)) | {f"{last}__in": ends}
+            for pk, *key in column.target._base_manager.filter(**same).values_list("pk", *column.key):
+                seen[tuple(key)] = pk
+        for key in keys:
+            if key is not None and key not in seen:
+                name = column.target._meta.verbose_name
+                raise ValueError(f"there is no {name} “{' '.join(key)}”")
+        return [None if key is None else seen[key] for key in keys]
+
+
+_MISSING = object()
+
+
+def _key(column: Column, value: Any) -> tuple[Any, ...] | None:
+    if value is None or value is _MISSING:
+        return None
+    key = tuple(value) if len(column.key) > 1 and isinstance(value, list) else (value,)
+    if len(key) != len(column.key) or not all(isinstance(each, str) for each in key):
+        raise ValueError(f"“{column.field.name}” is no key")
+    return key
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | time):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    return base64.b64encode(value).decode()
+
+
+def _moment(value: Any) -> datetime:
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError("a time has no zone")
+    return moment
+
+
+PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "DateTimeField": _moment,
+    "TimeField": time.fromisoformat,
+    "UUIDField": UUID,
+    "BinaryField": lambda value: base64.b64decode(value, validate=True),
+    "JSONField": lambda value: value,
+}
+TYPES: Mapping[str, tuple[type, ...]] = {"BooleanField": (bool,), "FloatField": (float, int)}
+
+
+def _parser(field: "models.Field[Any, Any]") -> Callable[[Any], Any]:
+    kind = (field.target_field if isinstance(field, models.ForeignKey) else field).get_internal_type()
+    if kind in PARSERS:
+        return PARSERS[kind]
+    types = TYPES.get(kind) or ((int,) if "Integer" in kind or "Auto" in kind else (str,))
+    longest = field.max_length if isinstance(field, models.CharField) else None
+
+    def checked(value: Any) -> Any:
+        if type(value) not in types or (longest is not None and len(value) > longest):
+            raise ValueError(f"“{field.name}” cannot be {value!r:.40}")
+        return value
+
+    return checked

@@ -1,0 +1,217 @@
+"""Export of a whole site, and its import by an empty one."""
+
+import base64
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.color import no_style
+from django.db import DatabaseError, connection, transaction
+
+from common.db.lookups import disable_sqlite_mmap
+from common.postgresql.base import UNBOUNDED
+from common.refused import Refused
+from feedletter_site.export import people
+from feedletter_site.export.archive import FORMAT, Reader, Writer, reading
+from feedletter_site.export.cipher import Cipher
+from feedletter_site.export.parts import PARTS, Part, is_secret
+from feedletter_site.export.rows import Rows
+from subscriptions.models import Subscribable
+
+CHECK = "pass phrase"
+ROWS_A_BATCH = 200
+LARGEST_BATCH = 16 * 1024 * 1024
+# Rows of these would be mixed with the archive's.
+EMPTY = ("feeds.Feed", "subscriptions.Subscribable", "subscriptions.Destination", "auth.User", "chat.Guild")
+ARRIVED = "Imported from another site. Look at its settings, then resume it."
+Told = Callable[[int], object]
+
+
+def export_site(path: Path, phrase: str, *, now: datetime, told: Told = lambda count: None) -> dict[str, int]:
+    """Write the archive; return what is left out for lack of a pass phrase. Raises Refused."""
+    if path.exists():
+        raise Refused(f"{path} is there already. Name a new file, such as one with the date.")
+    cipher = Cipher(phrase, os.urandom(16)) if phrase else None
+    part_file = path.with_name(f"{path.name}.part")
+    try:
+        part_file.unlink(missing_ok=True)
+        part_file.touch(mode=0o600)
+        with part_file.open("wb") as file, _snapshot():
+            lost = _write(Writer(file), cipher, now, told)
+            file.flush()
+            os.fsync(file.fileno())
+        part_file.replace(path)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        part_file.unlink(missing_ok=True)
+    return lost
+
+
+def _write(writer: Writer, cipher: Cipher | None, now: datetime, told: Told) -> dict[str, int]:
+    lost: dict[str, int] = {}
+    for part in PARTS:
+        rows = Rows(part, cipher)
+        if part.needs_secrets and cipher is None:
+            lost[part.label] = rows.count()
+            continue
+        writer.write(part.file, _counted(rows.lines(), told))
+        lost |= {f"{part.label}.{name}": count for name, count in rows.lost.items()}
+    for name, lines in people.files(now=now):
+        writer.write(name, _counted(lines, told))
+    secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
+    sealed = cipher and {
+        "salt": base64.b64encode(cipher.salt).decode(),
+        "check": cipher.seal(CHECK, CHECK),
+    }
+    writer.finish(
+        {
+            "format": FORMAT,
+            "made_by": f"Feedletter {settings.VERSION}",
+            "made_at": now.isoformat(),
+            "site_url": settings.SITE_URL,
+            "secrets": sealed,
+            "left_out": [] if cipher else secrets,
+        }
+    )
+    return {name: count for name, count in lost.items() if count}
+
+
+def _counted(lines: Iterable[bytes], told: Told) -> Iterator[bytes]:
+    for line in lines:
+        told(1)
+        yield line
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """Read one state of the database, beside workers that go on."""
+    disable_sqlite_mmap()
+    database: Any = connection
+    mode = getattr(database, "transaction_mode", None)
+    # IMMEDIATE would make writers wait.
+    database.transaction_mode = None
+    try:
+        with transaction.atomic():
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            _unbounded()
+            yield
+    finally:
+        database.transaction_mode = mode
+
+
+def _unbounded() -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for name in UNBOUNDED:
+                cursor.execute(f"SET LOCAL {name} = 0")
+
+
+def import_site(
+    path: Path, phrase: str, *, without_secrets: bool, now: datetime, told: Told = lambda count: None
+) -> dict[str, int]:
+    """Fill an empty site, in one transaction, and pause newsletters. Return rows. Raises Refused."""
+    with reading(path) as archive:
+        cipher = None if without_secrets else _cipher(archive, phrase)
+        known = {part.file: part for part in PARTS}
+        names = [name for name in archive.parts if not name.startswith("people/")]
+        if unknown := sorted(set(names) - known.keys()):
+            raise Refused(f"“{unknown[0][:80]}” in the archive is unknown here.")
+        try:
+            with transaction.atomic():
+                _unbounded()
+                _refuse_full()
+                parts = [part for file, part in known.items() if file in names]
+                if without_secrets:
+                    parts = [part for part in parts if not part.needs_secrets]
+                counts = {part.label: _fill(archive, Rows(part, cipher), told) for part in parts}
+                paused = {"sending_paused_at": now, "sending_paused_reason": ARRIVED}
+                Subscribable.objects.update(**paused)
+                _reset_sequences(parts)
+        except DatabaseError as error:
+            raise Refused(f"The archive does not fit together: {str(error).splitlines()[0]}.") from error
+    return counts
+
+
+def _cipher(archive: Reader, phrase: str) -> Cipher | None:
+    sealed = archive.manifest.get("secrets")
+    if sealed is None:
+        return None
+    if not phrase:
+        raise Refused("The archive has secrets: give --passphrase-file, or --without-secrets.")
+    try:
+        cipher, check = Cipher(phrase, base64.b64decode(sealed["salt"])), sealed["check"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused("manifest.json is damaged.") from error
+    cipher.open(check, CHECK)
+    return cipher
+
+
+def _refuse_full() -> None:
+    for part in PARTS:
+        if part.label in EMPTY and part.model._base_manager.exists():
+            raise Refused(
+                f"This site has {part.model._meta.verbose_name_plural} already. An archive is imported by an"
+                " empty site only: name a new database, and run “manage.py migrate”."
+            )
+
+
+def _fill(archive: Reader, rows: Rows, told: Told) -> int:
+    part, count = rows.part, 0
+    fields = part.fields
+    fixed = [field for field in part.model._meta.concrete_fields if field not in fields]
+    # Rows of migrate or of a first start.
+    part.model._base_manager.all().delete()
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(field.column or "") for field in (*fields, *fixed))
+    places = ", ".join(["%s"] * (len(fields) + len(fixed)))
+    statement = f"INSERT INTO {quote(part.model._meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608
+    rest = [field.get_db_prep_save(field.get_default(), connection) for field in fixed]
+    with connection.cursor() as cursor:
+        for lines in _batches(archive.lines(part.file)):
+            try:
+                values = rows.values([_row(line) for line in lines])
+            except Refused:
+                raise
+            except (ValueError, TypeError, RecursionError) as error:
+                raise Refused(f"{part.file}, rows {count + 1} to {count + len(lines)}: {error}.") from error
+            cursor.executemany(statement, [[*row, *rest] for row in values])
+            count += len(lines)
+            told(len(lines))
+        if connection.vendor == "postgresql" and count:
+            # Otherwise look-ups are planned for an empty table.
+            cursor.execute(f"ANALYZE {quote(part.model._meta.db_table)}")
+    return count
+
+
+def _batches(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line)
+        if len(batch) == ROWS_A_BATCH or size > LARGEST_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("a row is no object")
+    return row
+
+
+def _reset_sequences(parts: Iterable[Part]) -> None:
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), [part.model for part in parts]):
+            cursor.execute(statement)
