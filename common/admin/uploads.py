@@ -78,7 +78,7 @@ def stop_action(model: type[Upload], what_stays: Callable[[Any], str]) -> Action
         ]
 
     run = _for_each(model, model.stop, "Stopped, and the file is deleted.")
-    return Action("end", "Stop and forget it", run, sentences, fits=lambda row: row.state in row.stoppable)
+    return Action("end", "Discard this import", run, sentences, fits=lambda row: row.state in row.stoppable)
 
 
 def _for_each(

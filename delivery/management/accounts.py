@@ -49,7 +49,7 @@ from delivery.models.delivery import Unsent
 NONE = "none"
 
 
-HINT = "“list_lanes” shows those there are."
+HINT = "“list_lanes” lists them."
 
 
 def add_limits(parser: CommandParser) -> None:
@@ -245,7 +245,7 @@ class AddAccount(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         url = options["url"] if options["url"] is not None else asked()
         if options["replace"]:
-            hint = "“list_accounts” shows those there are."
+            hint = "“list_accounts” lists them."
             account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
             account = alter_account(account=account, url=url, sender=options["sender"])
         else:
@@ -265,7 +265,7 @@ class DropAccount(FeedletterCommand):
     arguments = (argument("name", metavar="NAME", help="“list_accounts” shows them."),)
 
     def run(self, **options: Any) -> Result:
-        hint = "“list_accounts” shows those there are."
+        hint = "“list_accounts” lists them."
         account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
         drop_account(account=account)
         return Printed(f"The mail account {account.name} was deleted.", {"name": account.name})

@@ -35,7 +35,7 @@ def add_delivery(parser: CommandParser) -> None:
 
 def find_delivery(pk: int) -> Delivery:
     rows = Delivery.objects.select_related("destination", "issue__subscribable")
-    found: Delivery = find(rows, "delivery", "“list_deliveries” shows those there are.", pk=pk)
+    found: Delivery = find(rows, "delivery", "“list_deliveries” lists them.", pk=pk)
     return found
 
 
@@ -98,7 +98,7 @@ class ShowItem(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         posts = Item.objects.select_related("feed").defer("entry")
-        item = find(posts, "post", "“list_items” shows those there are.", pk=options["id"])
+        item = find(posts, "post", "“list_items” lists them.", pk=options["id"])
         now = utcnow()
         facts = {**item_row(item), "reason": item.reason, "fate": fate_of(item, now)}
         places = [

@@ -36,7 +36,7 @@ def add_issue(parser: CommandParser) -> None:
 
 
 def find_issue(pk: int) -> Issue:
-    found: Issue = find(issues(), "issue", "“list_issues” shows those there are.", pk=pk)
+    found: Issue = find(issues(), "issue", "“list_issues” lists them.", pk=pk)
     return found
 
 

@@ -23,7 +23,7 @@ def webhook_row(webhook: Webhook) -> dict[str, Any]:
 
 
 def find_webhook(pk: int) -> Webhook:
-    found: Webhook = find(Webhook.objects.all(), "webhook", "“list_webhooks” shows those there are.", pk=pk)
+    found: Webhook = find(Webhook.objects.all(), "webhook", "“list_webhooks” lists them.", pk=pk)
     return found
 
 

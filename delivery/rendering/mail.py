@@ -56,7 +56,7 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "address_changed": Mail(
             gettext_noop("Your address at %(newsletter)s was changed"), ("undo_url", "days")
         ),
-        "farewell": Mail(gettext_noop("You have left %(newsletter)s"), ("newsletter",)),
+        "farewell": Mail(gettext_noop("You’re unsubscribed from %(newsletter)s"), ("newsletter",)),
         "test": Mail(gettext_noop("A test message from %(newsletter)s"), ()),
         "alert": Mail("%(subject)s", ("subject", "sentences")),
     }

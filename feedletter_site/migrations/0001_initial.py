@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                 ('file_name', models.CharField(max_length=200, verbose_name='file')),
                 ('size', models.PositiveBigIntegerField(default=0)),
                 ('by', models.CharField(blank=True, default='', max_length=150, verbose_name='uploaded by')),
-                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('looking', 'being looked at'), ('looked', 'ready to import'), ('reading', 'its feeds are being read'), ('taking', 'being imported'), ('done', 'imported'), ('stopped', 'stopped'), ('unusable', 'cannot be used')], default='uploading', max_length=10)),
+                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('looking', 'being checked'), ('looked', 'ready to import'), ('reading', 'its feeds are being read'), ('taking', 'being imported'), ('done', 'imported'), ('stopped', 'stopped'), ('unusable', 'not usable')], default='uploading', max_length=10)),
                 ('trouble', models.TextField(blank=True, default='')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
                 ('begun_at', models.DateTimeField(blank=True, null=True)),

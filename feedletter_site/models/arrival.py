@@ -34,13 +34,13 @@ class Arrival(Upload):
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
-        LOOKING = "looking", "being looked at"
+        LOOKING = "looking", "being checked"
         LOOKED = "looked", "ready to import"
         READING = "reading", "its feeds are being read"
         TAKING = "taking", "being imported"
         DONE = "done", "imported"
         STOPPED = "stopped", "stopped"
-        UNUSABLE = "unusable", "cannot be used"
+        UNUSABLE = "unusable", "not usable"
 
     OPEN = (State.LOOKING, State.READING, State.TAKING)
     WAITING = (State.LOOKED,)

@@ -36,7 +36,7 @@ class IncludeItem(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         keys = list(dict.fromkeys(options["ids"]))
         if missing := set(keys) - set(Item.objects.filter(pk__in=keys).values_list("pk", flat=True)):
-            raise CommandError(f"There is no post {min(missing)}. “list_items” shows those there are.")
+            raise CommandError(f"There is no post {min(missing)}. “list_items” lists them.")
         now = utcnow()
         said = {key: include_item(item_id=key, now=now) for key in keys}
         states = dict(Item.objects.filter(pk__in=keys).values_list("pk", "state"))

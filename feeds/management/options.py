@@ -88,5 +88,5 @@ def read_secret(name: str) -> str:
 
 
 def find_feed(pk: int) -> Feed:
-    feed: Feed = find(Feed.objects.all(), "feed", "“list_feeds” shows those there are.", pk=pk)
+    feed: Feed = find(Feed.objects.all(), "feed", "“list_feeds” lists them.", pk=pk)
     return feed

@@ -97,11 +97,11 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="Confirm a subscriber", request=None)
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, **_: Any) -> Response:
-        """You know of their consent in another way. 409 for who has left: add them again if they ask for it.
+        """You know of their consent in another way. 409 if they unsubscribed.
         A second time changes nothing."""
         row = self.get_object()
         if not confirm_many(keys=[row.pk], now=utcnow()) and row.status != Subscription.Status.CONFIRMED:
-            raise Conflict(f"{row.destination} has left. Add them again if they ask for it.")
+            raise Conflict(f"{row.destination} unsubscribed. Add them again if they ask for it.")
         return self.shown()
 
     @extend_schema(summary="Pause a subscription")

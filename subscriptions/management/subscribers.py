@@ -106,7 +106,7 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
         if found is None and not kind.public_sign_up:
             found = rows.filter(destination__label=named).first()
     if found is None:
-        hint = f"“list_subscribers {subscribable.name}” shows those there are."
+        hint = f"“list_subscribers {subscribable.name}” lists them."
         raise CommandError(f"{subscribable} has no subscriber {named}. {hint}")
     subscription: Subscription = found
     return subscription

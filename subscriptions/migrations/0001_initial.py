@@ -458,7 +458,7 @@ class Migration(migrations.Migration):
                 ('words', models.TextField(blank=True, default='')),
                 ('meanings', models.JSONField(blank=True, null=True)),
                 ('dates', models.CharField(blank=True, db_default='', default='', max_length=3)),
-                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('checking', 'being looked at'), ('asking', 'asks what its columns mean'), ('checked', 'ready to import'), ('importing', 'being imported'), ('done', 'imported'), ('stopped', 'stopped'), ('unusable', 'not a list')], default='uploading', max_length=10)),
+                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('checking', 'being checked'), ('asking', 'asks about its columns'), ('checked', 'ready to import'), ('importing', 'being imported'), ('done', 'imported'), ('stopped', 'stopped'), ('unusable', 'not usable')], default='uploading', max_length=10)),
                 ('trouble', models.TextField(blank=True, default='')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
                 ('failures', models.PositiveSmallIntegerField(db_default=0, default=0, editable=False)),

@@ -13,13 +13,13 @@ class ListImport(Upload):
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
-        CHECKING = "checking", "being looked at"
-        ASKING = "asking", "asks what its columns mean"
+        CHECKING = "checking", "being checked"
+        ASKING = "asking", "asks about its columns"
         CHECKED = "checked", "ready to import"
         IMPORTING = "importing", "being imported"
         DONE = "done", "imported"
         STOPPED = "stopped", "stopped"
-        UNUSABLE = "unusable", "not a list"
+        UNUSABLE = "unusable", "not usable"
 
     OPEN = (State.CHECKING, State.IMPORTING)
     WAITING = (State.ASKING, State.CHECKED)

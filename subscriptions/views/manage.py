@@ -43,7 +43,7 @@ def manage(request: HttpRequest, token: str) -> HttpResponse:
 def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
     """Raises ManageRefused."""
     if subscription.status == Subscription.Status.UNSUBSCRIBED:
-        raise ManageRefused(gettext("You’ve left this newsletter, so there’s nothing to change."))
+        raise ManageRefused(gettext("You’ve unsubscribed, so there’s nothing to change."))
     done = ACTS.get(name, details)(request, subscription, now)
     return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
 

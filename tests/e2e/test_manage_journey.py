@@ -55,7 +55,7 @@ def test_a_pause_and_its_end(page: Any, reader: Subscription) -> None:
 
 def test_less_often_after_having_left(page: Any, reader: Subscription) -> None:
     page.goto(links.unsubscribe_url(reader))
-    page.get_by_role("button", name="Leave The Daily").click()
+    page.get_by_role("button", name="Unsubscribe from The Daily").click()
     assert Subscription.objects.get().status == "unsubscribed"
     page.get_by_role("button", name="Get this instead").click()
     assert "Until then you still get The Daily" in text(page)

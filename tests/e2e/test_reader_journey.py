@@ -45,10 +45,10 @@ def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server:
     assert "Saved." in text(page)
     assert Subscription.objects.get().display_name == "Ada Lovelace"
 
-    page.get_by_role("link", name="Leave Example Weekly").click()
+    page.get_by_role("link", name="Unsubscribe from Example Weekly").click()
     assert Subscription.objects.get().status == "confirmed"
-    page.get_by_role("button", name="Leave Example Weekly").click()
-    assert "You have left" in text(page)
+    page.get_by_role("button", name="Unsubscribe from Example Weekly").click()
+    assert "You’re unsubscribed" in text(page)
     assert Subscription.objects.get().status == "unsubscribed"
 
     page.get_by_role("button", name="Undo").click()

@@ -175,7 +175,7 @@ def test_stopping_says_first_what_is_lost(admin_client: Client) -> None:
 def test_a_second_word_is_refused_with_a_sentence(admin_client: Client) -> None:
     choose(admin_client, "email\na@example.org\n")
     row = ListImport.objects.get()
-    assert "is being looked at" in act(admin_client, row, "run")
+    assert "is being checked" in act(admin_client, row, "run")
 
 
 @pytest.mark.parametrize("text", ["", "x" * 2000])

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 
 LISTS = (
     "/admin/feeds/feed/opml/",
+    "/admin/subscriptions/destination/import/",
     "/admin/subscriptions/subscription/import/",
     "/admin/feedletter_site/arrival/add/",
 )

@@ -42,7 +42,7 @@ def test_an_excluded_post_is_sent_after_all() -> None:
     assert (row["id"], row["state"]) == (item.pk, "unassigned")
     assert "will be sent" in row["said"]
     assert "is not excluded" in printed("include_item", str(item.pk))
-    assert refused("include_item", "999") == "There is no post 999. “list_items” shows those there are."
+    assert refused("include_item", "999") == "There is no post 999. “list_items” lists them."
 
 
 @pytest.mark.parametrize(("word", "state"), [("--send", "unassigned"), ("--exclude", "excluded")])

@@ -172,8 +172,8 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_text("You’ll get a notification on this device").wait_for()
     reader.goto(message["leave"])
     look_at(reader, "device-leave")
-    reader.get_by_role("button", name="Leave Harbour News").click()
-    reader.get_by_role("heading", name="You have left").wait_for()
+    reader.get_by_role("button", name="Unsubscribe from Harbour News").click()
+    reader.get_by_role("heading", name="You’re unsubscribed").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
 
 

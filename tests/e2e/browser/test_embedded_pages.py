@@ -67,8 +67,8 @@ def test_an_old_link_leads_all_the_way(page: Any, site: str, settings: Any) -> N
     settings.UPSTREAM_SALT = SALT
     leaves = SubscriptionFactory(upstream_id=42, subscribable__title="Cedar Weekly")
     page.goto(site + link("remove", 42))
-    page.get_by_role("button", name="Leave Cedar Weekly").click()
-    page.get_by_role("heading", name="You have left").wait_for()
+    page.get_by_role("button", name="Unsubscribe from Cedar Weekly").click()
+    page.get_by_role("heading", name="You’re unsubscribed").wait_for()
     leaves.refresh_from_db()
     assert leaves.status == "unsubscribed"
     comes = UnconfirmedFactory(upstream_id=43, added_at=timezone.now(), confirm_nonce="")

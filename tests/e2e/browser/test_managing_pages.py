@@ -42,10 +42,10 @@ def test_another_pace_and_a_pause(page: Any, reader: Subscription) -> None:
 def test_leaving_and_coming_back(page: Any, reader: Subscription) -> None:
     page.goto(links.unsubscribe_url(reader))
     look_at(page, "leave")
-    page.get_by_role("button", name="Leave The Daily").click()
+    page.get_by_role("button", name="Unsubscribe from The Daily").click()
     reader.refresh_from_db()
     assert reader.status == "unsubscribed"
-    expect(page.locator("main")).to_contain_text("You have left")
+    expect(page.locator("main")).to_contain_text("You’re unsubscribed")
     look_at(page, "left")
     page.goto(links.manage_url(reader))
     look_at(page, "manage-left")

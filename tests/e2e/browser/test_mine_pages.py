@@ -120,10 +120,10 @@ def test_all_data_to_see_and_to_take_along(page: Any, site: str, ada: Destinatio
 
 def test_leaving_everything(page: Any, site: str, ada: Destination) -> None:
     sign_in(page, site)
-    follow(page, "Leave everything")
+    follow(page, "Unsubscribe from everything")
     look_at(page, "mine-leave")
-    press(page, "Leave 2 newsletters")
-    expect(page.locator("main")).to_contain_text("You’ve left all newsletters")
+    press(page, "Unsubscribe from 2 newsletters")
+    expect(page.locator("main")).to_contain_text("You’ve unsubscribed from all newsletters")
     expect(page.locator("main")).to_contain_text("No newsletter is sent to this address")
     look_at(page, "mine-left")
     assert not Subscription.objects.exclude(status="unsubscribed").exists()

@@ -109,7 +109,7 @@ def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
 
 def test_nothing_is_taken_over_without_that_word() -> None:
     row = uploaded(people(3))
-    with pytest.raises(NotPossible, match="being looked at"):
+    with pytest.raises(NotPossible, match="being checked"):
         begin_import(row, now=utcnow())
     work_off_imports(budget=LONG)
     work_off_imports(budget=LONG)

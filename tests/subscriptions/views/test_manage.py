@@ -116,8 +116,8 @@ def test_an_old_letters_link_tells_of_the_change_but_opens_no_other_page(
     assert "You changed from The Daily" in page
     assert manage(made.new) not in page
     page = strict.get(leaving(reader)).content.decode()
-    assert "Leave The Weekly?" in page
-    assert "You have left" in strict.post(leaving(reader)).content.decode()
+    assert "Unsubscribe from The Weekly?" in page
+    assert "You’re unsubscribed" in strict.post(leaving(reader)).content.decode()
     made.new.refresh_from_db()
     assert made.new.status == "unsubscribed"
 

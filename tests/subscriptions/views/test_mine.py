@@ -147,10 +147,10 @@ def test_leaving_everything_leaves_everything_of_this_address(ada: Client, reade
     mine = [SubscriptionFactory(destination=reader), UnconfirmedFactory(destination=reader)]
     gone, theirs = LeftFactory(destination=reader), SubscriptionFactory()
     page = text(ada, "/mine/leave/")
-    assert "Leave 2 newsletters" in page
+    assert "Unsubscribe from 2 newsletters" in page
     assert str(gone.subscribable) not in page
     answer = post(ada, "/mine/leave/")
-    assert "You’ve left all newsletters" in text(ada, answer["Location"])
+    assert "You’ve unsubscribed from all newsletters" in text(ada, answer["Location"])
     left = set(Subscription.objects.filter(status="unsubscribed"))
     assert left == {*mine, gone}
     theirs.refresh_from_db()

@@ -69,7 +69,7 @@ def test_leaving_takes_a_post(strict: Client) -> None:
     assert strict.get(there).status_code == 200
     subscription.refresh_from_db()
     assert subscription.status == "confirmed"
-    assert "You have left" in strict.post(there).content.decode()
+    assert "You’re unsubscribed" in strict.post(there).content.decode()
     subscription.refresh_from_db()
     assert subscription.status == "unsubscribed"
 
@@ -140,7 +140,7 @@ def test_a_link_opens_its_own_subscription_only(client: Client) -> None:
 def test_managing_after_leaving_says_when_and_offers_the_way_back(client: Client) -> None:
     left = LeftFactory(subscribable__name="weekly")
     page = client.get(path(links.manage_url(left))).content.decode()
-    assert "You left on" in page
+    assert "You unsubscribed on" in page
     assert "/s/weekly/" in page
     assert "<form" not in page
 
@@ -194,11 +194,11 @@ def test_a_reader_who_leaves_by_the_page_may_say_why_and_a_mail_client_gets_no_r
     client = Client()
     answer = client.post(there, {"act": "leave"})
     assert (answer.status_code, answer["Location"]) == (303, there)
-    assert "Why did you leave?" in client.get(there).content.decode()
+    assert "Why did you unsubscribe?" in client.get(there).content.decode()
     assert client.post(there, {"act": "why", "why": "nonsense"}).status_code == 303
     thanks = client.post(there, {"act": "why", "why": "too_often"}, follow=True).content.decode()
     assert "Thank you, that helps." in thanks
-    assert "Why did you leave?" not in thanks
+    assert "Why did you unsubscribe?" not in thanks
     assert reasons_for_leaving(row.subscribable) == {"too_often": 1}
     client.post(there, {"act": "undo"})
     assert reasons_for_leaving(row.subscribable) == {}

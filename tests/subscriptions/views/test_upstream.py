@@ -64,7 +64,7 @@ def test_both_links_of_two_addresses_that_became_one_remove_it(strict: Client) -
     for number in (42, 43):
         mine = SubscriptionFactory(upstream_id=number - 2)
         OldNumber.objects.create(subscription=mine, number=number)
-        assert "You have left" in strict.post(link(REMOVE, number)).content.decode()
+        assert "You’re unsubscribed" in strict.post(link(REMOVE, number)).content.decode()
         assert status(mine) == "unsubscribed"
 
 
@@ -72,11 +72,11 @@ def test_an_old_link_removes_by_post_and_only_by_post(strict: Client) -> None:
     mine = SubscriptionFactory(upstream_id=42, subscribable__title="Example Weekly")
     shown = strict.get(link(REMOVE, 42))
     assert shown.status_code == 200
-    assert "Leave Example Weekly</button>" in shown.content.decode()
+    assert "Unsubscribe from Example Weekly</button>" in shown.content.decode()
     assert status(mine) == "confirmed"
     done = strict.post(link(REMOVE, 42))
     assert done.status_code == 200
-    assert "You have left" in done.content.decode()
+    assert "You’re unsubscribed" in done.content.decode()
     assert status(mine) == "unsubscribed"
     assert strict.post(link(REMOVE, 42)).status_code == 200
 
