@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -85,7 +85,7 @@ class Report:
     is_dry_run: bool
     is_read: bool = False
     lines: list[Line] = field(default_factory=list)
-    notes: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
 
     def add(self, lines: Iterable[Line]) -> None:
         self.lines.extend(lines)

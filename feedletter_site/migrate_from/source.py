@@ -1,7 +1,7 @@
 """A new source is a package beside cordfeeder/ and an entry of `SOURCES`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -52,11 +52,22 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`refused` cannot be taken; `notes` are about everything."""
+    """`refused` cannot be taken; `notes` are about everything; `environment` has settings for this site."""
 
     parts: Sequence[Part]
     refused: Sequence[Line] = ()
     notes: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`zone` is the other machine's. `secrets` are the other program's, by their names there."""
+
+    zone: str = ""
+    sends_stale: bool = False
+    keeps_queued: bool = False
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Source(Protocol):
@@ -73,7 +84,7 @@ class Source(Protocol):
     needs_second: bool
     needs_zone: bool
 
-    def read(self, place: str, *, zone: str, now: datetime, sends_stale: bool = False) -> Plan:
+    def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Read a file, a folder or a database's URL, and write nothing there. Raises Refused."""
         ...
 

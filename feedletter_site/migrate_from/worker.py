@@ -22,7 +22,7 @@ from common.refused import Refused
 from common.text import without_controls
 from common.uploads import process_uploads
 from feedletter_site.migrate_from.report import READING, Line
-from feedletter_site.migrate_from.source import Plan, source_called
+from feedletter_site.migrate_from.source import Options, Plan, source_called
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
 from feedletter_site.models import Arrival, ArrivalLine
 
@@ -59,7 +59,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     source, doing = source_called(row.source), DOING[State(row.state)]
     with unpacked(row) as place:
         try:
-            plan = source.read(str(place), zone="", now=utcnow())
+            plan = source.read(str(place), options=Options(), now=utcnow())
         except Refused as error:
             # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")

@@ -12,7 +12,8 @@ from common.clock import utcnow
 from common.passes import TimeBudget
 from common.text import pluralize
 from feedletter_site.migrate_from.report import ImportResult, Line, Report, csv_rows
-from feedletter_site.migrate_from.source import SOURCES, Plan, Source, source_called
+from feedletter_site.migrate_from.secret_files import read_secrets, refuse_existing, write_environment
+from feedletter_site.migrate_from.source import SOURCES, Options, Plan, Source, source_called
 from feedletter_site.migrate_from.take_over import Doing, process
 
 READS_FOR = timedelta(minutes=30)
@@ -48,21 +49,44 @@ class Command(FeedletterCommand):
             default="skip",
             help="feedletter: what to do with posts of issues that were over a week ago and never sent",
         )
+        parser.add_argument(
+            "--queued",
+            choices=("drop", "keep"),
+            default="drop",
+            help="feedletter: what to do with messages left in its queues; kept ones are sent when you start"
+            " sending",
+        )
+        parser.add_argument(
+            "--secrets",
+            type=Path,
+            metavar="FILE",
+            help="feedletter: its feedletter-secrets.properties, for the tokens of bridges and for --env-out",
+        )
+        parser.add_argument(
+            "--env-out",
+            type=Path,
+            metavar="FILE",
+            help="feedletter: write its settings and secrets there as an environment file for Feedletter",
+        )
         parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report as CSV")
 
     def run(self, **options: Any) -> Result:
         source, file, now = source_called(options["program"]), options["report"], utcnow()
         if source.needs_zone:
             _check_zone(options["zone"])
-        plan = source.read(
-            options["place"], zone=options["zone"], now=now, sends_stale=options["stale"] == "send"
-        )
+        if (env_file := options["env_out"]) is not None:
+            refuse_existing(env_file)
+        plan = source.read(options["place"], options=_options(**options), now=now)
+        if env_file is not None and not plan.environment:
+            raise CommandError(f"--env-out: {source.name} has no settings for an environment file.")
         report = Report(source.key, options["dry_run"] or options["read"], options["read"])
         report.add(plan.refused)
         self._go(source, plan, Doing.LOOK if report.is_dry_run else Doing.TAKE, report, now)
         if report.is_read:
             self._go(source, plan, Doing.READ, report, now)
         report.notes = [*plan.notes, *report.about_reading()]
+        if env_file is not None and not report.is_dry_run:
+            report.notes.append(write_environment(env_file, plan.environment))
         if file is not None:
             _keep(report, file)
         facts = {
@@ -100,6 +124,16 @@ def _shown(report: Report, name: str) -> str:
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to import."]
     last = ["Nothing was changed. To import, run it without --dry-run and --read."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
+
+
+def _options(**options: Any) -> Options:
+    """Raises Refused."""
+    return Options(
+        zone=options["zone"],
+        sends_stale=options["stale"] == "send",
+        keeps_queued=options["queued"] == "keep",
+        secrets=read_secrets(options["secrets"]) if options["secrets"] else {},
+    )
 
 
 def _check_zone(name: str) -> None:

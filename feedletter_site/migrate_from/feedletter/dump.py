@@ -35,13 +35,16 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "subscription": ("subscription_id", "destination_json", "subscribable_name", "confirmed", "added"),
     "assignable": ("subscribable_name", "within_type_id", "opened"),
     "assignment": ("subscribable_name", "within_type_id", "guid"),
-    "mailable": ("mail_to", "mail_subject"),
+    "mailable": ("sha3_256", "mail_to", "mail_subject", "template_params", "retried"),
+    "mailable_template": ("sha3_256", "template"),
     "immediately_mailable": ("mail_to", "subject"),
-    "masto_postable": ("name", "final_content"),
-    "bsky_postable": ("identifier", "final_content"),
+    "masto_postable": ("seqnum", "instance_url", "name", "final_content", "retried"),
+    "masto_postable_media": ("masto_postable_id", "position", "media_url", "mime_type", "alt"),
+    "bsky_postable": ("seqnum", "entryway_url", "identifier", "final_content", "retried"),
+    "bsky_postable_media": ("bsky_postable_id", "position", "media_url", "mime_type", "alt"),
 }
 # Schema 1 has no Bluesky.
-OPTIONAL = {"bsky_postable"}
+OPTIONAL = {"bsky_postable", "bsky_postable_media"}
 VERSIONS = {"1", "2"}
 LONGEST_LINE = 64 * 1024 * 1024
 CONNECT_SECONDS = 10

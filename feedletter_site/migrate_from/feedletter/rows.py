@@ -7,19 +7,45 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import formataddr
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.feedletter.advice import notes_about, queued
+from feedletter_site.migrate_from.feedletter.advice import notes_about
 from feedletter_site.migrate_from.feedletter.dump import Row, text
+from feedletter_site.migrate_from.feedletter.environment import environment
+from feedletter_site.migrate_from.feedletter.model import (
+    EACH,
+    FIXED,
+    Interpretation,
+    OldAccount,
+    OldCollection,
+    OldFeed,
+    OldItem,
+    OldNewsletter,
+    OldSubscription,
+)
+from feedletter_site.migrate_from.feedletter.queues import dropped, with_queues
 from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import Options
 from feeds.addresses import is_address
 from subscriptions.rules.periods import period_for
-from subscriptions.rules.schedule import Schedule
+
+
+class Announced(NamedTuple):
+    """Kind of a bridge: how its accounts are named there and here."""
+
+    channel: str
+    destination: str
+    account: str
+    server: str
+    fields: Mapping[str, str]
+    token_field: str
+    secret: str
+
 
 # Our limits of a feed's timings, in minutes.
 LONGEST_DELAY = 44_640
@@ -27,14 +53,31 @@ LONGEST_PARAM, MOST_PARAMS = 2000, 50
 # A collection that is over and was opened longer ago would send old posts at once (BUG-6 and BUG-8).
 STALE_AFTER = timedelta(days=7)
 CLOCKS_DIFFER = timedelta(minutes=10)
-EACH, FIXED = "each", "every_n"
+MASTODON = Announced(
+    "mastodon",
+    "Mastodon",
+    "name",
+    "instanceUrl",
+    {"name": "account", "instanceUrl": "instance_url"},
+    "access_token",
+    "feedletter.masto.access.token.",
+)
+BLUESKY = Announced(
+    "bluesky",
+    "BlueSky",
+    "identifier",
+    "entrywayUrl",
+    {"identifier": "handle", "entrywayUrl": "service_url"},
+    "app_password",
+    "feedletter.bsky.identifier.",
+)
 ARRANGEMENTS = {
     "Email.Each": EACH,
     "Email.Daily": "daily",
     "Email.Weekly": "weekly",
     "Email.Fixed": FIXED,
 }
-BRIDGES = {"Mastodon.Announce": "Mastodon", "BlueSky.Announce": "Bluesky"}
+BRIDGES = {"Mastodon.Announce": MASTODON, "BlueSky.Announce": BLUESKY}
 DEFAULTS, STARTERS = "com.mchange.feedletter.default.", "starter."
 UNTEMPLATES = {
     "composeUntemplateName": "issues/post or issues/digest",
@@ -44,100 +87,12 @@ UNTEMPLATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OldItem:
-    guid: str
-    state: str
-    link: str
-    document: str
-    first_seen: datetime
-    stable_since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class OldSubscription:
-    number: int
-    address: str
-    name: str
-    is_confirmed: bool
-    added: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class OldCollection:
-    """`number` counts collections of a fixed number of posts."""
-
-    opened: datetime
-    guids: tuple[str, ...]
-    is_stale: bool
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class OldNewsletter:
-    name: str
-    arrangement: str
-    zone: str
-    sender: str
-    reply_to: str
-    params: Mapping[str, str]
-    n: int | None = None
-    weekday: int = 0
-    # Number of the next collection of a fixed number of posts.
-    counter: int = 1
-    subscriptions: tuple[OldSubscription, ...] = ()
-    collections: tuple[OldCollection, ...] = ()
-
-    @property
-    def schedule(self) -> Schedule:
-        return Schedule(self.arrangement, time(0), self.weekday, 1, "")
-
-
-@dataclass(frozen=True, slots=True)
-class OldFeed:
-    number: str
-    url: str
-    timings: Mapping[str, int]
-    added: datetime
-    read_until: datetime
-    items: tuple[OldItem, ...]
-    newsletters: tuple[OldNewsletter, ...]
-    lines: tuple[Line, ...] = ()
-
-    @property
-    def waiting(self) -> frozenset[str]:
-        """Guids in collections that are to be sent."""
-        return frozenset(
-            guid
-            for newsletter in self.newsletters
-            for collection in newsletter.collections
-            if not collection.is_stale
-            for guid in collection.guids
-        )
-
-    @property
-    def stale(self) -> frozenset[str]:
-        guids = (
-            collection.guids
-            for newsletter in self.newsletters
-            for collection in newsletter.collections
-            if collection.is_stale
-        )
-        return frozenset(guid for each in guids for guid in each) - self.waiting
-
-
-class Interpretation(NamedTuple):
-    feeds: list[OldFeed]
-    refused: list[Line]
-    notes: list[str]
-
-
 @dataclass(slots=True)
 class _Context:
     zone: ZoneInfo
     config_zone: str
     now: datetime
-    sends_stale: bool
+    options: Options
     subscriptions: Mapping[str, list[Row]]
     collections: Mapping[str, list[Row]]
     guids: Mapping[tuple[str, str], list[str]]
@@ -147,30 +102,33 @@ class _Context:
         self.lines.append(Line(result, kind, name, words))
 
 
-def interpret(
-    tables: Mapping[str, Sequence[Row]], *, zone: ZoneInfo, now: datetime, sends_stale: bool = False
-) -> Interpretation:
+def interpret(tables: Mapping[str, Sequence[Row]], *, options: Options, now: datetime) -> Interpretation:
+    zone = ZoneInfo(options.zone)
     config = {text(row, "key"): text(row, "value") for row in tables["config"]}
     guids = defaultdict(list)
     for row in tables["assignment"]:
         guids[text(row, "subscribable_name"), text(row, "within_type_id")].append(text(row, "guid"))
     newsletters = _by(tables["subscribable"], "feed_id")
     items = _by(tables["item"], "feed_id")
-    feeds = []
+    feeds: list[OldFeed] = []
     for row in sorted(tables["feed"], key=lambda row: int(text(row, "id"))):
         context = _Context(
             zone,
             config.get("TimeZone", ""),
             now,
-            sends_stale,
+            options,
             _by(tables["subscription"], "subscribable_name"),
             _by(tables["assignable"], "subscribable_name"),
             guids,
         )
         number = text(row, "id")
         feeds.append(_feed(row, items.get(number, ()), newsletters.get(number, ()), context))
-    refused = list(queued(tables))
-    return Interpretation(feeds, refused, notes_about(config, [feed.read_until for feed in feeds], zone))
+    if options.keeps_queued:
+        feeds, refused = with_queues(feeds, tables)
+    else:
+        refused = list(dropped(tables))
+    notes = notes_about(config, [feed.read_until for feed in feeds], zone)
+    return Interpretation(feeds, refused, notes, environment(config, options.secrets))
 
 
 def moment(text: str, zone: ZoneInfo, after: datetime | None = None) -> datetime:
@@ -239,13 +197,12 @@ def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
     name = text(row, "subscribable_name")
     manager = _json(row, "subscription_manager_json")
     kind = str(manager.get("type", ""))
-    if kind in BRIDGES:
-        _refuse_bridge(name, BRIDGES[kind], url, context)
-        return None
-    if kind not in ARRANGEMENTS or manager.get("version", 1) != 1:
+    if kind not in ARRANGEMENTS.keys() | BRIDGES.keys() or manager.get("version", 1) != 1:
         words = f"Feedletter doesn’t know its kind, “{one_line(kind)[:60]}”. Add the newsletter by hand."
         context.line(ImportResult.REFUSED, "newsletter", name, words)
         return None
+    if kind in BRIDGES:
+        return _bridge(name, BRIDGES[kind], manager, context)
     arrangement = ARRANGEMENTS[kind]
     newsletter = OldNewsletter(
         name=name,
@@ -270,20 +227,42 @@ def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
     return _with_collections(newsletter, text(row, "last_completed_wti"), context)
 
 
-def _refuse_bridge(name: str, service: str, url: str, context: _Context) -> None:
-    for row in context.subscriptions.get(name, ()):
+def _bridge(name: str, kind: Announced, manager: Mapping[str, Any], context: _Context) -> OldNewsletter:
+    accounts, last = [], None
+    for row in _by_number(context.subscriptions.get(name, ())):
         old = _json(row, "destination_json")
-        account = old.get("name") or old.get("identifier") or "?"
-        words = (
-            f"Add the bridge again: Bridges, Add {service}, for the feed {url}. Posts that wait for it are"
-            f" kept for 30 days."
+        last = moment(text(row, "added"), context.zone, last)
+        account = one_line(str(old.get(kind.account) or "?"))[:100]
+        if old.get("type") != kind.destination or text(row, "confirmed") != "t":
+            words = "It isn’t an account that this bridge posted to."
+            context.line(ImportResult.REFUSED, "account", f"{account} of {name}", words)
+            continue
+        accounts.append(
+            OldAccount(
+                number=int(text(row, "subscription_id")),
+                old_name=(str(old.get(kind.account, "")), str(old.get(kind.server, ""))),
+                fields=tuple((ours, str(old.get(theirs, ""))) for theirs, ours in kind.fields.items()),
+                token_field=kind.token_field,
+                token=context.options.secrets.get(f"{kind.secret}{old.get(kind.account)}", ""),
+                added=min(last, context.now),
+            )
         )
-        context.line(ImportResult.REFUSED, "bridge", f"{name} ({one_line(str(account))[:100]})", words)
+    bridge = OldNewsletter(
+        name=name,
+        arrangement=EACH,
+        zone=_zone(manager, context),
+        sender="",
+        reply_to="",
+        params=_params(manager, name, context),
+        channel=kind.channel,
+        accounts=tuple(accounts),
+    )
+    return _with_collections(bridge, "", context)
 
 
 def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
     last = None
-    for row in sorted(context.subscriptions.get(name, ()), key=lambda row: int(text(row, "subscription_id"))):
+    for row in _by_number(context.subscriptions.get(name, ())):
         old = _json(row, "destination_json")
         last = moment(text(row, "added"), context.zone, last)
         if old.get("type") != "Email":
@@ -298,6 +277,10 @@ def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
             is_confirmed=text(row, "confirmed") == "t",
             added=min(last, context.now),
         )
+
+
+def _by_number(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: int(text(row, "subscription_id")))
 
 
 def _with_collections(newsletter: OldNewsletter, completed: str, context: _Context) -> OldNewsletter:
@@ -318,7 +301,8 @@ def _with_collections(newsletter: OldNewsletter, completed: str, context: _Conte
             period = period_for(opened, newsletter.schedule, ZoneInfo(newsletter.zone))
             is_stale = period.end <= context.now
         is_stale = is_stale and (
-            newsletter.arrangement == EACH or (context.now - opened > STALE_AFTER and not context.sends_stale)
+            newsletter.arrangement == EACH
+            or (context.now - opened > STALE_AFTER and not context.options.sends_stale)
         )
         if is_stale and newsletter.arrangement != EACH:
             words = (

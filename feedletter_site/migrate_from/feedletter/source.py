@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -13,18 +12,26 @@ from common.admin.refusals import refusal_sentence
 from common.refused import Refused
 from common.text import pluralize
 from delivery.issues.pause import pause_newsletter
+from feedletter_site.migrate_from.feedletter.bridges import (
+    Connection,
+    connected,
+    planned_accounts,
+    take_accounts,
+)
 from feedletter_site.migrate_from.feedletter.dump import Row, read_database, read_dump
-from feedletter_site.migrate_from.feedletter.rows import (
+from feedletter_site.migrate_from.feedletter.letters import planned_queues, take_queues
+from feedletter_site.migrate_from.feedletter.model import (
     FIXED,
+    OldAccount,
     OldCollection,
     OldFeed,
     OldItem,
     OldNewsletter,
     OldSubscription,
-    interpret,
 )
+from feedletter_site.migrate_from.feedletter.rows import interpret
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
-from feedletter_site.migrate_from.source import Plan
+from feedletter_site.migrate_from.source import Options, Plan
 from feeds.adding.add import new_feed
 from feeds.adding.edit import alter_feed
 from feeds.adding.known import KnownPost, add_known_feed, known_item
@@ -61,14 +68,16 @@ class Feedletter:
     def __init__(self) -> None:
         self._sessions = 0
 
-    def read(self, place: str, *, zone: str, now: datetime, sends_stale: bool = False) -> Plan:
+    def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused."""
         try:
-            old = interpret(self._tables(place), zone=ZoneInfo(zone), now=now, sends_stale=sends_stale)
+            old = interpret(self._tables(place), options=options, now=now)
         except (ValueError, KeyError, OverflowError) as error:
             raise Refused(f"The database is damaged: {type(error).__name__}, {str(error)[:200]}") from error
         lines = [line for feed in old.feeds for line in feed.lines]
-        return Plan([FeedPart(feed) for feed in old.feeds], [*old.refused, *lines], old.notes)
+        return Plan(
+            [FeedPart(feed) for feed in old.feeds], [*old.refused, *lines], old.notes, old.environment
+        )
 
     def _tables(self, place: str) -> Mapping[str, Sequence[Row]]:
         if place.startswith(("postgres://", "postgresql://")):
@@ -107,9 +116,10 @@ class FeedPart:
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         if origins.find(FEED, self.feed.number):
             return [self._there()]
+        connections = connected(self.feed.newsletters)
         try:
             with transaction.atomic():
-                _feed, lines = self._take(origins, now)
+                _feed, lines = self._take(origins, now, connections)
         except TakenMeanwhile:
             return [self._there()]
         except (Refused, ValidationError) as error:
@@ -124,7 +134,7 @@ class FeedPart:
     def take_feed(
         self, origins: Origins, answer: FetchResult, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
-        feed, _lines = self._take(origins, now)
+        feed, _lines = self._take(origins, now, {})
         waiting = Item.objects.unassigned().filter(feed=feed)
         return feed, dict(waiting.values_list("pk", "title"))
 
@@ -138,11 +148,18 @@ class FeedPart:
         waiting = len(states) - sum(state in DONE for state in states)
         yield Line(ImportResult.TAKEN, "feed", self.name, f"{known} known, {waiting} waiting to be sent.")
         for newsletter in old.newsletters:
-            people = pluralize(len(newsletter.subscriptions), "subscriber")
-            words = f"{_pace(newsletter)}, {people}. Sending is paused until you start it."
-            yield Line(ImportResult.TAKEN, "newsletter", newsletter.name, words)
+            if newsletter.is_bridge:
+                kind, to = "bridge", pluralize(len(newsletter.accounts), "account")
+            else:
+                kind, to = "newsletter", pluralize(len(newsletter.subscriptions), "subscriber")
+            words = f"{_pace(newsletter)}, {to}. Sending is paused until you start it."
+            yield Line(ImportResult.TAKEN, kind, newsletter.name, words)
+            yield from planned_accounts(newsletter)
+            yield from planned_queues(newsletter)
 
-    def _take(self, origins: Origins, now: datetime) -> tuple[Feed, list[Line]]:
+    def _take(
+        self, origins: Origins, now: datetime, connections: Mapping[OldAccount, Connection]
+    ) -> tuple[Feed, list[Line]]:
         """In the caller's transaction. Raises ValidationError and TakenMeanwhile."""
         old = self.feed
         feed = add_known_feed(
@@ -155,7 +172,7 @@ class FeedPart:
         lines = list(self._planned())
         items = self._take_items(feed, lines)
         for newsletter in old.newsletters:
-            lines += _take_newsletter(newsletter, feed, items, now)
+            lines += _take_newsletter(newsletter, feed, items, connections, now)
         alter_feed(feed=feed, status=Feed.Status.ACTIVE)
         return feed, lines
 
@@ -205,12 +222,17 @@ def _row(feed: Feed, old: OldItem, state: str, is_stale: bool) -> Item | None:
 
 
 def _take_newsletter(
-    old: OldNewsletter, feed: Feed, items: Mapping[str, Item], now: datetime
+    old: OldNewsletter,
+    feed: Feed,
+    items: Mapping[str, Item],
+    connections: Mapping[OldAccount, Connection],
+    now: datetime,
 ) -> Iterable[Line]:
     name = unused_name(old.name)
     newsletter = define_subscribable(
         name=name,
         feeds=[feed],
+        channel=old.channel,
         visibility=Subscribable.Visibility.UNLISTED,
         arrangement=old.arrangement,
         time_zone=old.zone,
@@ -222,7 +244,8 @@ def _take_newsletter(
     )
     pause_newsletter(subscribable_id=newsletter.pk, reason=PAUSED, now=now)
     if name != old.name:
-        yield Line(ImportResult.CHANGED, "newsletter", old.name, f"Its name here is {name}.")
+        kind = "bridge" if old.is_bridge else "newsletter"
+        yield Line(ImportResult.CHANGED, kind, old.name, f"Its name here is {name}.")
     _note_links(newsletter, items.values())
     newsletter.counter = old.counter
     for collection in old.collections:
@@ -235,6 +258,8 @@ def _take_newsletter(
         ).start
     newsletter.save(update_fields=["counter", "issued_through"])
     yield from _take_subscribers(newsletter, old.subscriptions, now)
+    yield from take_accounts(old, newsletter, connections, words=AGREED, now=now)
+    yield from take_queues(old, newsletter, now=now)
 
 
 def _note_links(newsletter: Subscribable, items: Iterable[Item]) -> None:

@@ -1,0 +1,132 @@
+"""Queued emails and posts, as issues that are sent when their newsletter is started."""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from channels.placeholders import FIELD
+from common.html.clean import clean
+from common.html.plain_text import to_text
+from common.text import one_line, pluralize
+from delivery.issues.cards import card_of
+from delivery.issues.publish import queue
+from delivery.models import Delivery, Issue, IssueItem
+from delivery.rendering.errors import Rendered
+from delivery.rendering.typed_fields import TypedFields
+from feedletter_site.migrate_from.feedletter.model import OldLetter, OldNewsletter, OldPost
+from feedletter_site.migrate_from.feedletter.queues import OURS, QUEUED
+from feedletter_site.migrate_from.report import ImportResult, Line
+from feeds.parsing.entry import Entry, Media
+from subscriptions.models import Subscribable, Subscription
+
+PERHAPS_SENT = "feedletter tried it before, and may have sent it. Check, then retry or cancel it."
+_URL = re.compile(r"https?://[^\s<>\"]+")
+
+
+def planned_queues(old: OldNewsletter) -> Iterator[Line]:
+    for letter in old.letters:
+        yield from _planned(f"{old.name}: {letter.subject[:100]}", len(letter.numbers), len(letter.tried))
+    for post in old.posts:
+        yield from _planned(f"{old.name}: {one_line(post.text)[:100]}", 1, int(post.is_tried))
+
+
+def _planned(name: str, count: int, tried: int) -> Iterator[Line]:
+    if waiting := count - tried:
+        words = f"{pluralize(waiting, 'message')} will be sent when you start sending."
+        yield Line(ImportResult.TAKEN, QUEUED, name, words)
+    if tried:
+        words = f"{pluralize(tried, 'message')} may have been sent, and will be held: retry or cancel them."
+        yield Line(ImportResult.CHANGED, QUEUED, name, words)
+
+
+def take_queues(old: OldNewsletter, newsletter: Subscribable, *, now: datetime) -> Iterator[Line]:
+    """Create issues in the caller's transaction, without any event."""
+    for letter in old.letters:
+        missing = _take_letter(letter, newsletter, now)
+        if missing:
+            words = f"{pluralize(missing, 'message')} of people who weren’t imported won’t be sent."
+            yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {letter.subject[:100]}", words)
+    for post in old.posts:
+        if not _take_post(post, newsletter, now):
+            words = "Its account isn’t imported, so it isn’t posted."
+            yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {one_line(post.text)[:100]}", words)
+
+
+def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> int:
+    """Return how many people are unknown here. Two numbers of one person are one letter."""
+    people: dict[int, bool] = {}
+    missing = 0
+    for number, pk in _subscriptions(newsletter, letter.numbers).items():
+        if pk is None:
+            missing += 1
+        else:
+            people[pk] = people.get(pk, False) or number in letter.tried
+    if people:
+        fields = TypedFields({})
+
+        def replaced(match: re.Match[str]) -> str:
+            if match[1]:
+                return match[0][1:]
+            return fields.in_subject(match[0]) if match[2].lower() in OURS else match[0]
+
+        html = FIELD.sub(replaced, letter.html)
+        title = letter.subject.removeprefix(f"[{newsletter.name}] ").removeprefix("New Post: ")
+        rendered = fields.as_placeholders(Rendered(title, letter.subject, html, to_text(html), {}))
+        content = fields.for_nobody(clean(html, base=""), {}, is_html=True)
+        entry = Entry(guid=f"feedletter-{letter.key}", title=title, content=content)
+        _store(newsletter, letter.key, rendered, entry, people, now)
+    return missing
+
+
+def _subscriptions(newsletter: Subscribable, numbers: frozenset[int]) -> dict[int, int | None]:
+    rows = Subscription.objects.filter(subscribable=newsletter)
+    keys: dict[int, int | None] = dict.fromkeys(numbers)
+    for name in ("upstream_id", "old_numbers__number"):
+        keys |= dict(rows.filter(**{f"{name}__in": numbers}).values_list(name, "pk"))
+    return keys
+
+
+def _take_post(post: OldPost, bridge: Subscribable, now: datetime) -> bool:
+    row = Subscription.objects.filter(subscribable=bridge, upstream_id=post.account).first()
+    if row is None:
+        return False
+    links = _URL.findall(post.text)
+    media = tuple(Media(url=each.url, type=each.type, alt=each.alt) for each in post.pictures)
+    title = one_line(_URL.sub("", post.text)).removeprefix(f"[{bridge.name}] ").removeprefix("New Post: ")
+    link = links[-1] if links else ""
+    entry = Entry(guid=f"feedletter-{post.key}", title=title, link=link, media=media)
+    # Without html, the text is posted as it is.
+    rendered = Rendered(title=title, subject=title, html="", text=post.text, placeholders={})
+    _store(bridge, post.key, rendered, entry, {row.pk: post.is_tried}, now)
+    return True
+
+
+def _store(
+    newsletter: Subscribable,
+    key: str,
+    rendered: Rendered,
+    entry: Entry,
+    people: Mapping[int, bool],
+    now: datetime,
+) -> None:
+    """Store an issue with held deliveries. `people`: subscription → whether it may have been sent."""
+    issue = Issue.objects.create(
+        subscribable=newsletter,
+        within_type_id=f"feedletter-{key}",
+        token=secrets.token_hex(12),
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
+        placeholders=rendered.placeholders,
+        created_at=now,
+        published_at=now,
+    )
+    IssueItem.objects.create(issue=issue, position=0, entry=entry.to_json())
+    card_of(issue, [entry]).save(force_insert=True)
+    queue(issue=issue, recipients=Subscription.objects.filter(pk__in=people), now=now)
+    rows = issue.deliveries.all()
+    rows.update(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
+    tried = [pk for pk, is_tried in people.items() if is_tried]
+    rows.filter(subscription__in=tried).update(held_for="", last_error=PERHAPS_SENT)

@@ -1,0 +1,194 @@
+"""Interpretation of feedletter's queues. Pure.
+
+Their posts are marked as sent, so nothing else remembers the rest of an issue.
+"""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from channels.placeholders import BUILT_IN, FIELD
+from common.text import one_line, without_controls
+from feedletter_site.migrate_from.feedletter.dump import Row, text
+from feedletter_site.migrate_from.feedletter.model import (
+    OldFeed,
+    OldLetter,
+    OldNewsletter,
+    OldPicture,
+    OldPost,
+)
+from feedletter_site.migrate_from.report import ImportResult, Line
+
+QUEUED = "queued message"
+ADVICE = (
+    "It waits in a queue. Start feedletter once more until its queues are empty, then stop it and import"
+    " again; or import with --queued keep."
+)
+UNSENT_CONFIRMATION = (
+    "It was never sent. If it asks to confirm a subscription, that person can sign up again, and gets ours."
+)
+# All of ours are filled in when an email is sent.
+OURS = frozenset(name.lower() for name in BUILT_IN)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTable:
+    name: str
+    place: str
+    subject: str
+
+
+TABLES = (
+    QueueTable("mailable", "mail_to", "mail_subject"),
+    QueueTable("immediately_mailable", "mail_to", "subject"),
+    QueueTable("masto_postable", "name", "final_content"),
+    QueueTable("bsky_postable", "identifier", "final_content"),
+)
+
+
+def dropped(tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
+    for table in TABLES:
+        advice = UNSENT_CONFIRMATION if table.name == "immediately_mailable" else ADVICE
+        for row in tables[table.name]:
+            yield _refused(row, table, advice)
+
+
+def with_queues(
+    feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]
+) -> tuple[list[OldFeed], list[Line]]:
+    """Add letters and posts to their newsletters. Returns lines about the others, too."""
+    feeds = list(feeds)
+    newsletters = {each.name: each for feed in feeds for each in feed.newsletters}
+    lines = [_refused(row, TABLES[1], UNSENT_CONFIRMATION) for row in tables["immediately_mailable"]]
+    letters = _letters(tables, newsletters, lines)
+    posts = _posts(tables, newsletters.values(), lines)
+    queued = {
+        name: replace(each, letters=tuple(letters[name]), posts=tuple(posts[name]))
+        for name, each in newsletters.items()
+    }
+    made = [
+        replace(feed, newsletters=tuple(queued[each.name] for each in feed.newsletters)) for feed in feeds
+    ]
+    return made, lines
+
+
+def _letters(
+    tables: Mapping[str, Sequence[Row]], newsletters: Mapping[str, OldNewsletter], lines: list[Line]
+) -> Mapping[str, list[OldLetter]]:
+    """Group them by newsletter, text and subject, as they were written."""
+    templates = {text(row, "sha3_256").strip(): text(row, "template") for row in tables["mailable_template"]}
+    owners = {each.number: name for name, one in newsletters.items() for each in one.subscriptions}
+    groups: dict[tuple[str, str, str], list[tuple[int, bool]]] = defaultdict(list)
+    for row in tables["mailable"]:
+        template = templates.get(text(row, "sha3_256").strip(), "")
+        values = {name.lower(): value for name, value in parse_qsl(text(row, "template_params"))}
+        number = _number(values.get("removelink", ""))
+        if number not in owners or not template:
+            lines.append(_refused(row, TABLES[0], _why_not(number, bool(template))))
+            continue
+        # Values of customizers may differ by person.
+        html = without_controls(_filled(template, values))
+        subject = one_line(text(row, "mail_subject"))
+        groups[owners[number], subject, html].append((number, text(row, "retried") not in ("", "0")))
+    made: dict[str, list[OldLetter]] = defaultdict(list)
+    for (name, subject, html), people in groups.items():
+        made[name].append(
+            OldLetter(
+                key=_key(name, subject, html),
+                subject=subject,
+                html=html,
+                numbers=frozenset(number for number, _ in people),
+                tried=frozenset(number for number, is_tried in people if is_tried),
+            )
+        )
+    return made
+
+
+def _why_not(number: int, has_template: bool) -> str:
+    if not has_template:
+        return "Its text is missing, so it can’t be sent."
+    if not number:
+        return "It doesn’t say to which subscription it belongs, so it isn’t sent."
+    return "Its subscriber left or isn’t imported, so it isn’t sent."
+
+
+def _number(remove_link: str) -> int:
+    try:
+        given = parse_qs(urlsplit(remove_link).query).get("subscriptionId", [""])[0]
+    except ValueError:
+        return 0
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 20 else 0
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """Fill all fields but ours. Unknown and blank ones stay, as upstream left them."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match[2].lower()
+        if match[1] or name in OURS or not values.get(name, "").strip():
+            return match[0]
+        return values[name]
+
+    return FIELD.sub(value_of, template)
+
+
+def _posts(
+    tables: Mapping[str, Sequence[Row]], newsletters: Iterable[OldNewsletter], lines: list[Line]
+) -> Mapping[str, list[OldPost]]:
+    bridges = [each for each in newsletters if each.is_bridge]
+    made: dict[str, list[OldPost]] = defaultdict(list)
+    for table, server, channel in (
+        (TABLES[2], "instance_url", "mastodon"),
+        (TABLES[3], "entryway_url", "bluesky"),
+    ):
+        media = defaultdict(list)
+        for row in sorted(tables[f"{table.name}_media"], key=lambda row: int(text(row, "position") or 0)):
+            media[text(row, f"{table.name}_id")].append(row)
+        for row in sorted(tables[table.name], key=lambda row: int(text(row, "seqnum"))):
+            account, words = (text(row, table.place), text(row, server)), text(row, "final_content")
+            candidates = [
+                (bridge, one)
+                for bridge in bridges
+                if bridge.channel == channel
+                for one in bridge.accounts
+                if one.old_name == account
+            ]
+            named = [each for each in candidates if words.startswith(f"[{each[0].name}]")]
+            if not (candidates := named or candidates):
+                lines.append(
+                    _refused(row, table, "No bridge to that account is imported, so it isn’t posted.")
+                )
+                continue
+            bridge, one = candidates[0]
+            pictures, others = [], 0
+            for each in media[text(row, "seqnum")]:
+                if text(each, "mime_type").startswith("image"):
+                    kind, alt = text(each, "mime_type"), without_controls(text(each, "alt"))
+                    pictures.append(OldPicture(without_controls(text(each, "media_url")), kind, alt))
+                else:
+                    others += 1
+            if others:
+                what = f"{others} of its files are no pictures, and aren’t posted."
+                lines.append(_refused(row, table, what, ImportResult.CHANGED))
+            made[bridge.name].append(
+                OldPost(
+                    key=_key(bridge.name, words, text(row, "seqnum")),
+                    account=one.number,
+                    text=without_controls(words),
+                    pictures=tuple(pictures),
+                    is_tried=text(row, "retried") not in ("", "0"),
+                )
+            )
+    return made
+
+
+def _refused(row: Row, table: QueueTable, words: str, result: ImportResult = ImportResult.REFUSED) -> Line:
+    name = f"{text(row, table.place)}: {one_line(text(row, table.subject))[:100]}"
+    return Line(result, QUEUED, name, words)
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:40]
