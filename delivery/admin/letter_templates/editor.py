@@ -31,7 +31,7 @@ def letters(subscribable: Subscribable) -> SafeString | str:
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
     return html_table(
-        ("mail or page", "template", "changed", "by", ""),
+        ("mail or page", "template", "changed", "by", "actions"),
         (_row(subscribable, known, own.get(known.name)) for known in known_templates()),
     )
 
