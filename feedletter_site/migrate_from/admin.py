@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.admin.html import facts, html_table, list_url, listed, object_url, paragraph, when
 from common.admin.page_words import EmptyList
@@ -27,6 +27,7 @@ from common.admin.uploads import (
 )
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
+from common.optional_apps import is_on
 from common.ports.panels import Panel
 from common.text import pluralize, shortened
 from common.uploads import MOST_BYTES, PIECE_SIZE
@@ -34,6 +35,7 @@ from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportR
 from feedletter_site.migrate_from.source import SOURCES, source_called
 from feedletter_site.migrate_from.worker import State, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
+from reader.models import Reader
 
 LINES_SHOWN, LONGEST_NAME = 25, 200
 FATES_AS_SHOWN = {
@@ -141,14 +143,27 @@ class ArrivalForm(forms.Form):
         label="Second file", required=False, allow_empty_file=True, widget=UnfoldAdminFileFieldWidget()
     )
 
+    reader = forms.CharField(
+        required=False,
+        max_length=40,
+        help_text="The name of the reader who gets it, such as ada.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # A time zone can only be given to the command.
-        sources = [one for one in map(source_called, sorted(SOURCES)) if not one.needs_zone]
+        sources = [
+            one
+            for one in map(source_called, sorted(SOURCES))
+            if not one.needs_zone and (is_on("reader") or not one.needs_reader)
+        ]
+        if not any(one.needs_reader for one in sources):
+            del self.fields["reader"]
         field: Any = self.fields["program"]
         field.choices = [(one.key, one.name) for one in sources]
         for name, attribute in (("file", "file_help"), ("second", "second_help")):
-            helps = [(f"{one.name}: ", getattr(one, attribute)) for one in sources]
+            helps = [(f"{one.name}: ", words) for one in sources if (words := getattr(one, attribute))]
             self.fields[name].help_text = format_html_join(mark_safe("<br>"), "{}{}", helps)
 
     def clean(self) -> dict[str, Any]:
@@ -160,7 +175,13 @@ class ArrivalForm(forms.Form):
         source = source_called(data["program"]) if data.get("program") else None
         if source is not None and source.needs_second and not data.get("second"):
             self.add_error("second", f"Choose the second file, too. {source.second_help}")
+        if source is not None and source.needs_reader and not _is_reader(data.get("reader", "")):
+            self.add_error("reader", "There is no reader with this name.")
         return data
+
+
+def _is_reader(name: str) -> bool:
+    return Reader.objects.filter(slug=name, leaving_at=None).exists()
 
 
 def files_of(data: dict[str, Any]) -> dict[str, Any]:
@@ -226,6 +247,7 @@ class ArrivalAdmin(UploadAdmin):
                 State.LOOKING,
                 source=data["program"],
                 name=data["file"].name,
+                reader=data.get("reader", ""),
                 by=request.user.get_username(),
                 now=utcnow(),
             )

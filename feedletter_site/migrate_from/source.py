@@ -14,6 +14,7 @@ from feeds.polling.read import FetchResult
 SOURCES: Mapping[str, str] = {
     "cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder",
     "feedletter": "feedletter_site.migrate_from.feedletter.source.Feedletter",
+    "microsub": "feedletter_site.migrate_from.microsub.source.Microsub",
     "rss2email": "feedletter_site.migrate_from.rss2email.source.Rss2Email",
 }
 
@@ -62,18 +63,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`zone` is the other machine's. `secrets` are the other program's, by their names there."""
+    """`zone` is the other machine's. `secrets` are the other program's, by their names there.
+
+    `reader` is the slug of who gets it, `user` the person's id there; `orphans`: also take what is nobody's.
+    """
 
     zone: str = ""
     sends_stale: bool = False
     keeps_queued: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reader: str = ""
+    user: str = ""
+    orphans: bool = False
 
 
 class Source(Protocol):
     """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files.
 
-    `needs_zone`: its times have no zone, so that of its machine must be given.
+    `needs_zone`: its times have no zone, so that of its machine must be given. `needs_reader`: it is for a
+    person who reads here.
     """
 
     key: str
@@ -83,6 +91,7 @@ class Source(Protocol):
     second_help: str
     needs_second: bool
     needs_zone: bool
+    needs_reader: bool
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Read a file, a folder or a database's URL, and write nothing there. Raises Refused."""

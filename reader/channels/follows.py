@@ -57,7 +57,7 @@ def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] 
 
     Raises Refused and ValidationError.
     """
-    _refuse_more_in(channel)
+    refuse_more_in(channel)
     feed = shared_feed_at(url) or _found(url, clock)
     return follow_feed(channel=channel, feed=feed, clock=clock)
 
@@ -78,7 +78,7 @@ def follow_unseen(
     known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
     if known is not None:
         return Followed(known, is_new=False)
-    _refuse_more_in(channel)
+    refuse_more_in(channel)
     feed = feed or _added(url, "", clock(), wait)
     return follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
 
@@ -243,7 +243,7 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
         TimelineEntry.objects.filter(pk__in=pks).delete()
 
 
-def _refuse_more_in(channel: Channel) -> None:
+def refuse_more_in(channel: Channel) -> None:
     if channel.is_notifications:
         raise Refused(
             "You can’t follow feeds in the notifications channel. Choose another channel.", "channel"

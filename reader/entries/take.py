@@ -64,7 +64,7 @@ def said_by(entry: Post, site: Person, seen_at: datetime) -> dict[str, Any]:
 
 def _insert(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
     new = newest_of(told)
-    places = backfilled(told, new) if told.first else {}
+    places = backfilled(told, new) if told.first else _read_elsewhere(feed, told)
     rows = []
     for id_ in new:
         if id_ in known:
@@ -82,6 +82,22 @@ def _insert(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
             )
         )
     Entry.objects.bulk_create(rows, batch_size=100)
+
+
+def _read_elsewhere(feed: Feed, told: Told) -> dict[str, tuple[datetime, bool]]:
+    """Return dates of new posts that start as read: another program knew newer ones."""
+    until = feed.read_elsewhere_until
+    if until is None:
+        return {}
+    order = told.reading.document.newest_first()
+    known = next((number for number, id_ in enumerate(order) if id_ not in told.inserted), len(order))
+    dates = {id_: _date(told.reading, id_) for id_ in told.inserted}
+    below = set(order[known:])
+    return {
+        id_: (date or until, False)
+        for id_, date in dates.items()
+        if (date <= until if date else id_ in below)
+    }
 
 
 def _change(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
@@ -103,7 +103,7 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     # A blocked site includes its authors.
     blocked = any(is_block.get(key) for key in (columns["author_key"], author_key(site.url)))
     if entry is None:
-        return {"problem": BLOCKED} if blocked else {"entry": _inserted(channel, columns, is_block, now)}
+        return {"problem": BLOCKED} if blocked else {"entry": show_mention(channel, columns, is_block, now)}
     places = TimelineEntry.objects.filter(entry=entry)
     if blocked or columns["author_key"] in is_block:
         hide(places, TimelineEntry.Hidden.REMOVED if blocked else TimelineEntry.Hidden.MUTED)
@@ -114,13 +114,23 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     return {}
 
 
-def _inserted(channel: Channel, columns: dict[str, Any], is_block: dict[str, bool], now: datetime) -> Entry:
-    entry: Entry = Entry.objects.create(seen_at=now, placed_at=now, **columns)
+def show_mention(
+    channel: Channel,
+    columns: dict[str, Any],
+    is_block: Mapping[str, bool],
+    now: datetime,
+    *,
+    at: datetime | None = None,
+    is_unread: bool = True,
+) -> Entry:
+    """Insert the post into the notifications, by default at `now`."""
+    at = at or now
+    entry: Entry = Entry.objects.create(seen_at=at, placed_at=now, **columns)
     hidden = TimelineEntry.Hidden.SEEN
     if entry.author_key in is_block:
         hidden = TimelineEntry.Hidden.MUTED
     elif channels_with_a_copy(entry, [channel.pk]):
         # The post mentions two pages.
         hidden = TimelineEntry.Hidden.DUPLICATE
-    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread=True, at=now)])
+    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
     return entry

@@ -60,7 +60,7 @@ def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
 
 @transaction.atomic
 def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
-    pair = _digest(f"{comparable(source)}\n{comparable(target)}")
+    pair = pair_of(source, target)
     # Keeps a pair in one row, and the queue below MOST_WAITING.
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     mention = Mention.objects.select_for_update().filter(reader=reader, pair=pair).first()
@@ -81,8 +81,8 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
     return mention
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def pair_of(source: str, target: str) -> str:
+    return hashlib.sha256(f"{comparable(source)}\n{comparable(target)}".encode()).hexdigest()
 
 
 WEBMENTION_TYPE = "application/x-www-form-urlencoded"

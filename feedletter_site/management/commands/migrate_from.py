@@ -68,6 +68,16 @@ class Command(FeedletterCommand):
             metavar="FILE",
             help="feedletter: write its settings and secrets there as an environment file for Feedletter",
         )
+        parser.add_argument("--reader", default="", metavar="NAME", help="microsub: the reader who gets it")
+        parser.add_argument(
+            "--user",
+            default="",
+            metavar="ME",
+            help="microsub: whose channels to import, if the export has several people's",
+        )
+        parser.add_argument(
+            "--orphans", action="store_true", help="microsub: import channels that belong to nobody, too"
+        )
         parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report as CSV")
 
     def run(self, **options: Any) -> Result:
@@ -133,6 +143,7 @@ def _options(**options: Any) -> Options:
         sends_stale=options["stale"] == "send",
         keeps_queued=options["queued"] == "keep",
         secrets=read_secrets(options["secrets"]) if options["secrets"] else {},
+        **{name: options[name] for name in ("reader", "user", "orphans")},
     )
 
 

@@ -51,6 +51,7 @@ class CordFeeder:
     second_help = "The file that ends in -wal, if you copied the files by hand: the latest posts are in it."
     needs_second = False
     needs_zone = False
+    needs_reader = False
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

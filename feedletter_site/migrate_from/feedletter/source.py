@@ -64,6 +64,7 @@ class Feedletter:
     second_help = ""
     needs_second = False
     needs_zone = True
+    needs_reader = False
 
     def __init__(self) -> None:
         self._sessions = 0

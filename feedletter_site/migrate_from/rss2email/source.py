@@ -57,6 +57,7 @@ class Rss2Email:
     second_help = "rss2email.cfg, usually in ~/.config."
     needs_second = True
     needs_zone = False
+    needs_reader = False
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

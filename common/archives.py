@@ -1,0 +1,99 @@
+"""Zip files and compressed files of other programs, read at bounded cost. Nothing is written to disk."""
+
+import gzip
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import IO
+
+from common.body_limits import MEGABYTE
+from common.refused import Refused
+
+MOST_FILES = 1_000
+# ZipFile reads the whole directory into memory.
+MOST_DIRECTORY = 2 * MEGABYTE
+PIECE = MEGABYTE
+# Others may ask for much memory.
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# APPNOTE.TXT §4.3.14 to §4.3.16: the end records, and the longest comment.
+END, END_64, LOCATOR_64 = b"PK\5\6", b"PK\6\6", b"PK\6\7"
+LONGEST_END = 22 + 65_535
+
+DAMAGED = "The file is damaged. Make it again."
+NOT_PLAIN = "The zip file has members that are encrypted or compressed in an unusual way. Make a plain one."
+OUTSIDE = "The zip file has paths outside of its folder. Make it again."
+TOO_LARGE = "The unpacked files are larger than {} MB."
+TOO_MANY = "The zip file has too many files. Put in only those that are needed."
+
+
+class BadArchive(Refused):
+    pass
+
+
+class Budget:
+    """Octets that may still be unpacked."""
+
+    def __init__(self, octets: int) -> None:
+        self._most = self._left = octets
+
+    def spend(self, octets: int) -> None:
+        """Raises BadArchive."""
+        self._left -= octets
+        if self._left < 0:
+            raise BadArchive(TOO_LARGE.format(self._most // MEGABYTE))
+
+
+def is_zip(head: bytes) -> bool:
+    return head.startswith((b"PK\3\4", END))
+
+
+def open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
+    """Raises BadArchive unless all members are plain files within the archive."""
+    try:
+        if _directory_size(stream) > MOST_DIRECTORY:
+            raise BadArchive(TOO_MANY)
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
+        raise BadArchive(DAMAGED) from error
+    members = archive.infolist()
+    if len(members) > MOST_FILES:
+        raise BadArchive(TOO_MANY)
+    for member in members:
+        # Backslashes separate folders on Windows.
+        path = PurePosixPath(member.orig_filename.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[:1]:
+            raise BadArchive(OUTSIDE)
+        if member.flag_bits & 1 or member.compress_type not in METHODS:
+            raise BadArchive(NOT_PLAIN)
+    return archive
+
+
+def pieces_of(stream: IO[bytes], budget: Budget, *, is_gzip: bool = False) -> Iterator[bytes]:
+    """Read a stream within the budget. Raises BadArchive."""
+    try:
+        unpacked = gzip.GzipFile(fileobj=stream) if is_gzip else stream
+        while piece := unpacked.read(PIECE):
+            budget.spend(len(piece))
+            yield piece
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+        raise BadArchive(DAMAGED) from error
+
+
+def _directory_size(stream: IO[bytes]) -> int:
+    size = stream.seek(0, 2)
+    stream.seek(max(0, size - LONGEST_END - 20))
+    tail = stream.read()
+    end = tail.rfind(END)
+    if end < 0:
+        raise BadArchive(DAMAGED)
+    (octets,) = struct.unpack_from("<L", tail, end + 12)
+    if tail[max(0, end - 20) : end].startswith(LOCATOR_64):
+        stream.seek(struct.unpack_from("<Q", tail, end - 12)[0])
+        record = stream.read(56)
+        if not record.startswith(END_64):
+            raise BadArchive(DAMAGED)
+        (octets,) = struct.unpack_from("<Q", record, 40)
+    stream.seek(0)
+    return int(octets)

@@ -1,0 +1,164 @@
+"""Documents of MongoDB: extended JSON (mongoexport) and BSON (mongodump, https://bsonspec.org).
+
+Ids become hex digits, dates ISO 8601, other types of MongoDB None. Pure.
+"""
+
+import codecs
+import json
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any
+
+from common.refused import Refused
+
+# MongoDB's own limits.
+LONGEST, DEEPEST = 17_000_000, 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Between documents, also those of an array.
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+_NUMBERS = {"$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float}
+Document = dict[str, Any]
+
+
+class BadDocuments(Refused):
+    pass
+
+
+def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
+    """Read a document a line, or an array, in UTF-8. Raises BadDocuments."""
+    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    parse = json.JSONDecoder(object_hook=_plain).raw_decode
+    text, wanted, count = "", 0, 0
+    for piece in chain(pieces, (None,)):
+        try:
+            text += decode(piece or b"", piece is None)
+        except UnicodeDecodeError as error:
+            raise _broken(count) from error
+        # A long document isn't parsed again for each piece.
+        if piece is not None and len(text) < wanted:
+            continue
+        position = 0
+        while (position := _end_of(_BETWEEN.match(text, position))) < len(text):
+            try:
+                document, position = parse(text, position)
+            except (ValueError, RecursionError) as error:
+                if piece is None or len(text) - position > LONGEST:
+                    raise _broken(count) from error
+                break
+            if not isinstance(document, dict):
+                raise _broken(count)
+            yield document
+            count += 1
+        text = text[position:]
+        wanted = 2 * len(text)
+
+
+def bson_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
+    """Raises BadDocuments."""
+    octets, count = bytearray(), 0
+    for piece in pieces:
+        octets += piece
+        position = 0
+        while len(octets) - position >= 4:
+            size = int.from_bytes(octets[position : position + 4], "little")
+            if not 5 <= size <= LONGEST:
+                raise _broken(count)
+            if len(octets) - position < size:
+                break
+            try:
+                document, _ = _document(bytes(octets[position : position + size]), 0, DEEPEST)
+            except (ValueError, struct.error, IndexError) as error:
+                raise _broken(count) from error
+            yield document
+            count, position = count + 1, position + size
+        del octets[:position]
+    if octets:
+        raise _broken(count)
+
+
+def _document(octets: bytes, start: int, depth: int) -> tuple[Document, int]:
+    """Return a document and its end. Raises ValueError, IndexError and struct.error."""
+    end = start + struct.unpack_from("<i", octets, start)[0]
+    if not depth or not start + 5 <= end <= len(octets) or octets[end - 1]:
+        raise ValueError
+    values: Document = {}
+    position = start + 4
+    while position < end - 1:
+        kind, stop = octets[position], octets.index(0, position + 1)
+        name = octets[position + 1 : stop].decode()
+        values[name], position = _value(kind, octets, stop + 1, depth)
+    if position != end - 1:
+        raise ValueError
+    return values, end
+
+
+def _value(kind: int, octets: bytes, at: int, depth: int) -> tuple[Any, int]:
+    match kind:
+        case 0x01:
+            return struct.unpack_from("<d", octets, at)[0], at + 8
+        case 0x02 | 0x0D | 0x0E:
+            end = at + 4 + struct.unpack_from("<i", octets, at)[0]
+            if not at + 5 <= end <= len(octets):
+                raise ValueError
+            return octets[at + 4 : end - 1].decode(), end
+        case 0x03:
+            return _document(octets, at, depth - 1)
+        case 0x04:
+            values, end = _document(octets, at, depth - 1)
+            return list(values.values()), end
+        case 0x05:
+            size = struct.unpack_from("<i", octets, at)[0]
+            if size < 0:
+                raise ValueError
+            return None, at + 5 + size
+        case 0x07:
+            return octets[at : at + 12].hex(), at + 12
+        case 0x08:
+            return octets[at] == 1, at + 1
+        case 0x09:
+            return _date(struct.unpack_from("<q", octets, at)[0]), at + 8
+        case 0x0B:
+            return None, octets.index(0, octets.index(0, at) + 1) + 1
+        case 0x10:
+            return struct.unpack_from("<i", octets, at)[0], at + 4
+        case 0x12:
+            return struct.unpack_from("<q", octets, at)[0], at + 8
+        case 0x06 | 0x0A | 0x7F | 0xFF:
+            return None, at
+        case 0x11 | 0x13:
+            return None, at + (8 if kind == 0x11 else 16)
+    raise ValueError
+
+
+def _plain(value: Document) -> Any:
+    """Replace the objects of extended JSON."""
+    name = next(iter(value), "")
+    if not name.startswith("$") or len(value) > 2:
+        return value
+    inner = value[name]
+    if name == "$oid":
+        return inner if isinstance(inner, str) else None
+    if name == "$date":
+        return inner if isinstance(inner, str) else _date(inner)
+    try:
+        return _NUMBERS[name](inner) if name in _NUMBERS else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _date(milliseconds: Any) -> str | None:
+    try:
+        return (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _end_of(match: re.Match[str] | None) -> int:
+    return match.end() if match else 0
+
+
+def _broken(count: int) -> BadDocuments:
+    return BadDocuments(f"It is broken after {count:,} documents. Export it again.")

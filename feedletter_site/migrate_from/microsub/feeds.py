@@ -1,0 +1,265 @@
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from common.admin.refusals import refusal_sentence
+from common.clock import utcnow
+from common.net.client import client
+from common.refused import Refused
+from common.text import pluralize
+from feedletter_site.migrate_from.microsub import rows
+from feedletter_site.migrate_from.microsub.documents import Document
+from feedletter_site.migrate_from.microsub.move import FEED, REST, MicrosubPart, Move
+from feedletter_site.migrate_from.microsub.rows import OldChannel, OldFeed
+from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
+from feeds.adding.add import add_feed, new_feed
+from feeds.credentials import without_secrets
+from feeds.models import Feed
+from feeds.polling.claims import asks
+from feeds.polling.read import FetchResult, fetch
+from reader.channels.taken_over import (
+    OldPost,
+    feed_to_take,
+    follow_taken,
+    mark_posts,
+    refuse_password,
+    take_posts,
+)
+from reader.models import Channel
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Of a feed's posts. `urls`: its addresses; `read`: ids that somebody had read; `unknown`: digests."""
+
+    count: int = 0
+    stripped: int = 0
+    unread: int = 0
+    newest: datetime | None = None
+    urls: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+
+
+def _facts(move: Move, key: tuple[str, str]) -> _Facts:
+    facts, unread = _Facts(), set[str]()
+    for document in move.export.items.read(key):
+        guid, (uid, url) = rows.own_id(document), rows.known_ids(document)
+        date = rows.date_of(document, move.now)
+        facts.newest = max(facts.newest or date, date)
+        facts.urls |= {url} if url else set()
+        is_stripped, is_read = rows.is_stripped(document), rows.is_read(document, move.owners)
+        facts.stripped += is_stripped
+        facts.count += not is_stripped
+        name = guid or uid
+        if is_read:
+            facts.read.add(name)
+        else:
+            unread.add(name)
+        if uid and (not guid or guid == rows.text_of(document, "name").strip()):
+            facts.unknown.add(uid)
+    facts.unread = len(unread - facts.read)
+    return facts
+
+
+def _posts(move: Move, key: tuple[str, str], facts: _Facts, guids: Mapping[str, str]) -> Iterator[OldPost]:
+    """Yield posts with text; `guids` found by their digests."""
+    for document in move.export.items.read(key):
+        if not rows.is_stripped(document):
+            yield _post(move, document, facts, guids)
+
+
+def _post(move: Move, document: Document, facts: _Facts, guids: Mapping[str, str]) -> OldPost:
+    own, uid = rows.own_id(document), rows.known_ids(document)[0]
+    read = (own or uid) in facts.read
+    guid = guids.get(uid) or ("" if uid in facts.unknown else own)
+    return rows.old_post(document, move.owners, read=read, guid=guid, now=move.now)
+
+
+@dataclass
+class FeedPart(MicrosubPart):
+    feed: OldFeed
+
+    @property
+    def name(self) -> str:
+        return self.feed.title or without_secrets(self.feed.url)
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self.feed.channel, self.feed.key
+
+    @property
+    def _old_key(self) -> str:
+        return self.move.key(self.feed.key)
+
+    @cached_property
+    def facts(self) -> _Facts:
+        return _facts(self.move, self._key)
+
+    def preview(self, origins: Origins) -> Sequence[Line]:
+        if self._is_taken(origins):
+            return [self._there()]
+        try:
+            self._check()
+        except (Refused, ValidationError) as error:
+            return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
+        return list(self._lines(self.facts.count))
+
+    def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
+        """Add the feed paused, then its posts, then follow and start it. A run that was cut off goes on."""
+        if self._is_taken(origins):
+            return [self._there()]
+        channel = self.move.channel(origins, self.feed.channel)
+        if channel is None:
+            why = "Its channel wasn’t imported, or was deleted here."
+            return [Line(ImportResult.REFUSED, "feed", self.name, why)]
+        try:
+            self._check()
+            guids, trouble = self._look(now)
+            feed = self._feed(origins, channel, now)
+            mark_posts(feed=feed, posts=self._stripped(guids))
+            posts = _posts(self.move, self._key, self.facts, guids)
+            taken = take_posts(reader=self.move.reader, channel=channel, feed=feed, posts=posts, now=now)
+            follow_taken(channel=channel, feed=feed, name=self.feed.title, read_until=self.facts.newest)
+            origins.finish(FEED, self._old_key, now=now)
+        except TakenMeanwhile:
+            return [self._there()]
+        except (Refused, ValidationError) as error:
+            return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
+        return [*self._lines(taken), *trouble]
+
+    def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
+        if self._is_taken(origins):
+            return None
+        self._check()
+        return new_feed(url=self.feed.url, now=now)
+
+    def take_feed(
+        self, origins: Origins, answer: FetchResult, *, now: datetime
+    ) -> tuple[Feed, Mapping[int, str]]:
+        """Name posts that would be unread: those newer than the newest that it knew."""
+        feed = add_feed(url=self.feed.url, now=now, for_letters=False)
+        known = set(self._guids_in(answer).values())
+        known |= {rows.own_id(document) for document in self.move.export.items.read(self._key)}
+        new: dict[int, str] = {}
+        for number, post in enumerate(answer.parsed.entries if answer.parsed else (), 1):
+            names = {post.guid, post.link} if post.link else {post.guid}
+            date, newest = post.published or post.updated, self.facts.newest
+            if not names & known and (newest is None or date is None or date > newest):
+                new[-number] = post.title or post.link or post.guid
+        return feed, new
+
+    def _check(self) -> None:
+        """Raises Refused and ValidationError."""
+        refuse_password(self.feed.url)
+        new_feed(url=self.feed.url, now=self.move.now)
+
+    def _is_taken(self, origins: Origins) -> bool:
+        origin = origins.find(FEED, self._old_key)
+        return origin is not None and origin.finished_at is not None
+
+    def _there(self) -> Line:
+        return Line(ImportResult.THERE, "feed", self.name, "It was imported before.")
+
+    def _lines(self, taken: int) -> Iterator[Line]:
+        facts = self.facts
+        where = self.move.channels[self.feed.channel].name
+        words = f"In “{where}”, with {pluralize(taken, 'post')}; {facts.unread:,} unread."
+        yield Line(ImportResult.TAKEN, "feed", self.name, words)
+        if facts.stripped:
+            words = f"{pluralize(facts.stripped, 'post')} had no text left. They stay read, and aren’t shown."
+            yield Line(ImportResult.CHANGED, "posts", self.name, words)
+        if self.feed.trouble:
+            words = f"It failed there ({self.feed.trouble}), and is read again here."
+            yield Line(ImportResult.CHANGED, "feed", self.name, words)
+
+    @transaction.atomic
+    def _feed(self, origins: Origins, channel: Channel, now: datetime) -> Feed:
+        """Return an earlier run's row, or a shared or new one. Raises Refused and ValidationError."""
+        origin = origins.find(FEED, self._old_key)
+        there = Feed.objects.filter(pk=origin.row).first() if origin else None
+        if there is not None:
+            return there
+        feed = feed_to_take(
+            channel=channel,
+            url=self.feed.url,
+            title=self.feed.title,
+            site_url=self.feed.site_url,
+            read_until=self.facts.newest,
+            now=now,
+        )
+        if origin is None:
+            origins.note(FEED, self._old_key, feed.pk, now=now)
+        else:
+            origins.renew(origin, feed.pk)
+        return feed
+
+    def _look(self, now: datetime) -> tuple[Mapping[str, str], list[Line]]:
+        """Read the feed once if posts are known by digests alone (network). Return ids by digests."""
+        if not self.facts.unknown:
+            return {}, []
+        (ask,) = asks([new_feed(url=self.feed.url, now=now)])
+        answer = fetch(ask, client(), utcnow)
+        if answer.parsed is not None:
+            return self._guids_in(answer), []
+        words = "It couldn’t be read to recognise posts that are known by digests alone. They may come again."
+        return {}, [Line(ImportResult.CHANGED, "posts", self.name, words)]
+
+    def _guids_in(self, answer: FetchResult) -> Mapping[str, str]:
+        urls = {self.feed.url, *self.facts.urls}
+        entries = answer.parsed.entries if answer.parsed and self.facts.unknown else ()
+        return {
+            digest: post.guid
+            for post in reversed(entries)
+            for digest in rows.digests_of(post, urls)
+            if digest in self.facts.unknown
+        }
+
+    def _stripped(self, guids: Mapping[str, str]) -> list[OldPost]:
+        documents = filter(rows.is_stripped, self.move.export.items.read(self._key))
+        posts = [_post(self.move, document, self.facts, guids) for document in documents]
+        return [old for old in posts if old.post.guid]
+
+
+@dataclass
+class UnfollowedPart(MicrosubPart):
+    """Posts of a feed that is no longer followed."""
+
+    channel: OldChannel
+    feed_key: str
+
+    @property
+    def name(self) -> str:
+        return self.channel.name
+
+    @cached_property
+    def facts(self) -> _Facts:
+        return _facts(self.move, (self.channel.key, self.feed_key))
+
+    def preview(self, origins: Origins) -> Sequence[Line]:
+        return [self._line(self.facts.count)]
+
+    def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
+        key = self.move.key(f"{self.channel.key}/{self.feed_key}")
+        channel = self.move.channel(origins, self.channel.key)
+        if origins.find(REST, key) or channel is None:
+            fate = ImportResult.THERE if channel else ImportResult.REFUSED
+            words = "They were imported before." if channel else "Their channel wasn’t imported."
+            return [Line(fate, "posts", self.name, words)]
+        posts = _posts(self.move, (self.channel.key, self.feed_key), self.facts, {})
+        try:
+            taken = take_posts(reader=self.move.reader, channel=channel, feed=None, posts=posts, now=now)
+            origins.note(REST, key, channel.pk, now=now, finished=True)
+        except TakenMeanwhile:
+            return []
+        except Refused as error:
+            return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
+        return [self._line(taken)]
+
+    def _line(self, count: int) -> Line:
+        words = f"{pluralize(count, 'post')} of a feed that isn’t followed any more."
+        return Line(ImportResult.TAKEN, "posts", self.name, words)

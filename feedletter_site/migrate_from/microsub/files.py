@@ -1,0 +1,147 @@
+"""Files of an export: a folder or a zip of mongoexport's or mongodump's files, a collection each."""
+
+import json
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from common.archives import BadArchive, Budget, is_zip, open_zip, pieces_of
+from common.body_limits import MEGABYTE
+from common.refused import Refused
+from feedletter_site.migrate_from.microsub.documents import (
+    BadDocuments,
+    Document,
+    bson_documents,
+    json_documents,
+)
+
+MOST_OCTETS = 2_000 * MEGABYTE
+# Documents of a collection, and of those that fit into memory.
+MOST_ITEMS, MOST_OTHERS = 1_000_000, 20_000
+MOST_NAMES, DEEPEST = 10_000, 3
+ITEMS, NOTIFICATIONS = "items", "notifications"
+NEEDED = ("channels", "feeds")
+COLLECTIONS = (*NEEDED, ITEMS, NOTIFICATIONS, "muted", "blocked", "deck_config")
+_NAME = re.compile(rf"(?:.*[._-])?microsub_({'|'.join(COLLECTIONS)})\.(json|jsonl|ndjson|bson)(\.gz)?")
+HOW = (
+    "Export each collection with: mongoexport --db=DATABASE --collection=microsub_channels"
+    " --out=FOLDER/microsub_channels.json, likewise microsub_feeds, microsub_items, microsub_notifications,"
+    " microsub_muted, microsub_blocked and microsub_deck_config."
+)
+
+
+class Spool:
+    """Documents in a temporary file, found by keys."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the plan
+        self._places: dict[tuple[str, str], list[int]] = defaultdict(list)
+
+    def add(self, key: tuple[str, str], document: Document) -> None:
+        self._places[key].append(self._file.tell())
+        self._file.write(json.dumps(document).encode() + b"\n")
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._places)
+
+    def count(self, key: tuple[str, str]) -> int:
+        return len(self._places.get(key, ()))
+
+    def read(self, key: tuple[str, str]) -> Iterator[Document]:
+        for place in self._places.get(key, ()):
+            self._file.seek(place)
+            yield json.loads(self._file.readline())
+
+
+@dataclass
+class Export:
+    """`items` are spooled by channel and feed."""
+
+    small: dict[str, list[Document]] = field(default_factory=dict)
+    items: Spool = field(default_factory=Spool)
+    lacking: list[str] = field(default_factory=list)
+
+
+def read_export(place: Path) -> Export:
+    """Raises Refused."""
+    budget, export = Budget(MOST_OCTETS), Export()
+    try:
+        with ExitStack() as stack:
+            found = _files(place, stack)
+            if missing := [name for name in NEEDED if name not in found]:
+                names = " and ".join(f"microsub_{name}" for name in missing)
+                raise Refused(f"{place} has no {names}. {HOW}")
+            for name, (file_name, opened) in found.items():
+                with opened() as stream:
+                    pieces = pieces_of(stream, budget, is_gzip=file_name.endswith(".gz"))
+                    read = bson_documents if ".bson" in file_name else json_documents
+                    try:
+                        _keep(export, name, read(pieces))
+                    except (BadArchive, BadDocuments) as error:
+                        raise Refused(f"{file_name}: {error}") from error
+    except OSError as error:
+        raise Refused(f"{place} cannot be read: {error.strerror}.") from error
+    export.lacking = [name for name in COLLECTIONS if name not in found]
+    return export
+
+
+def _keep(export: Export, name: str, documents: Iterable[Document]) -> None:
+    most = MOST_ITEMS if name == ITEMS else MOST_OTHERS
+    kept = export.small.setdefault(name, [])
+    for number, document in enumerate(documents):
+        if number >= most:
+            raise BadDocuments(f"It has more than {most:,} documents.")
+        if name == ITEMS:
+            key = tuple(str(document.get(key) or "") for key in ("channelId", "feedId"))
+            export.items.add((key[0], key[1]), document)
+        else:
+            kept.append(document)
+
+
+Opened = tuple[str, Callable[[], IO[bytes]]]
+
+
+def _files(place: Path, stack: ExitStack) -> dict[str, Opened]:
+    """Return the name and an opener of each collection's file. Raises Refused and OSError."""
+    found: dict[str, Opened] = {}
+    for path, opened in _in_folder(place) if place.is_dir() else _in_zip(place, stack):
+        if match := _NAME.fullmatch(path.rpartition("/")[2]):
+            if match[1] in found:
+                raise Refused(f"{place} has microsub_{match[1]} twice: {found[match[1]][0]} and {path}.")
+            found[match[1]] = (path, opened)
+    return found
+
+
+def _in_folder(folder: Path) -> Iterator[Opened]:
+    root, waiting, count = folder.resolve(), [(folder, DEEPEST)], 0
+    while waiting:
+        here, depth = waiting.pop()
+        for path in sorted(here.iterdir()):
+            count += 1
+            if count > MOST_NAMES:
+                raise Refused(f"{folder} has too many files. Give a folder with the export alone.")
+            if not path.resolve().is_relative_to(root):
+                continue
+            if path.is_dir() and depth and not path.is_symlink():
+                waiting.append((path, depth - 1))
+            elif path.is_file():
+                yield str(path.relative_to(folder)), lambda path=path: path.open("rb")  # type: ignore[misc]
+
+
+def _in_zip(place: Path, stack: ExitStack) -> Iterator[Opened]:
+    stream = stack.enter_context(place.open("rb"))
+    head = stream.read(4)
+    if not is_zip(head):
+        raise Refused(f"{place} is no folder and no zip file of an export. {HOW}")
+    try:
+        archive = stack.enter_context(open_zip(stream))
+    except BadArchive as error:
+        raise Refused(f"{place}: {error}") from error
+    for member in archive.infolist():
+        if not member.is_dir():
+            yield member.filename, lambda member=member: archive.open(member)  # type: ignore[misc]

@@ -1,0 +1,133 @@
+"""Indiekit's Microsub reader (@rmdes/indiekit-endpoint-microsub), whose data are in MongoDB."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from common.optional_apps import is_on
+from common.refused import Refused
+from common.text import pluralize
+from feedletter_site.migrate_from.microsub.channels import ChannelsPart
+from feedletter_site.migrate_from.microsub.feeds import FeedPart, UnfollowedPart
+from feedletter_site.migrate_from.microsub.files import ITEMS, Export, read_export
+from feedletter_site.migrate_from.microsub.move import Move
+from feedletter_site.migrate_from.microsub.people import MutesPart, NotificationsPart
+from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
+from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import Options, Part, Plan
+from reader.indieauth.discovery import profile_of
+from reader.models import Reader
+from reader.rules.identity import same_profile
+
+NOTES = (
+    "Your app needs the new address of the endpoint: your page’s rel=microsub names it. Channels keep their"
+    " uids.",
+    "Posts are cleaned anew. Read ones are kept as long as READER_KEEP_READ_DAYS says, unread ones as long as"
+    " READER_KEEP_UNREAD_DAYS says.",
+    "Posts that it had forgotten, and that are older than the newest one that it knew, will be read.",
+    "Muted and blocked authors were never hidden there. Here they are.",
+    "Colours of channels, WebSub subscriptions and reading intervals aren’t imported: feeds are read as often"
+    " as they publish.",
+)
+
+
+class Microsub:
+    key = "microsub"
+    name = "Indiekit (Microsub)"
+    file_help = (
+        "A zip of its collections in MongoDB, exported with mongoexport or mongodump:"
+        " docs/coming-from/indiekit.md has the commands."
+    )
+    second = ""
+    second_help = ""
+    needs_second = False
+    needs_zone = False
+    needs_reader = True
+
+    def read(self, place: str, *, options: Options, now: datetime) -> Plan:
+        """Raises Refused."""
+        if not is_on("reader"):
+            raise Refused("The reader is switched off. Set READER to another value first.")
+        export = read_export(Path(place))
+        row = _reader_called(options.reader)
+        channels = [channel_of(document) for document in export.small["channels"]]
+        owners = _owners(channels, row, options.user)
+        wanted = [one for one in channels if one.owner in owners or (options.orphans and not one.owner)]
+        wanted.sort(key=lambda one: one.order)
+        move = Move(row, owners, export, {one.key: one for one in wanted}, now)
+        refused = [line for one in channels if one not in wanted for line in _refused(one, export)]
+        parts: list[Part] = [ChannelsPart(move, wanted)]
+        known = {one.key for one in channels}
+        followed: set[tuple[str, str]] = set()
+        for document in export.small["feeds"]:
+            feed = feed_of(document)
+            followed.add((feed.channel, feed.key))
+            if feed.channel in move.channels:
+                parts.append(FeedPart(move, feed))
+            elif feed.channel not in known:
+                why = "Its channel isn’t in the export. Follow it again in the reader."
+                refused.append(Line(ImportResult.REFUSED, "feed", feed.title or feed.key, why))
+        lost = 0
+        for channel, key in export.items:
+            if channel in move.channels and (channel, key) not in followed:
+                parts.append(UnfollowedPart(move, move.channels[channel], key))
+            elif channel not in known:
+                lost += export.items.count((channel, key))
+        if lost:
+            why = "Their channels aren’t in the export."
+            refused.append(Line(ImportResult.REFUSED, "posts", pluralize(lost, "post"), why, count=lost))
+        parts.append(NotificationsPart(move))
+        parts.append(MutesPart(move))
+        notes = [f"It is imported for the reader {row}.", *NOTES]
+        if ITEMS in export.lacking:
+            notes.insert(1, "The export has no posts (microsub_items): feeds begin as if newly followed.")
+        return Plan(parts, refused, notes)
+
+    def prepare(self, *, now: datetime) -> None:
+        pass
+
+
+def _reader_called(name: str) -> Reader:
+    """Raises Refused."""
+    row = Reader.objects.select_related("user").filter(slug=name, leaving_at=None).first()
+    if row is not None:
+        return row
+    names = ", ".join(Reader.objects.filter(leaving_at=None).values_list("slug", flat=True)[:20])
+    there = f"Readers: {names}." if names else "Add one first, with add_reader."
+    asked = f"There is no reader “{name}”." if name else "Say which reader gets it, with --reader NAME."
+    raise Refused(f"{asked} {there}")
+
+
+def _owners(channels: Sequence[OldChannel], reader: Reader, user: str) -> frozenset[str]:
+    """Return the user's ids there. Raises Refused if there are several people."""
+    people = {one.owner for one in channels if one.owner} - {DEFAULT}
+    if user:
+        people = {one for one in people | {DEFAULT} if one == user or same_profile(one, user)}
+        if not people:
+            raise Refused(f"No channel belongs to {user}.")
+    own = {
+        one for one in people if any(same_profile(one, me) for me in (reader.me, profile_of(reader)) if me)
+    }
+    people = own or people
+    if len(people) > 1:
+        names = ", ".join(sorted(people)[:10])
+        raise Refused(f"The channels belong to several people: {names}. Say whose to import, with --user.")
+    return frozenset(people | {DEFAULT})
+
+
+def _refused(channel: OldChannel, export: Export) -> list[Line]:
+    why = f"It belongs to {channel.owner}. Import it for another reader, with --user."
+    if not channel.owner:
+        why = "It belongs to nobody: its userId is empty. Import it, too, with --orphans."
+    feeds = [feed_of(document) for document in export.small["feeds"]]
+    own = [Line(ImportResult.REFUSED, "channel", channel.name, why)]
+    return own + [
+        Line(
+            ImportResult.REFUSED,
+            "feed",
+            feed.title or feed.key,
+            f"Its channel “{channel.name}” isn’t imported.",
+        )
+        for feed in feeds
+        if feed.channel == channel.key
+    ]

@@ -1,0 +1,315 @@
+"""Channels, feeds and posts that somebody had in another program.
+
+Each step can be repeated: known rows stay as they are.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from urllib.parse import urljoin
+
+from django.db import transaction
+
+from common.clock import utcnow
+from common.refused import Refused
+from common.text import one_line, shortened
+from feeds.adding.add import MAX_FEED_TITLE, add_feed
+from feeds.addresses import host_of_url, is_address
+from feeds.credentials import split_address, without_secrets
+from feeds.models import Feed, Item
+from feeds.parsing.entry import Entry as Post
+from feeds.parsing.entry import Person
+from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity
+from feeds.parsing.identity import link_hash
+from feeds.polling.read import clean_entry, digest
+from feeds.rules.only_read import ONLY_READ
+from feeds.rules.reposts import REPOST
+from reader.channels.channels import ALL_CHANNELS, LONGEST_CHANNEL_NAME, add_channel
+from reader.channels.filters import change_filters, mutes_in
+from reader.channels.follows import follow_feed, refuse_more_in, shared_feed_at
+from reader.entries.filters import ask_again
+from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.take import said_by
+from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
+from reader.models.channel import LONGEST_FOLLOW_NAME
+
+POSTS_TOGETHER = 50
+WITH_PASSWORD = "Its address contains a user name or password. Follow it again in the reader."  # noqa: S105
+_UID = re.compile(r"[A-Za-z0-9_-]{1,24}")
+
+
+@dataclass(frozen=True, slots=True)
+class OldPost:
+    """`post` is not sanitized; its guid is the feed's own, or ""."""
+
+    post: Post
+    came_at: datetime
+    is_read: bool
+    is_starred: bool = False
+
+    @property
+    def date(self) -> datetime:
+        return self.post.published or self.came_at
+
+
+@transaction.atomic
+def take_channel(
+    *, reader: Reader, uid: str, name: str, kinds: Iterable[str] = (), hide: Iterable[str] = ()
+) -> Channel:
+    """Return the channel of that uid or name, or a new one. Raises Refused.
+
+    A new or empty one gets the uid, as apps know channels by it, and one without filters gets those.
+    """
+    place_in_turn()
+    channel = _taken_channel(reader, uid, name)
+    if channel.filters is None and not channel.is_notifications:
+        channel = change_filters(channel=channel, kinds=kinds, hide=hide)
+    return channel
+
+
+def _taken_channel(reader: Reader, uid: str, name: str) -> Channel:
+    if there := reader.channels.filter(uid=uid).first():
+        return there
+    name = one_line(name)[:LONGEST_CHANNEL_NAME].strip()
+    channel = reader.channels.filter(name=name, is_notifications=False).first()
+    if channel is not None and (channel.follows.exists() or channel.places.exists()):
+        return channel
+    channel = channel or add_channel(reader=reader, name=name)
+    if _UID.fullmatch(uid) and uid != ALL_CHANNELS:
+        channel.uid = uid
+        channel.save(update_fields=["uid"])
+    return channel
+
+
+def take_deck(*, channels: Iterable[Channel], shown: Collection[int]) -> None:
+    """Show those with the keys `shown` in the deck."""
+    for channel in channels:
+        Channel.objects.filter(pk=channel.pk).update(in_deck=channel.pk in shown)
+
+
+def feed_to_take(
+    *, channel: Channel, url: str, title: str, site_url: str, read_until: datetime | None, now: datetime
+) -> Feed:
+    """Return the shared feed at an address, or a new one, paused until `follow_taken`.
+
+    Unknown posts from before `read_until` will be read. In the caller's transaction. Raises Refused and
+    ValidationError.
+    """
+    refuse_password(url)
+    feed = shared_feed_at(url)
+    if feed is not None:
+        return feed
+    refuse_more_in(channel)
+    title = shortened(one_line(without_secrets(title)), MAX_FEED_TITLE)
+    feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
+    feed.status = Feed.Status.PAUSED
+    feed.site_url = site_url if is_address(site_url) else ""
+    if read_until is not None:
+        feed.first_polled_at = feed.read_elsewhere_until = min(read_until, now)
+    feed.save(update_fields=["status", "site_url", "first_polled_at", "read_elsewhere_until"])
+    return feed
+
+
+def refuse_password(url: str) -> None:
+    """Raises Refused."""
+    if split_address(url.strip())[1]:
+        raise Refused(WITH_PASSWORD, "url")
+
+
+def follow_taken(
+    *,
+    channel: Channel,
+    feed: Feed,
+    name: str,
+    read_until: datetime | None,
+    clock: Callable[[], datetime] = utcnow,
+) -> None:
+    """Follow a feed after its old posts, and start reading it. Raises Refused."""
+    name = one_line(without_secrets(name))[:LONGEST_FOLLOW_NAME].strip()
+    unread = Unread.objects.filter(channel=channel, place__feed=feed)
+    had = list(unread.values_list("pk", flat=True))
+    followed = follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
+    if followed.is_new and read_until is not None:
+        # Posts of its document that the other program had forgotten.
+        unread.filter(at__lte=read_until).exclude(pk__in=had).delete()
+    Feed.objects.filter(pk=feed.pk, status=Feed.Status.PAUSED, last_polled_at=None, for_letters=False).update(
+        status=Feed.Status.ACTIVE
+    )
+
+
+def take_posts(
+    *,
+    reader: Reader,
+    channel: Channel | None,
+    feed: Feed | None,
+    posts: Iterable[OldPost],
+    now: datetime,
+) -> int:
+    """Take some posts per transaction; return how many are new. Raises Refused.
+
+    Without a channel only starred posts make sense.
+    """
+    waiting, done = iter(posts), 0
+    while some := list(islice(waiting, POSTS_TOGETHER)):
+        # Cleaning is too slow for a transaction.
+        rows = [_Row(old, _columns(old, feed)) for old in some]
+        rows.sort(key=lambda row: row.old.came_at)
+        done += _take(reader, channel, feed, rows, now)
+    return done
+
+
+@transaction.atomic
+def mark_posts(*, feed: Feed, posts: Sequence[OldPost]) -> None:
+    """Have readings recognise posts that aren't taken."""
+    locked = Feed.objects.select_for_update().filter(pk=feed.pk).first()
+    if locked is not None:
+        _find_items(locked, [_Row(old, {}) for old in posts])
+
+
+@dataclass(slots=True)
+class _Row:
+    """`id`: digest of the guid; `second`: of the link, if the feed's posts may have no guids."""
+
+    old: OldPost
+    columns: dict[str, Any]
+    item: int | None = None
+    entry: Entry | None = None
+
+    @property
+    def guid(self) -> str:
+        return identity({"id": self.old.post.guid})
+
+    @property
+    def second(self) -> str:
+        guid = self.old.post.guid
+        return identity({"link": guid}) if guid.startswith(("http://", "https://")) else ""
+
+
+def _columns(old: OldPost, feed: Feed | None) -> dict[str, Any]:
+    post = replace(old.post, content=old.post.content[:MAX_CONTENT], summary=old.post.summary[:MAX_CONTENT])
+    page = feed.site_url or feed.url if feed else urljoin(post.link, "/")
+    name = feed.title or feed.host if feed else host_of_url(post.link)
+    columns = said_by(clean_entry(post, feed.url if feed else post.link), Person(name, page), old.came_at)
+    return {**columns, "hash": hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()}
+
+
+@transaction.atomic
+def _take(
+    reader: Reader, channel: Channel | None, feed: Feed | None, rows: Sequence[_Row], now: datetime
+) -> int:
+    place_in_turn()
+    if feed is not None:
+        feed = Feed.objects.select_for_update().filter(pk=feed.pk).first()
+        if feed is None:
+            raise Refused("Its feed was just removed. Run it again.")
+        _find_items(feed, rows)
+    if channel is not None:
+        channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+        if channel is None:
+            raise Refused("Its channel was just deleted. Run it again.")
+    _find_entries(channel, rows)
+    new = 0
+    made: dict[int | str, Entry] = {}
+    for row in rows:
+        key = row.item or row.columns["hash"]
+        row.entry = row.entry or made.get(key)
+        if row.entry is None:
+            new += 1
+            row.entry = made[key] = Entry.objects.create(
+                item_id=row.item, feed=feed, seen_at=row.old.came_at, placed_at=now, **row.columns
+            )
+        elif row.entry.jf2 is None:
+            Entry.objects.filter(pk=row.entry.pk).update(**row.columns)
+    if channel is not None:
+        _place(channel, rows, now)
+    stars = (Star(reader=reader, entry=row.entry, at=now) for row in rows if row.old.is_starred)
+    Star.objects.bulk_create(stars, ignore_conflicts=True)
+    return new
+
+
+def _find_items(feed: Feed, rows: Sequence[_Row]) -> None:
+    """Find items, and insert missing ones, so that readings recognise the posts.
+
+    Newsletters decide about unknown posts of their feeds themselves.
+    """
+    ids = {digest(guid): guid for row in rows for guid in (row.guid, row.second) if guid}
+    items = Item.objects.filter(feed=feed, guid_hash__in=ids)
+    known = dict(items.values_list("guid_hash", "pk"))
+    new: dict[str, Item] = {}
+    for row in rows:
+        if feed.for_letters or {digest(row.guid), digest(row.second)} & known.keys():
+            continue
+        for guid, reason in ((row.guid, ONLY_READ), (row.second, REPOST)):
+            if guid:
+                new.setdefault(digest(guid), _item(feed, guid, row.old, reason))
+    Item.objects.bulk_create(new.values(), ignore_conflicts=True)
+    if new:
+        known = dict(items.values_list("guid_hash", "pk"))
+    for row in rows:
+        row.item = known.get(digest(row.guid)) or known.get(digest(row.second))
+
+
+def _item(feed: Feed, guid: str, old: OldPost, reason: str) -> Item:
+    post, at = old.post, old.came_at
+    return Item(
+        feed=feed,
+        guid=guid,
+        guid_hash=digest(guid),
+        link=post.link,
+        link_hash=link_hash(post.link),
+        title=shortened(one_line(post.title), MAX_ENTRY_TITLE),
+        published_at=post.published,
+        state=Item.State.EXCLUDED,
+        reason=reason,
+        first_seen=at,
+        stable_since=at,
+        last_checked=at,
+    )
+
+
+def _find_entries(channel: Channel | None, rows: Sequence[_Row]) -> None:
+    """Find entries by their items, and others by their texts."""
+    pks = [row.item for row in rows if row.item is not None]
+    entries = Entry.objects.filter(item__in=pks).order_by("pk").select_for_update(of=("self",))
+    by_item = {entry.item_id: entry for entry in entries.defer("text")}
+    hashes = [row.columns["hash"] for row in rows if row.item is None]
+    by_hash: dict[str, Entry] = {}
+    if hashes:
+        others = Entry.objects.filter(item=None, hash__in=hashes).defer("text").order_by("-pk")
+        seen = (
+            others.filter(places__channel=channel) if channel else others.filter(stars__reader__isnull=False)
+        )
+        by_hash = {entry.hash: entry for entry in seen}
+    for row in rows:
+        row.entry = by_item.get(row.item) if row.item is not None else by_hash.get(row.columns["hash"])
+
+
+def _place(channel: Channel, rows: Sequence[_Row], now: datetime) -> None:
+    entries = [row.entry for row in rows if row.entry is not None]
+    there = set(
+        TimelineEntry.objects.filter(channel=channel, entry__in=entries).values_list("entry_id", flat=True)
+    )
+    is_block = mutes_in(channel)
+    for row in rows:
+        entry = row.entry
+        if entry is None or entry.pk in there or entry.withdrawn_at is not None:
+            continue
+        if is_block.get(entry.author_key):
+            continue
+        there.add(entry.pk)
+        hidden = TimelineEntry.Hidden.SEEN
+        if entry.author_key in is_block:
+            hidden = TimelineEntry.Hidden.MUTED
+        elif channels_with_a_copy(entry, [channel.pk]):
+            hidden = TimelineEntry.Hidden.DUPLICATE
+        elif channel.filters:
+            # Judged afterwards: filters are slow.
+            hidden = TimelineEntry.Hidden.FILTERED
+        at = min(row.old.came_at, now)
+        place = PlaceIn(channel.pk, channel.reader_id, hidden, not row.old.is_read, at, came_at=now)
+        insert_places(entry, [place])
+    ask_again([channel.pk])
