@@ -60,7 +60,7 @@ class SignUpForm(RobotProofForm):
 
     @property
     def note(self) -> str:
-        return gettext("We’ll email you a link to confirm. You can leave at any time with one tap.")
+        return gettext("We’ll email you a link to confirm. You can unsubscribe at any time with one tap.")
 
 
 class NameForm(forms.Form):

@@ -128,7 +128,7 @@ def test_the_proof_of_consent_quotes_the_page_that_was_shown(
 
 
 def test_a_page_that_fails_speaks_to_its_reader_too(client: Client, newsletter: Subscribable) -> None:
-    assert "Dieser Link ist nicht vollständig" in asked(client, "/manage/nonsense/", "de").content.decode()
+    assert "Dieser Link ist unvollständig" in asked(client, "/manage/nonsense/", "de").content.decode()
     refused = client.post("/s/lab/", {"email": "nobody"}, headers={"accept-language": "de"})
     assert "Das sieht nicht nach einer E-Mail-Adresse aus" in refused.content.decode()
 
