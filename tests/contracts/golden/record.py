@@ -165,7 +165,10 @@ SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 # With any argument these begin to write files.
-WORKING_ON_FILES = {"backup", "restore", "migrate", "export_opml", "export_follows", "export_subscribers"}
+WORKING_ON_FILES = {
+    *("backup", "restore", "migrate", "export_opml", "export_follows", "export_subscribers"),
+    *("export_site", "import_site"),
+}
 
 
 def refused_by_commands() -> Iterator[str]:
