@@ -45,7 +45,7 @@ def is_secret(field: "models.Field[Any, Any]") -> bool:
 _CARRIED: Mapping[str, str] = {
     "auth": "Group User User_groups User_user_permissions Group_permissions",
     "feeds": "Tag Feed Feed_tags FeedDocument Item TrackedItem",
-    "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds PostRule LeftOut SeenLink"
+    "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
     " FailedAssignment Assignable Assignment Destination ErasedMark Suppression SubscriberTag Tagging"
     " AddressChange Subscription OldNumber Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"

@@ -1,6 +1,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin
@@ -32,7 +33,7 @@ from common.ports.panels import Panel
 from common.text import pluralize, shortened
 from common.uploads import MOST_BYTES, PIECE_SIZE
 from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
-from feedletter_site.migrate_from.source import SOURCES, source_called
+from feedletter_site.migrate_from.source import SOURCES, Source, source_called
 from feedletter_site.migrate_from.worker import State, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.models import Reader
@@ -122,12 +123,28 @@ def report(row: Arrival) -> SafeString | str:
 def about_arrival(row: Arrival) -> SafeString:
     pairs: list[tuple[str, Any]] = [
         ("From", source_called(row.source).name),
+        *_options_of(row),
         ("Size", size_of(row)),
         ("Uploaded", listed([when(row.created_at), *([f"by {row.by}"] if row.by else ())])),
         ("Begun", when(row.begun_at)),
         ("Ended", when(row.ended_at)),
     ]
     return facts(pairs)
+
+
+def _options_of(row: Arrival) -> Iterator[tuple[str, str]]:
+    """Yield what was chosen on the form."""
+    form, given = ArrivalForm.base_fields, row.options
+    chosen = {
+        "zone": given.get("zone", ""),
+        "reader": given.get("reader", ""),
+        "stale": {True: "send", False: "skip"}.get(given.get("sends_stale", ""), ""),
+        "queued": {True: "keep", False: "drop"}.get(given.get("keeps_queued", ""), ""),
+    }
+    for name, value in chosen.items():
+        if value:
+            field: Any = form[name]
+            yield field.label or name.capitalize(), dict(getattr(field, "choices", ())).get(value, value)
 
 
 PAGE = "Import from another program"
@@ -142,29 +159,51 @@ class ArrivalForm(forms.Form):
     second = forms.FileField(
         label="Second file", required=False, allow_empty_file=True, widget=UnfoldAdminFileFieldWidget()
     )
-
     reader = forms.CharField(
         required=False,
         max_length=40,
-        help_text="The name of the reader who gets it, such as ada.",
         widget=UnfoldAdminTextInputWidget(),
+    )
+    zone = forms.ChoiceField(label="Time zone", required=False, widget=UnfoldAdminSelectWidget())
+    stale = forms.ChoiceField(
+        label="Old unsent issues",
+        required=False,
+        choices=[("skip", "Don’t send them"), ("send", "Send them")],
+        widget=UnfoldAdminSelectWidget(),
+    )
+    queued = forms.ChoiceField(
+        label="Queued messages",
+        required=False,
+        choices=[("drop", "List and drop them"), ("keep", "Keep them")],
+        widget=UnfoldAdminSelectWidget(),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # A time zone can only be given to the command.
-        sources = [
-            one
-            for one in map(source_called, sorted(SOURCES))
-            if not one.needs_zone and (is_on("reader") or not one.needs_reader)
-        ]
-        if not any(one.needs_reader for one in sources):
-            del self.fields["reader"]
+        known = map(source_called, sorted(SOURCES))
+        sources = [one for one in known if is_on("reader") or not one.needs_reader]
         field: Any = self.fields["program"]
         field.choices = [(one.key, one.name) for one in sources]
         for name, attribute in (("file", "file_help"), ("second", "second_help")):
             helps = [(f"{one.name}: ", words) for one in sources if (words := getattr(one, attribute))]
             self.fields[name].help_text = format_html_join(mark_safe("<br>"), "{}{}", helps)
+        zone: Any = self.fields["zone"]
+        zone.choices = [("", "Choose"), *((name, name) for name in sorted(available_timezones()))]
+        zoned = [one for one in sources if one.needs_zone]
+        self._only("zone", "the time zone of the machine that ran it.", zoned)
+        read = [one for one in sources if one.needs_reader]
+        self._only("reader", "the name of the reader who gets it, such as ada.", read)
+        unsent = [one for one in sources if one.has_unsent]
+        self._only("stale", "posts of issues that were over a week ago and never sent.", unsent)
+        self._only(
+            "queued", "messages left in its queues. Kept ones are sent when you start sending.", unsent
+        )
+
+    def _only(self, name: str, help: str, sources: Sequence[Source]) -> None:
+        if not sources:
+            del self.fields[name]
+            return
+        self.fields[name].help_text = f"{', '.join(one.name for one in sources)}: {help}"
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -177,7 +216,17 @@ class ArrivalForm(forms.Form):
             self.add_error("second", f"Choose the second file, too. {source.second_help}")
         if source is not None and source.needs_reader and not _is_reader(data.get("reader", "")):
             self.add_error("reader", "There is no reader with this name.")
+        if source is not None and source.needs_zone and not data.get("zone"):
+            self.add_error("zone", "Choose the time zone of the machine that ran it.")
         return data
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the program."""
+        data, source = self.cleaned_data, source_called(self.cleaned_data["program"])
+        zone = {"zone": data["zone"]} if source.needs_zone else {}
+        unsent = {"sends_stale": data["stale"] == "send", "keeps_queued": data["queued"] == "keep"}
+        reader = {"reader": data["reader"]} if source.needs_reader else {}
+        return zone | reader | (unsent if source.has_unsent else {})
 
 
 def _is_reader(name: str) -> bool:
@@ -246,8 +295,8 @@ class ArrivalAdmin(UploadAdmin):
                 {suffix: file.chunks(PIECE_SIZE) for suffix, file in files_of(data).items()},
                 State.LOOKING,
                 source=data["program"],
+                options=form.options(),
                 name=data["file"].name,
-                reader=data.get("reader", ""),
                 by=request.user.get_username(),
                 now=utcnow(),
             )

@@ -81,7 +81,7 @@ class Source(Protocol):
     """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files.
 
     `needs_zone`: its times have no zone, so that of its machine must be given. `needs_reader`: it is for a
-    person who reads here.
+    person who reads here. `has_unsent`: it may have left unsent issues and queues.
     """
 
     key: str
@@ -92,6 +92,7 @@ class Source(Protocol):
     needs_second: bool
     needs_zone: bool
     needs_reader: bool
+    has_unsent: bool
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Read a file, a folder or a database's URL, and write nothing there. Raises Refused."""

@@ -59,7 +59,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     source, doing = source_called(row.source), DOING[State(row.state)]
     with unpacked(row) as place:
         try:
-            plan = source.read(str(place), options=Options(reader=row.reader), now=utcnow())
+            plan = source.read(str(place), options=Options(**row.options), now=utcnow())
         except Refused as error:
             # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")

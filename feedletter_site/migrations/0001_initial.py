@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('reader', models.CharField(blank=True, default='', max_length=40)),
+                ('options', models.JSONField(default=dict)),
                 ('notes', models.JSONField(default=list)),
                 ('parts', models.PositiveIntegerField(default=0)),
                 ('done', models.PositiveIntegerField(default=0)),

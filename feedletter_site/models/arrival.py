@@ -49,8 +49,8 @@ class Arrival(Upload):
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     # Key of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
-    # Slug of the reader who gets it, for sources that need one.
-    reader = models.CharField(max_length=40, blank=True, default="")
+    # Fields of feedletter_site.migrate_from.source.Options; never secrets.
+    options = models.JSONField(default=dict)
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)

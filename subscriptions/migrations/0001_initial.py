@@ -123,6 +123,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='OldName',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('subscribable', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='old_names', to='subscriptions.subscribable')),
+                ('name', models.CharField(max_length=64, unique=True)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='LeftOut',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

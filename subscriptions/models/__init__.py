@@ -12,7 +12,7 @@ from subscriptions.models.destination import (
 )
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.site import Picture, SiteSettings
-from subscriptions.models.subscribable import FailedAssignment, LeftOut, PostRule, Subscribable
+from subscriptions.models.subscribable import FailedAssignment, LeftOut, OldName, PostRule, Subscribable
 from subscriptions.models.subscription import Consent, FrequencyChange, Notice, OldNumber, Subscription
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "ListImport",
     "ListPart",
     "Notice",
+    "OldName",
     "OldNumber",
     "Picture",
     "PostRule",

@@ -39,6 +39,10 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
         """Filter by names from strangers. PostgreSQL raises an error for NUL."""
         return self.filter(name__in=[name for name in names if "\0" not in name])
 
+    def once_named(self, name: str) -> Self:
+        """Filter by a name of upstream's forms, from strangers."""
+        return self.none() if "\0" in name else self.filter(old_names__name=name)
+
     def siblings_of(self, newsletter: "Subscribable") -> Self:
         """Filter others with exactly the same feeds and channel."""
         feeds = list(newsletter.feeds.values_list("pk", flat=True))
@@ -334,6 +338,16 @@ class PostRule(models.Model):
     @property
     def rule(self) -> Rule:
         return Rule(self.action, self.field, self.test, self.pattern, self.replacement, key=self.pk or 0)
+
+
+class OldName(models.Model):
+    """Name in upstream's sign-up forms of a newsletter that has another name here."""
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="old_names")
+    name = models.CharField(max_length=64, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class LeftOut(models.Model):

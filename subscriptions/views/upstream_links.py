@@ -80,7 +80,8 @@ def _form(
 
 def _newsletter(wanted: UpstreamSignUp) -> Subscribable:
     """Private newsletters and bridges are for administrators only."""
-    newsletter = Subscribable.objects.with_pages().named(wanted.newsletter).first()
+    rows, name = Subscribable.objects.with_pages(), wanted.newsletter
+    newsletter = rows.named(name).first() or rows.once_named(name).first()
     if newsletter is None:
         raise WrongFields("There is no newsletter of that name (subscribableName).")
     if not channels.get(newsletter.channel).public_sign_up or wanted.type != newsletter.channel:

@@ -52,6 +52,7 @@ class CordFeeder:
     needs_second = False
     needs_zone = False
     needs_reader = False
+    has_unsent = False
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

@@ -42,7 +42,7 @@ from feeds.parsing.identity import content_hash
 from feeds.polling.read import FetchResult, clean_entry
 from subscriptions.lists.importer import import_subscribers
 from subscriptions.lists.reading import Terms
-from subscriptions.models import Assignable, Assignment, SeenLink, Subscribable
+from subscriptions.models import Assignable, Assignment, OldName, SeenLink, Subscribable
 from subscriptions.newsletters.define import define_subscribable, unused_name
 from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.lists.formulas import as_text
@@ -65,6 +65,7 @@ class Feedletter:
     needs_second = False
     needs_zone = True
     needs_reader = False
+    has_unsent = True
 
     def __init__(self) -> None:
         self._sessions = 0
@@ -245,8 +246,7 @@ def _take_newsletter(
     )
     pause_newsletter(subscribable_id=newsletter.pk, reason=PAUSED, now=now)
     if name != old.name:
-        kind = "bridge" if old.is_bridge else "newsletter"
-        yield Line(ImportResult.CHANGED, kind, old.name, f"Its name here is {name}.")
+        yield _renamed(old, newsletter)
     _note_links(newsletter, items.values())
     newsletter.counter = old.counter
     for collection in old.collections:
@@ -261,6 +261,24 @@ def _take_newsletter(
     yield from _take_subscribers(newsletter, old.subscriptions, now)
     yield from take_accounts(old, newsletter, connections, words=AGREED, now=now)
     yield from take_queues(old, newsletter, now=now)
+
+
+def _renamed(old: OldNewsletter, newsletter: Subscribable) -> Line:
+    """Let old sign-up forms find it, unless their name is another newsletter's."""
+    kind, name = "bridge" if old.is_bridge else "newsletter", newsletter.name
+    # As forms send it.
+    old_name = old.name.strip()
+    if old.is_bridge:
+        words = f"Its name here is {name}."
+    elif Subscribable.objects.named(old_name).exists() or OldName.objects.filter(name=old_name).exists():
+        words = (
+            f"Its name here is {name}, because there is another {old_name}. Change subscribableName in its"
+            " sign-up forms."
+        )
+    else:
+        OldName.objects.create(subscribable=newsletter, name=old_name)
+        words = f"Its name here is {name}. Its old sign-up forms still work."
+    return Line(ImportResult.CHANGED, kind, old.name, words)
 
 
 def _note_links(newsletter: Subscribable, items: Iterable[Item]) -> None:

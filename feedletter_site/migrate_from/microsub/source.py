@@ -43,6 +43,7 @@ class Microsub:
     needs_second = False
     needs_zone = False
     needs_reader = True
+    has_unsent = False
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused."""

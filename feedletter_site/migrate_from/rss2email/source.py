@@ -58,6 +58,7 @@ class Rss2Email:
     needs_second = True
     needs_zone = False
     needs_reader = False
+    has_unsent = False
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

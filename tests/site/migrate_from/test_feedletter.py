@@ -9,8 +9,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
-from django.urls import reverse
 
 from common.refused import Refused
 from delivery.models import MailboxMessage
@@ -19,14 +17,12 @@ from feedletter_site.migrate_from.feedletter.dump import read_database, read_dum
 from feedletter_site.migrate_from.feedletter.rows import moment
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable, Subscription
-from subscriptions.rules.invitations import Suffix, invitation
 from tests.servers.feed_server import FeedServer
 from tests.site.migrate_from.feedletter_dump import (
     FILES,
     NAMES,
     NEWSLETTERS,
     NOW,
-    SALT,
     ZONE,
     dump,
     run,
@@ -94,19 +90,6 @@ def test_people_keep_their_numbers_names_and_status(dump: Path) -> None:
     assert Subscription.objects.get(upstream_id=9_000_000_001).destination.core == "last@example.org"
     assert "odd one" in str([line for line in facts["lines"] if line["what"] == "not taken"])
     assert "+15550100" in str([line for line in facts["lines"] if line["what"] == "not taken"])
-
-
-def test_links_in_old_emails_work(dump: Path, client: Client, settings: Any) -> None:
-    settings.UPSTREAM_SALT = SALT
-    run(dump)
-    for number in (3, 7):
-        page = client.get(
-            "/v0/subscription/remove",
-            {"subscriptionId": number, "invitation": invitation(number, salt=SALT, suffix=Suffix.REMOVE)},
-            follow=True,
-        )
-        assert page.status_code == 200
-        assert "zoe@example.org" in page.content.decode() or "river" in page.content.decode()
 
 
 def test_the_report_names_every_trap(dump: Path) -> None:
@@ -196,16 +179,6 @@ def test_stale_issues_are_sent_if_asked(dump: Path) -> None:
     assert Assignment.objects.filter(assignable__subscribable__name="bare-fixed").count() == 3
 
 
-def test_a_name_that_is_taken_or_odd_is_changed_and_reported(dump: Path) -> None:
-    text = dump.read_text()
-    for column in ("\triver\t", "\nriver\t"):
-        text = text.replace(column, column.replace("river", "ri ver é"))
-    dump.write_text(text)
-    facts = run(dump)
-    assert Subscribable.objects.filter(name="ri-ver").exists()
-    assert "ri-ver" in words(facts, "changed")
-
-
 def test_an_hour_that_exists_twice_is_told_by_the_order_of_rows() -> None:
     zone, text = ZoneInfo(ZONE), "2026-11-01 01:30:00"
     first = moment(text, zone)
@@ -243,9 +216,3 @@ def test_values_are_read_as_copy_writes_them() -> None:
 def test_an_unreachable_database_is_refused() -> None:
     with pytest.raises(Refused, match="can’t be read"):
         read_database("postgresql://nobody@127.0.0.1:9/nothing")
-
-
-def test_the_admin_offers_only_programs_whose_files_say_the_time(admin_client: Client) -> None:
-    page = admin_client.get(reverse("admin:feedletter_site_arrival_add")).content.decode()
-    assert "rss2email" in page
-    assert "feedletter (Scala)" not in page
