@@ -65,7 +65,8 @@ class Plan:
 class Options:
     """`zone` is the other machine's. `secrets` are the other program's, by their names there.
 
-    `reader` is the slug of who gets it, `user` the person's id there; `orphans`: also take what is nobody's.
+    `reader` is the slug of the reader to import for, `user` the person's id there. `orphans`: take what is
+    nobody's, too.
     """
 
     zone: str = ""

@@ -18,6 +18,7 @@ from feeds.parsing.opml import Listed, Opml, Outline, Passed, write_opml
 from feeds.tags import MAX_TAGS_OF_A_FEED, checked_tags, tags_named
 
 FEEDS_A_STEP = 200
+PAUSED = "It is paused there, and so it is here."
 # Advisory lock: one import at a time.
 LOCK = 7_268_310
 
@@ -29,6 +30,8 @@ class OpmlPlan:
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
     refused: list[Passed] = field(default_factory=list)
+    # Imported, but not with everything.
+    changed: list[Passed] = field(default_factory=list)
     repeated: int = 0
     is_broken: bool = False
 
@@ -57,6 +60,8 @@ def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlP
         except ValidationError as error:
             plan.refused.append(Passed(outline.line, outline.title, " ".join(error.messages)))
             continue
+        if words := " ".join(filter(None, [PAUSED if outline.is_paused else "", outline.lost])):
+            plan.changed.append(Passed(outline.line, title, words))
         key = _key(outline)
         if key in outlines:
             plan.repeated += 1
@@ -77,6 +82,7 @@ def _key(outline: Outline) -> str:
 def _feed(outline: Outline, now: datetime) -> Feed:
     feed = new_feed(url=outline.url, now=now, title=outline.title)
     feed.site_url = outline.site_url
+    feed.status = Feed.Status.PAUSED if outline.is_paused else Feed.Status.ACTIVE
     return feed
 
 

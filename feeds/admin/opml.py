@@ -126,7 +126,7 @@ class OpmlPages:
             is_broken=plan.is_broken,
             button=button,
             nothing=NOTHING_NEW if plan.outlines else NOTHING_GOOD,
-            **_refused(plan),
+            **_passed(plan),
         )
 
     def opml_run_view(self: Any, request: HttpRequest) -> HttpResponse:
@@ -153,7 +153,7 @@ class OpmlPages:
             words=f"{done:,} of {total:,}",
             is_over=done == total,
             every=pluralize(int(Feed._meta.get_field("recheck_every_minutes").default), "minute"),
-            **_refused(plan),
+            **_passed(plan),
         )
 
     def _kept(self: Any, request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | HttpResponse:
@@ -205,11 +205,13 @@ def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
             Outline(**{**row, "tags": tuple(row["tags"]), "categories": tuple(row["categories"])})
             for row in data["plan"].pop("outlines")
         ]
-        refused = [Passed(**row) for row in data["plan"].pop("refused")]
+        refused, changed = (
+            [Passed(**row) for row in data["plan"].pop(key)] for key in ("refused", "changed")
+        )
     except (KeyError, TypeError, ValueError, zlib.error):
         request.session.pop(KEY, None)
         return None
-    plan = OpmlPlan(outlines=outlines, refused=refused, **data["plan"])
+    plan = OpmlPlan(outlines=outlines, refused=refused, changed=changed, **data["plan"])
     return plan, OpmlReport(**data["report"]), int(data["begin"])
 
 
@@ -220,14 +222,20 @@ def _facts(plan: OpmlPlan, report: OpmlReport, *, would: bool = False) -> list[t
         known += f", of which {report.tagged:,} {'get' if would else 'got'} tags they had not"
     rows.append(("There already", known, bool(report.known)))
     rows.append(("Twice in the file", f"{plan.repeated:,}", bool(plan.repeated)))
+    rows.append(("Not completely", f"{len(plan.changed):,}", bool(plan.changed)))
     rows.append(("Refused", f"{len(plan.refused):,}", bool(plan.refused)))
     return [(name, text) for name, text, is_shown in rows if is_shown]
 
 
-def _refused(plan: OpmlPlan) -> dict[str, Any]:
+def _passed(plan: OpmlPlan) -> dict[str, Any]:
     return {
-        "refused": [
-            (one.line, shortened(one.title, 120), one.reason) for one in plan.refused[:REFUSED_SHOWN]
-        ],
-        "more_refused": max(0, len(plan.refused) - REFUSED_SHOWN),
+        "passed": [
+            (
+                title,
+                [(one.line, shortened(one.title, 120), one.reason) for one in some[:REFUSED_SHOWN]],
+                max(0, len(some) - REFUSED_SHOWN),
+            )
+            for title, some in (("Not added", plan.refused), ("Not imported completely", plan.changed))
+            if some
+        ]
     }

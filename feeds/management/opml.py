@@ -43,6 +43,7 @@ class ImportOpml(FeedletterCommand):
             "tagged": report.tagged,
             "repeated": plan.repeated,
             "refused": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.refused],
+            "changed": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.changed],
             "dry_run": options["dry_run"],
         }
         return Printed(told(plan, report, dry_run=options["dry_run"]), facts)
@@ -78,7 +79,10 @@ def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
     lines = [f"{', '.join(parts)}, {len(plan.refused):,} refused."]
     if plan.is_broken:
         lines.append("The file is not well-formed XML: it was read as far as it can be.")
-    lines += [f"Line {one.line}: {f'{one.title}: ' if one.title else ''}{one.reason}" for one in plan.refused]
+    lines += [
+        f"Line {one.line}: {f'{one.title}: ' if one.title else ''}{one.reason}"
+        for one in (*plan.refused, *plan.changed)
+    ]
     return "\n".join(lines)
 
 

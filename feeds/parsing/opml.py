@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from common.refused import Refused
 from common.text import one_line, without_controls
+from feeds.parsing.opml_dialects import FORCED, Extras, extras_of, linked_list
 
 MAX_BYTES = 5_000_000
 MAX_FEEDS = 10_000
@@ -67,6 +68,10 @@ class Outline:
     tags: tuple[str, ...] = ()
     folder: str = ""
     categories: tuple[str, ...] = ()
+    # In the other program.
+    is_paused: bool = False
+    # A sentence about settings that aren’t imported.
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +213,11 @@ class _Builder:
                 self.outlines += 1
                 if self.outlines > MAX_OUTLINES:
                     raise OpmlError(TOO_MANY_FEEDS)
-                given = {
-                    name.lower(): value for name, value in list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES]
-                }
+                given = dict(list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES])
                 if self._open:
                     self._open[-1].is_empty = False
-                is_kept = given.get("type", "").strip().lower() == EMPTY_FOLDER
-                self._open.append(_OpenOutline(self._outline(given, line), is_kept))
+                folder, kind = self._outline(given, line)
+                self._open.append(_OpenOutline(folder, kind == EMPTY_FOLDER))
             case "body":
                 self._seen_body = True
             case "title" if not self._seen_body and not self.found.title:
@@ -240,27 +243,36 @@ class _Builder:
             self.found.title = one_line("".join(self._title))[:MAX_OUTLINE_TITLE]
             self._title = None
 
-    def _outline(self, given: Mapping[str, str], line: int) -> str:
-        """Return the folder's name or ""."""
+    def _outline(self, attributes: Mapping[str, str], line: int) -> tuple[str, str]:
+        """Return the folder's name or "", and the type."""
+        given = {name.lower(): value for name, value in attributes.items()}
+        kind = given.get("type", "").strip().lower()
+        return self._feed(given, kind, extras_of(attributes), line), kind
+
+    def _feed(self, given: Mapping[str, str], kind: str, extras: Extras, line: int) -> str:
+        """Note a feed, or return the folder's name."""
         title = (one_line(given.get("title", "")) or one_line(given.get("text", "")))[
             :MAX_OUTLINE_TITLE
         ].strip()
-        url = given.get("xmlurl", "").strip()
-        if not url and given.get("type", "").strip().lower() in OUTLINE_FEED_TYPES:
+        url = given.get("xmlurl", "").strip().removesuffix(FORCED)
+        if not url and kind in OUTLINE_FEED_TYPES:
             url = given.get("url", "").strip()
-        reason = "" if url else _why_not(given)
+        reason = extras.refused or ("" if url else _why_not(given, kind))
         if not url and not reason:
             return title
         if len(self.found.outlines if url else self.found.passed) >= MAX_FEEDS:
             raise OpmlError(TOO_MANY_FEEDS)
         if reason:
             self.found.passed.append(Passed(line, title, reason))
-            return ""
+            return title if linked_list(given) else ""
         site = without_controls(given.get("htmlurl", "").strip())
         if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
             site = ""
         # Depth is unlimited.
         folders = [outline.folder for outline in self._open[-MAX_OUTLINE_TAGS:] if outline.folder]
+        # Thunderbird puts each feed into a folder of its name.
+        if extras.is_thunderbird and folders[-1:] == [title]:
+            folders.pop()
         names = list(map(_tag, folders))
         categories: list[str] = []
         for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:
@@ -278,7 +290,17 @@ class _Builder:
         self._note_folder(folder)
         known = tuple(tags.values())[:MAX_OUTLINE_TAGS]
         self.found.outlines.append(
-            Outline(line, url, own_title, site, known, folder, tuple(dict.fromkeys(categories)))
+            Outline(
+                line,
+                url,
+                own_title,
+                site,
+                known,
+                folder,
+                tuple(dict.fromkeys(categories)),
+                is_paused=extras.is_paused,
+                lost=extras.lost,
+            )
         )
         return ""
 
@@ -291,15 +313,17 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2].lower()
 
 
-def _why_not(given: Mapping[str, str]) -> str:
-    match given.get("type", "").strip().lower():
+def _why_not(given: Mapping[str, str], kind: str) -> str:
+    if linked_list(given):
+        return "It links to another list: import that one separately."
+    match kind:
         case "include":
             return "It links to another list: import that one separately."
         case "link" if given.get("url"):
             return "It is a link to a web page, not a feed."
         case "" | "link":
             return "It has no address." if "xmlurl" in given else ""
-        case kind:
+        case _:
             return "It has no address." if kind in OUTLINE_FEED_TYPES else ""
 
 

@@ -34,6 +34,7 @@ LEASE = timedelta(seconds=60)
 READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
 NOT_OPEN = "The address contains a user name or password. Add this feed under “Follow something”."
+PAUSED = "It is paused there. Follow it if you want to read it."
 OUR_FAULT = "An error occurred on our side. Import the list again later."
 STOPPED = "The rest of the list was skipped because you stopped the import."
 Outcome = FollowLine.Outcome
@@ -141,7 +142,7 @@ def follow_listed(
             return done
         outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
         waits = FollowLine.objects.filter(pk=line.pk, outcome=Outcome.WAITING)
-        done += waits.update(outcome=outcome, reason=reason)
+        done += waits.update(outcome=outcome, reason=reason or line.reason)
         told()
     ours.update(ended_at=clock(), **RELEASED)
     return done
@@ -172,8 +173,11 @@ def _lines(opml: Opml, otherwise: str) -> list[FollowLine]:
         names = [*filter(None, [outline.folder]), *outline.categories] or [otherwise]
         for name in dict.fromkeys(map(_channel_name, names)):
             line = FollowLine(line=outline.line, url=url, name=_name(outline.title), channel=name)
+            line.reason = outline.lost
             if secrets:
                 line.outcome, line.reason = Outcome.REFUSED, NOT_OPEN
+            elif outline.is_paused:
+                line.outcome, line.reason = Outcome.REFUSED, PAUSED
             lines.append(line)
     if len(lines) > MAX_FEEDS:
         raise OpmlError(TOO_MANY_FEEDS)

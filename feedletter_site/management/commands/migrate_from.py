@@ -68,7 +68,9 @@ class Command(FeedletterCommand):
             metavar="FILE",
             help="feedletter: write its settings and secrets there as an environment file for Feedletter",
         )
-        parser.add_argument("--reader", default="", metavar="NAME", help="microsub: the reader who gets it")
+        parser.add_argument(
+            "--reader", default="", metavar="NAME", help="microsub: name of the reader to import for"
+        )
         parser.add_argument(
             "--user",
             default="",

@@ -68,7 +68,7 @@ class ChannelsPart(MicrosubPart):
         yield from _about_settings(old)
 
     def _arrange(self, origins: Origins, now: datetime) -> Iterator[Line]:
-        """Order channels and choose those of the deck, once."""
+        """Order channels and set the columns of the deck, once."""
         taken = {old.key: self.move.channel(origins, old.key) for old in self.channels}
         ordered = [channel for channel in taken.values() if channel is not None]
         columns = [

@@ -17,7 +17,7 @@ from common.refused import Refused
 # MongoDB's own limits.
 LONGEST, DEEPEST = 17_000_000, 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Between documents, also those of an array.
+# Separators, also in an array.
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _NUMBERS = {"$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float}
 Document = dict[str, Any]

@@ -21,7 +21,7 @@ from feedletter_site.migrate_from.microsub.documents import (
 )
 
 MOST_OCTETS = 2_000 * MEGABYTE
-# Documents of a collection, and of those that fit into memory.
+# Documents of a collection. Only items are kept on disk.
 MOST_ITEMS, MOST_OTHERS = 1_000_000, 20_000
 MOST_NAMES, DEEPEST = 10_000, 3
 ITEMS, NOTIFICATIONS = "items", "notifications"

@@ -95,7 +95,7 @@ def _reader_called(name: str) -> Reader:
         return row
     names = ", ".join(Reader.objects.filter(leaving_at=None).values_list("slug", flat=True)[:20])
     there = f"Readers: {names}." if names else "Add one first, with add_reader."
-    asked = f"There is no reader “{name}”." if name else "Say which reader gets it, with --reader NAME."
+    asked = f"There is no reader “{name}”." if name else "Name the reader to import for, with --reader NAME."
     raise Refused(f"{asked} {there}")
 
 

@@ -221,3 +221,13 @@ def test_two_imports_of_one_file_at_the_same_time_add_each_feed_once() -> None:
     for thread in threads:
         thread.join()
     assert sum(report.added for report in reports) == Feed.objects.count() == 100
+
+
+def test_paused_feeds_stay_paused_and_what_is_lost_is_told() -> None:
+    plan = planned(
+        '<outline text="Gone" xmlUrl="https://a.test/" miniflux:disabled="true" miniflux:crawler="true"/>'
+    )
+    take_over(plan)
+    assert Feed.objects.get().status == "paused"
+    (changed,) = plan.changed
+    assert changed.reason == "It is paused there, and so it is here. Not imported: crawler."

@@ -34,6 +34,7 @@ def test_the_report_says_what_was_done(file: str) -> None:
         "tagged": 1,
         "repeated": 1,
         "refused": [{"line": 4, "title": "C", "reason": reason}],
+        "changed": [],
     }
     assert json_of("import_opml", file, "--dry-run") == {**expected, "dry_run": True}
     assert Feed.objects.count() == 1

@@ -1,6 +1,7 @@
 """OPML is imported line by line, and an export round-trips."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from reader.models import Channel, Follow, FollowLine, FollowList, Reader, Timel
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
 
+FILES = Path(__file__).parents[2] / "fixtures" / "migrations" / "opml"
 pytestmark = pytest.mark.django_db
 
 LIST = """<?xml version="1.0"?>
@@ -256,3 +258,14 @@ def test_an_open_feed_beside_one_with_credentials_is_added_once(ada: Reader, hom
         follow_unseen(channel=add_channel(reader=ada, name=name), url=url, clock=lambda: NOW)
     assert Feed.objects.filter(url=url).count() == 2
     assert len({row.feed_id for row in Follow.objects.all()}) == 1
+
+
+def test_paused_feeds_are_left_out_and_what_is_lost_is_told(ada: Reader) -> None:
+    body = (FILES / "miniflux.opml").read_bytes()
+    kept = keep_list(reader=ada, body=body, now=NOW)
+    follow_listed(kept)
+    assert [(line.name, line.outcome, line.reason.partition(".")[0]) for line in kept.lines.all()] == [
+        ("River", "followed", "Not imported: blocklistRules, keepFilterEntryRules, userAgent, crawler"),
+        ("Gone", "refused", "It is paused there"),
+        ("Harbour", "followed", "Not imported: ignoreHTTPCache, allowSelfSignedCertificates"),
+    ]
