@@ -3,9 +3,9 @@
 import hashlib
 import io
 import json
-import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +22,6 @@ LONGEST_MANIFEST = 64 * MEGABYTE
 LONGEST_ROW = 32 * MEGABYTE
 # Rows of a real site shrink to a twentieth; a zip bomb to a thousandth.
 MOST_SHRUNK = 200
-_END, _LOCATOR, _END_64 = b"PK\5\6", b"PK\6\7", b"PK\6\6"
 
 
 class Writer:
@@ -123,22 +122,12 @@ def reading(path: Path) -> Iterator[Reader]:
                 yield Reader(opened)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError) as error:
         raise Refused(f"{path} is no archive of export_site, or damaged.") from error
 
 
 def _check_list(file: BinaryIO) -> None:
-    """Bound the list of files, which zipfile reads at once."""
-    file.seek(0, os.SEEK_END)
-    file.seek(max(0, file.tell() - 66_000))
-    end = file.read()
-    place = end.rfind(_END)
-    if place < 0:
-        raise zipfile.BadZipFile
-    (size,) = struct.unpack_from("<L", end, place + 12)
-    # Of large archives another record, of 56 bytes before a locator of 20, has the size.
-    before = end[max(0, place - 76) : place]
-    if before[56:60] == _LOCATOR and before[:4] == _END_64:
-        (size,) = struct.unpack_from("<Q", before, 40)
-    if size > LONGEST_LIST:
-        raise Refused("The archive lists too many files.")
+    """Bound the list of files, which ZipFile reads at once."""
+    end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    if end is not None and end[zipfile._ECD_SIZE] > LONGEST_LIST:  # type: ignore[attr-defined]
+        raise Refused("The archive lists too many files. export_site did not make it.")

@@ -10,7 +10,7 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from common.refused import Refused
 from common.secrets import opened
@@ -45,7 +45,7 @@ def imported(path: Path, phrase: str = "", *, without_secrets: bool = False) -> 
 
 
 def empty_site() -> None:
-    with connection.constraint_checks_disabled():
+    with transaction.atomic():
         for part in PARTS:
             part.model._base_manager.all()._raw_delete(connection.alias)
 
