@@ -16,6 +16,7 @@ BY_NAME = (
     "million",
     "segment",
     "lists",
+    "export",
     "ledger",
     "large",
     "distance",

@@ -39,9 +39,6 @@ class Rows:
         self.lost = dict.fromkeys((column.field.name for column in self.columns if column.is_secret), 0)
         self._seen: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
-    def count(self) -> int:
-        return self.part.rows.count()
-
     def lines(self) -> Iterator[bytes]:
         """Yield the rows by number; a piece at a time, since cursors may be behind a pooler."""
         paths = [path for column in self.columns for path in column.paths]

@@ -3,7 +3,8 @@
 import base64
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.conf import settings
 from django.core.management.color import no_style
 from django.db import DatabaseError, connection, transaction
 
+from common.cli.progress import Progress
 from common.db.lookups import disable_sqlite_mmap
 from common.postgresql.base import UNBOUNDED
 from common.refused import Refused
@@ -29,10 +31,11 @@ LARGEST_BATCH = 16 * 1024 * 1024
 # Rows of these would be mixed with the archive's.
 EMPTY = ("feeds.Feed", "subscriptions.Subscribable", "subscriptions.Destination", "auth.User", "chat.Guild")
 ARRIVED = "Imported from another site. Look at its settings, then resume it."
-Told = Callable[[int], object]
 
 
-def export_site(path: Path, phrase: str, *, now: datetime, told: Told = lambda count: None) -> dict[str, int]:
+def export_site(
+    path: Path, phrase: str, *, now: datetime, progress: Progress | None = None
+) -> dict[str, int]:
     """Write the archive; return what is left out for lack of a pass phrase. Raises Refused."""
     if path.exists():
         raise Refused(f"{path} is there already. Name a new file, such as one with the date.")
@@ -42,7 +45,7 @@ def export_site(path: Path, phrase: str, *, now: datetime, told: Told = lambda c
         part_file.unlink(missing_ok=True)
         part_file.touch(mode=0o600)
         with part_file.open("wb") as file, _snapshot():
-            lost = _write(Writer(file), cipher, now, told)
+            lost = _write(Writer(file), cipher, now, progress or Progress("", sys.stderr))
             file.flush()
             os.fsync(file.fileno())
         part_file.replace(path)
@@ -53,17 +56,18 @@ def export_site(path: Path, phrase: str, *, now: datetime, told: Told = lambda c
     return lost
 
 
-def _write(writer: Writer, cipher: Cipher | None, now: datetime, told: Told) -> dict[str, int]:
+def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progress) -> dict[str, int]:
     lost: dict[str, int] = {}
+    progress.total = sum(part.rows.count() for part in PARTS)
     for part in PARTS:
         rows = Rows(part, cipher)
         if part.needs_secrets and cipher is None:
-            lost[part.label] = rows.count()
+            lost[part.label] = part.rows.count()
             continue
-        writer.write(part.file, _counted(rows.lines(), told))
+        writer.write(part.file, _counted(rows.lines(), progress))
         lost |= {f"{part.label}.{name}": count for name, count in rows.lost.items()}
     for name, lines in people.files(now=now):
-        writer.write(name, _counted(lines, told))
+        writer.write(name, lines)
     secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
     sealed = cipher and {
         "salt": base64.b64encode(cipher.salt).decode(),
@@ -82,9 +86,9 @@ def _write(writer: Writer, cipher: Cipher | None, now: datetime, told: Told) -> 
     return {name: count for name, count in lost.items() if count}
 
 
-def _counted(lines: Iterable[bytes], told: Told) -> Iterator[bytes]:
+def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
     for line in lines:
-        told(1)
+        progress.advance()
         yield line
 
 
@@ -115,7 +119,7 @@ def _unbounded() -> None:
 
 
 def import_site(
-    path: Path, phrase: str, *, without_secrets: bool, now: datetime, told: Told = lambda count: None
+    path: Path, phrase: str, *, without_secrets: bool, now: datetime, progress: Progress | None = None
 ) -> dict[str, int]:
     """Fill an empty site, in one transaction, and pause newsletters. Return rows. Raises Refused."""
     with reading(path) as archive:
@@ -124,6 +128,8 @@ def import_site(
         names = [name for name in archive.parts if not name.startswith("people/")]
         if unknown := sorted(set(names) - known.keys()):
             raise Refused(f"“{unknown[0][:80]}” in the archive is unknown here.")
+        progress = progress or Progress("", sys.stderr)
+        progress.total = sum(archive.parts[name]["lines"] for name in names)
         try:
             with transaction.atomic():
                 _unbounded()
@@ -131,7 +137,7 @@ def import_site(
                 parts = [part for file, part in known.items() if file in names]
                 if without_secrets:
                     parts = [part for part in parts if not part.needs_secrets]
-                counts = {part.label: _fill(archive, Rows(part, cipher), told) for part in parts}
+                counts = {part.label: _fill(archive, Rows(part, cipher), progress) for part in parts}
                 paused = {"sending_paused_at": now, "sending_paused_reason": ARRIVED}
                 Subscribable.objects.update(**paused)
                 _reset_sequences(parts)
@@ -163,7 +169,7 @@ def _refuse_full() -> None:
             )
 
 
-def _fill(archive: Reader, rows: Rows, told: Told) -> int:
+def _fill(archive: Reader, rows: Rows, progress: Progress) -> int:
     part, count = rows.part, 0
     fields = part.fields
     fixed = [field for field in part.model._meta.concrete_fields if field not in fields]
@@ -184,7 +190,7 @@ def _fill(archive: Reader, rows: Rows, told: Told) -> int:
                 raise Refused(f"{part.file}, rows {count + 1} to {count + len(lines)}: {error}.") from error
             cursor.executemany(statement, [[*row, *rest] for row in values])
             count += len(lines)
-            told(len(lines))
+            progress.advance(len(lines))
         if connection.vendor == "postgresql" and count:
             # Otherwise look-ups are planned for an empty table.
             cursor.execute(f"ANALYZE {quote(part.model._meta.db_table)}")

@@ -24,7 +24,7 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         path, phrase = options["file"], phrase_of(options["passphrase_file"])
         with self.progress("Exporting", expected="a minute per million rows") as progress:
-            lost = export_site(path, phrase, now=utcnow(), told=progress.advance)
+            lost = export_site(path, phrase, now=utcnow(), progress=progress)
         size = path.stat().st_size
         sentences = [f"{path} has the whole site ({size:,} bytes). Keep it private."]
         if lost:

@@ -31,9 +31,7 @@ class Command(FeedletterCommand):
             locks.append(refuse_shared_file(connection))
             with self.progress("Importing", expected="minutes per million rows") as progress:
                 without = options["without_secrets"]
-                counts = import_site(
-                    path, phrase, without_secrets=without, now=utcnow(), told=progress.advance
-                )
+                counts = import_site(path, phrase, without_secrets=without, now=utcnow(), progress=progress)
         finally:
             for lock in locks:
                 if lock is not None:
