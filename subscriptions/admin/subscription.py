@@ -1,5 +1,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -7,7 +8,8 @@ from django.contrib import admin, messages
 from django.contrib.admin import ChoicesFieldListFilter
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldBooleanSwitchWidget
@@ -215,7 +217,11 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")
 
-    @property
+    def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        # Unfold reads conditional_fields for every field: the copy keeps them for this request.
+        return super(SubscriptionAdmin, copy(self)).changeform_view(*args, **kwargs)
+
+    @cached_property
     def conditional_fields(self) -> dict[str, str]:
         keys: dict[str, list[int]] = {}
         for pk, channel in Subscribable.objects.values_list("pk", "channel"):

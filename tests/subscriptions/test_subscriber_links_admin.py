@@ -40,3 +40,11 @@ def test_a_subscribers_page_tells_of_the_switch(admin_client: Client) -> None:
     FrequencyChange.objects.filter(pk=made.pk).update(settled_at=NOW)
     url = reverse("admin:subscriptions_subscription_change", args=[old.pk])
     assert "Changed to" in admin_client.get(url).content.decode()
+
+
+def test_the_form_of_a_new_subscriber_asks_the_database_a_few_times(
+    admin_client: Client, django_assert_max_num_queries: Any
+) -> None:
+    SubscribableFactory.create_batch(3)
+    with django_assert_max_num_queries(9):
+        admin_client.get(reverse("admin:subscriptions_subscription_add"))
