@@ -3,7 +3,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import views
-from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
+from django.contrib.auth.forms import PasswordResetForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
@@ -11,6 +11,7 @@ from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
 from common.clock import utcnow
+from common.passwords import NewPasswordForm
 from common.ports.site_mail import site_mail
 from common.rates import OverLimit
 from delivery.letters.mails import ADMIN
@@ -28,11 +29,11 @@ class ResetForm(PasswordResetForm):
         )
 
 
-class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
+class AdminPasswordForm(NewPasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("new_password1", "new_password2"):
-            self.fields[name].widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+        field = self.fields["new_password1"]
+        field.widget = UnfoldAdminPasswordWidget(attrs=field.widget.attrs)
 
 
 class OfAdmin:
@@ -94,7 +95,7 @@ class Told(OfAdmin, views.PasswordResetDoneView):
 
 
 class NewPassword(OfAdmin, views.PasswordResetConfirmView):
-    form_class = NewPasswordForm
+    form_class = AdminPasswordForm
     template_name = "admin/password_reset/choose.html"
     success_url = reverse_lazy("admin_password_reset_complete")
     title = "A new password"

@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
+from common.passwords import NewPasswordForm
 from common.rates import DAY, Limit, OverLimit, check_rows, count_rows
 from delivery.letters.mails import READER
 from feedletter_site.services.password_limits import tries_left
@@ -73,7 +74,7 @@ class JoinForm(NewcomerForm, RobotProofForm):
     pass
 
 
-@sensitive_post_parameters("password1", "password2")
+@sensitive_post_parameters("password1")
 @reading_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest) -> HttpResponse:
@@ -132,5 +133,6 @@ class ReaderResetTold(views.PasswordResetDoneView):
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderNewPassword(views.PasswordResetConfirmView):
+    form_class = NewPasswordForm
     template_name = "reader/password.html"
     success_url = reverse_lazy("reader_sign_in")

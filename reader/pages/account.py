@@ -3,7 +3,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import logout, update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import (
     Http404,
     HttpRequest,
@@ -19,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
+from common.passwords import ChangePasswordForm, NewPasswordForm
 from common.ports.site_mail import site_mail
 from common.refused import Refused
 from reader.indieauth.discovery import profile_of
@@ -146,12 +146,12 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
     return render(request, "reader/account.html", context, status=_status(reading if is_reading else form))
 
 
-@sensitive_post_parameters("old_password", "new_password1", "new_password2")
+@sensitive_post_parameters("old_password", "new_password1")
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HttpRequest, reader: Reader) -> HttpResponse:
     """Ends the user's other sessions."""
-    made: Any = PasswordChangeForm if reader.user.has_usable_password() else SetPasswordForm
+    made: Any = ChangePasswordForm if reader.user.has_usable_password() else NewPasswordForm
     form = made(reader.user, posted(request), label_suffix="")
     if request.method == "POST" and form.is_valid():
         form.save()

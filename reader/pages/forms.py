@@ -6,6 +6,7 @@ from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy
 
+from common.passwords import TypedOnce
 from reader.models import Reader
 from reader.people.readers import LONGEST_SLUG
 from reader.rules.saving import is_template
@@ -26,7 +27,7 @@ class NameForm(forms.Form):
         return str(self.cleaned_data["name"]).lower()
 
 
-class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
+class NewcomerForm(TypedOnce, SetPasswordMixin, NameForm):  # type: ignore[type-arg]
     email = forms.EmailField(
         label=gettext_lazy("Your email address"),
         help_text=gettext_lazy("optional; used only to reset your password"),
@@ -38,7 +39,6 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
-        self.validate_passwords()
         user = User(username=data.get("name", ""), email=data.get("email", ""))
         self.validate_password_for_user(user)
         return data

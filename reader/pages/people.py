@@ -42,7 +42,7 @@ def begin_reading(request: HttpRequest) -> HttpResponse:
     return render(request, "reader/begin.html", {"form": form}, status=400 if form.errors else 200)
 
 
-@sensitive_post_parameters("password1", "password2")
+@sensitive_post_parameters("password1")
 @reading_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, key: str) -> HttpResponse:

@@ -70,7 +70,7 @@ class TestJoin:
         question = antispam.new_question(now=now, ip="127.0.0.1")
         reply = str(sum(antispam._numbers(question, now)))
         asked = {"shown": antispam.shown_stamp(now=now), "question": question, "reply": reply}
-        return {"name": "eve", "password1": PASSWORD, "password2": PASSWORD, **asked, **more}
+        return {"name": "eve", "password1": PASSWORD, **asked, **more}
 
     def test_whoever_comes_chooses_name_and_password_and_is_in(self) -> None:
         client = Client()
@@ -91,7 +91,7 @@ class TestJoin:
         assert not Reader.objects.exists()
 
     def test_a_program_is_asked_a_question_and_one_that_fills_in_all_gets_nowhere(self) -> None:
-        asked = Client().post(JOIN, {"name": "eve", "password1": PASSWORD, "password2": PASSWORD})
+        asked = Client().post(JOIN, {"name": "eve", "password1": PASSWORD})
         assert (asked.status_code, "How much is" in asked.content.decode()) == (400, True)
         assert (
             Client().post(JOIN, self.filled(website="https://spam.example"))["Location"] == "/reader/sign-in/"
@@ -141,7 +141,7 @@ class TestForgottenPassword:
         (path,) = set(re.findall(rf"{settings.SITE_URL}({ASK}[\w-]+/[\w-]+/)", text))
         client = Client()
         form = client.get(path, follow=True)
-        given = {"new_password1": NEW, "new_password2": NEW}
+        given = {"new_password1": NEW}
         done = client.post(form.redirect_chain[-1][0], given)
         assert done["Location"] == "/reader/sign-in/"
         assert User.objects.get().check_password(NEW)
