@@ -192,7 +192,7 @@ class ArrivalForm(forms.Form):
         zoned = [one for one in sources if one.needs_zone]
         self._only("zone", "the time zone of the machine that ran it.", zoned)
         read = [one for one in sources if one.needs_reader]
-        self._only("reader", "the name of the reader who gets it, such as ada.", read)
+        self._only("reader", "the name of the reader to import it for, such as ada.", read)
         unsent = [one for one in sources if one.has_unsent]
         self._only("stale", "posts of issues that were over a week ago and never sent.", unsent)
         self._only(

@@ -11,6 +11,7 @@ def notes_about(config: Mapping[str, str], read_until: Sequence[datetime], zone:
     path = config.get("WebApiBasePath", "").strip("/")
     notes = [
         "Newsletters are imported paused and unlisted. Check each one, then start sending.",
+        "Emails keep its subjects, such as “[name] New Post: Title”, so that readers’ filters still match.",
         "Untemplates and customizers in Scala aren’t in the database. Rules and hooks replace them.",
         "Set UPSTREAM_SALT to its feedletter.secret.salt, so that links in old emails keep working.",
     ]

@@ -11,6 +11,7 @@ from django.db import transaction
 from common.admin.refusals import refusal_sentence
 from common.refused import Refused
 from common.text import pluralize
+from delivery.customisation import set_theme
 from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.feedletter.bridges import (
     Connection,
@@ -245,6 +246,9 @@ def _take_newsletter(
         **({"weekday": old.weekday} if old.arrangement == "weekly" else {}),
     )
     pause_newsletter(subscribable_id=newsletter.pk, reason=PAUSED, now=now)
+    if not old.is_bridge:
+        # Readers' filters know them.
+        set_theme(subscribable=newsletter, subject="{upstream}")
     if name != old.name:
         yield _renamed(old, newsletter)
     _note_links(newsletter, items.values())
