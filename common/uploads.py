@@ -4,9 +4,14 @@ A worker leases a file and stores its progress under the lease, so that another 
 """
 
 import logging
+import shutil
+import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models, transaction
@@ -28,6 +33,7 @@ COMPRESSION_LEVEL = 1
 WAITS_FOR = timedelta(days=7)
 LEASE = timedelta(minutes=2)
 MOST_FAILURES = 3
+COPIES_KEPT = timedelta(hours=3)
 
 log = logging.getLogger(__name__)
 
@@ -180,6 +186,29 @@ class UploadPiece(models.Model):
 
     def __str__(self) -> str:
         return f"{self.suffix} from {self.start}"
+
+
+@contextmanager
+def unpacked(row: Upload, prefix: str) -> Iterator[Path]:
+    """Write its files to a private folder, and remove old folders that killed workers left.
+
+    Yields the path of the file with the suffix "". `prefix` is the model's.
+    """
+    _remove_old_copies(prefix)
+    with tempfile.TemporaryDirectory(prefix=f"{prefix}-{row.pk}-") as folder:
+        place = Path(folder) / "file"
+        for suffix in row.pieces.values_list("suffix", flat=True).distinct():
+            with place.with_name(place.name + suffix).open("wb") as file:
+                file.writelines(row.read(suffix=suffix))
+        yield place
+
+
+def _remove_old_copies(prefix: str) -> None:
+    """A pass takes less time. Other installations may use the same folder."""
+    for copy in Path(tempfile.gettempdir()).glob(f"{prefix}-*"):
+        with suppress(OSError):
+            if time.time() - copy.stat().st_mtime > COPIES_KEPT.total_seconds():
+                shutil.rmtree(copy, ignore_errors=True)
 
 
 U = TypeVar("U", bound=Upload)

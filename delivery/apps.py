@@ -65,5 +65,6 @@ class DeliveryConfig(AppConfig):
                 "list_channels check_destination post_test send_test_email pause_newsletter resume_newsletter"
             ),
             webhooks="list_webhooks add_webhook drop_webhook",
+            old_issues="import_issues",
             stages="complete send run_once prune after_restore",
         )

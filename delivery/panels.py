@@ -27,6 +27,7 @@ from delivery.admin.issue_panels import result_words
 from delivery.admin.letter_templates.editor import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
 from delivery.admin.new_newsletter import new_preview
+from delivery.admin.old_issues import import_offer
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
@@ -66,6 +67,7 @@ def install() -> None:
         Panel("Growth", of_newsletter, order=15, tab="subscribers"),
         Panel("Emails you wrote", letters_written, order=18, tab="issues"),
         Panel("Issues", recent_issues, order=20, tab="issues"),
+        Panel("Old issues", import_offer, order=22, tab="issues", asks=True),
         Panel("A notification on devices", notification_of, order=25, tab="look"),
         Panel("Bridges", bridges_beside, order=30, tab="share"),
         Panel("Preview", new_preview, is_beside=True, is_new=True),

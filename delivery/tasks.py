@@ -15,6 +15,7 @@ from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
+from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.webhooks.dispatch import call_due
 
@@ -62,6 +63,12 @@ def webhooks() -> None:
 @skip_if_running
 def bounces() -> None:
     read_bounces(budget=PASS_BUDGET)
+
+
+@shared_task(name="delivery.old_issues")
+@skip_if_running
+def old_issues() -> None:
+    work_off_issue_imports(budget=PASS_BUDGET)
 
 
 @shared_task(name="delivery.prune")

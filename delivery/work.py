@@ -25,7 +25,7 @@ from delivery.issues.approve import drafts
 from delivery.issues.broadcasts import scheduled_letters
 from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
-from delivery.models import Delivery
+from delivery.models import Delivery, IssueImport
 from delivery.webhooks.calls import callable_webhooks
 from feeds.models import Feed
 from subscriptions.collections.readiness import behind
@@ -67,6 +67,10 @@ def to_send(now: datetime) -> Questions:
 
 def to_call(now: datetime) -> Questions:
     return (callable_webhooks(now),)
+
+
+def to_import(now: datetime) -> Questions:
+    return (IssueImport.claimable(now), IssueImport.forgettable(now))
 
 
 def collections_over(now: datetime) -> "QuerySet[Assignable]":

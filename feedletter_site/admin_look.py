@@ -61,6 +61,7 @@ MENU = (
     _entry(
         "newspaper",
         _page("Issues", "delivery_issue_changelist"),
+        _page("Issues", "delivery_issueimport_changelist"),
         _page("Next issues", "subscriptions_assignable_changelist"),
         _page("Emails", "delivery_broadcast_changelist"),
         _page("Deliveries", "delivery_delivery_changelist"),

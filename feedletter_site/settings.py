@@ -469,6 +469,7 @@ CELERY_TASK_ROUTES = {
     "subscriptions.lists": {"queue": "assign"},
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
+    "delivery.old_issues": {"queue": "assign"},
     "feedletter_site.figures": {"queue": "reap"},
     "feedletter_site.migrate_from": {"queue": "assign"},
     "chat.answer": {"queue": "chat"},

@@ -8,6 +8,7 @@ from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
 from delivery.admin.letter_templates.template import LetterTemplateAdmin
 from delivery.admin.mail import AccountAdmin
+from delivery.admin.old_issues import IssueImportAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.service_account import ServiceAccountAdmin
 from delivery.admin.webhooks.call import WebhookCallAdmin
@@ -20,6 +21,7 @@ __all__ = [
     "DeliveryAdmin",
     "DkimKeyAdmin",
     "IssueAdmin",
+    "IssueImportAdmin",
     "LaneAdmin",
     "LetterTemplateAdmin",
     "RestoreAdmin",

@@ -25,7 +25,7 @@ from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
-from delivery.models import Broadcast, Delivery, Issue, IssueItem
+from delivery.models import Broadcast, Delivery, Issue, IssueImport, IssueItem
 from delivery.rules.progress import STATES, arrived, told, total
 
 ISSUE_COLOURS = {
@@ -35,6 +35,7 @@ ISSUE_COLOURS = {
     "sent": "success",
     "paused": "warning",
     "cancelled": "warning",
+    "imported": "info",
 }
 ISSUES_PER_PAGE = 50
 
@@ -88,7 +89,12 @@ class IssueAdmin(ReadOnlyAdmin):
         """Show emails that are drafts or scheduled above the issues."""
         unsent = drafts_and_scheduled() if request.user.has_perm("delivery.view_broadcast") else ""
         may_write = request.user.has_perm("delivery.add_broadcast")
-        added = {"unsent_emails": unsent, "write_url": add_url(Broadcast) if may_write else ""}
+        may_import = request.user.has_perm("delivery.add_issueimport")
+        added = {
+            "unsent_emails": unsent,
+            "write_url": add_url(Broadcast) if may_write else "",
+            "import_url": add_url(IssueImport) if may_import else "",
+        }
         return super().changelist_view(request, {**added, **(extra_context or {})})
 
     class Media:
@@ -179,7 +185,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     @display(description="delivered")
     def reached(self, issue: Any) -> SafeString | str:
-        if issue.published_at is None or issue.awaits_reader:
+        if issue.published_at is None or issue.awaits_reader or issue.issue_import_id is not None:
             return "–"
         state = progress.issue_state(issue, issue.counts)
         shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"

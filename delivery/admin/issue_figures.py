@@ -111,6 +111,8 @@ def how_far(issue: Issue) -> SafeString | str:
     """Show progress, which the page polls during sending; "" for a draft."""
     if issue.published_at is None:
         return ""
+    if issue.issue_import_id is not None:
+        return "Sent by another program before, so there are no figures."
     counts = progress.counts(issue)
     if issue.awaits_reader:
         return "In the archive only, because there were no subscribers yet."

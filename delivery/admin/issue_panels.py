@@ -48,8 +48,10 @@ ISSUE_STATE_WORDS = {
     "sent": "sent",
     "paused": "paused",
     "cancelled": "cancelled or discarded",
+    "imported": "imported",
 }
 TEXT_FORGOTTEN = "The text of this email was deleted. The archive still shows its posts."
+ONLY_ARCHIVED = "Another program sent this issue. It’s in the archive, and is never sent from here."
 
 NOT_COUNTED = (
     "Not tracked, by design. Email programs open and click on their own, so such figures would be wrong"
@@ -67,6 +69,8 @@ def state_words(issue: Issue, state: str) -> str:
 
 def result_words(issue: Issue, counts: Counter[str]) -> str:
     """Return the results of a published issue, such as "115 sent, 4,890 cancelled"."""
+    if issue.issue_import_id is not None:
+        return "sent by another program"
     if issue.awaits_reader:
         return "in the archive, no subscribers yet"
     if not total(counts):
@@ -129,9 +133,12 @@ def describe_issue(issue: Issue) -> SafeString:
     if issue.period_start and issue.period_end:
         period = (when(each, zone=zone) for each in (issue.period_start, issue.period_end))
         rows.append(("Posts settled", " to ".join(period)))
+    if issue.issue_import is not None:
+        rows.append(("Imported from", link_to(issue.issue_import)))
     if issue_url(issue) and issue.published_at:
         rows.append(("In the archive", web_link(issue_url(issue))))
-    if issue.published_at is not None and issue.subscribable.channel == "email":
+    is_sent_here = issue.published_at is not None and issue.issue_import_id is None
+    if is_sent_here and issue.subscribable.channel == "email":
         rows.append(("Opens and clicks", NOT_COUNTED))
     return facts(rows)
 
@@ -196,6 +203,6 @@ def letter(issue: Issue) -> SafeString | str:
     if is_bridge(issue.subscribable):
         return ""
     if issue.pruned_at is not None:
-        page = issue_url(issue)
-        return listed([TEXT_FORGOTTEN, web_link(page, "See it there")]) if page else TEXT_FORGOTTEN
+        page, words = issue_url(issue), TEXT_FORGOTTEN if issue.issue_import_id is None else ONLY_ARCHIVED
+        return listed([words, web_link(page, "See it there")]) if page else words
     return as_it_went_out(issue)

@@ -183,6 +183,13 @@ def locked_issue(issue_id: int) -> Issue:
     return issue
 
 
+def refuse_old(issue: Issue) -> None:
+    """Raises CannotAct for an issue that another program sent."""
+    if issue.issue_import_id is not None:
+        raise CannotAct(f"“{issue}” was sent by another program. It’s only in the archive.")
+
+
 def _refuse_unpublished(issue: Issue, hint: str) -> None:
+    refuse_old(issue)
     if issue.published_at is None:
         raise CannotAct(f"“{issue}” wasn’t sent. {hint}")

@@ -19,6 +19,7 @@ from delivery.issues.pause import is_paused
 from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
+from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.counts import large_newsletters
@@ -92,7 +93,7 @@ def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
 def count_large_issues() -> dict[int, dict[str, int]]:
     found: dict[int, dict[str, int]] = {}
     for newsletter in large_newsletters():
-        out = newsletter.issues.filter(published_at__isnull=False).order_by("-published_at", "-pk")
+        out = newsletter.issues.filter(SENT_HERE, published_at__isnull=False).order_by("-published_at", "-pk")
         pks = list(out.values_list("pk", flat=True)[:NEWEST])
         rows = Delivery.objects.filter(issue__in=pks).order_by().values_list("issue", "state")
         for pk, state, count in rows.annotate(n=Count("*")):
@@ -105,8 +106,8 @@ def count_large_issues() -> dict[int, dict[str, int]]:
 
 
 def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
-    """Return each newsletter's latest published issue without its letter."""
-    out = Issue.objects.filter(subscribable=OuterRef("pk"), published_at__isnull=False)
+    """Return each newsletter's latest issue that was sent here, without its letter."""
+    out = Issue.objects.filter(SENT_HERE, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)
     return list(Issue.objects.filter(pk__in=rows).defer("html", "text", "placeholders"))
@@ -130,12 +131,16 @@ def issue_state(issue: Issue, counted: Counter[str]) -> str:
         cancelled=issue.cancelled_at is not None,
         paused=is_paused(issue),
         awaits_reader=issue.awaits_reader,
+        imported=issue.issue_import_id is not None,
     )
     return state_of(flags, counted)
 
 
 def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
     """Filter by a state of `issue_state`."""
+    if wanted == "imported":
+        return issues.filter(issue_import__isnull=False)
+    issues = issues.filter(SENT_HERE)
     if wanted == "cancelled":
         return issues.filter(cancelled_at__isnull=False)
     issues = issues.filter(cancelled_at=None)

@@ -19,7 +19,7 @@ from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
 from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
 from delivery.issues.frequency_switches import not_switching
-from delivery.issues.pause import locked_issue
+from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED
@@ -159,7 +159,7 @@ def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
 
 
 def _late(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
-    if issue.published_at is None:
+    if issue.published_at is None or issue.issue_import_id is not None:
         return recipients.none()
     theirs = Delivery.objects.filter(issue=issue.pk, destination=OuterRef("destination"))
     return recipients.filter(~Exists(theirs), confirmed_at__gt=issue.published_at - COMMITTED_WITHIN)
@@ -170,6 +170,7 @@ def send_late(*, issue_id: int, now: datetime) -> int:
     """Queue the issue for late subscribers, each once. Return how many. Raises CannotAct."""
     # A concurrent call waits here, then sees the first one's rows.
     issue = locked_issue(issue_id)
+    refuse_old(issue)
     if issue.published_at is None:
         raise CannotAct(f"“{issue}” wasn’t sent yet, so there are no late subscribers.")
     if issue.cancelled_at is not None:

@@ -46,6 +46,78 @@ class Migration(migrations.Migration):
             bases=('delivery.account',),
         ),
         migrations.CreateModel(
+            name='IssueImport',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('file_name', models.CharField(max_length=200, verbose_name='file')),
+                ('size', models.PositiveBigIntegerField(default=0)),
+                ('by', models.CharField(blank=True, default='', max_length=150, verbose_name='uploaded by')),
+                ('trouble', models.TextField(blank=True, default='')),
+                ('failures', models.PositiveSmallIntegerField(db_default=0, default=0, editable=False)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
+                ('begun_at', models.DateTimeField(blank=True, null=True)),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('looking', 'being read'), ('looked', 'ready to import'), ('taking', 'being imported'), ('done', 'imported'), ('stopped', 'stopped'), ('unusable', 'can’t be used'), ('undoing', 'being undone'), ('undone', 'undone')], default='uploading', max_length=10)),
+                ('program', models.CharField(blank=True, default='', max_length=20, verbose_name='from')),
+                ('pictures', models.CharField(choices=[('keep', 'Copy them to this site'), ('link', 'Leave them where they are')], default='keep', max_length=4)),
+                ('address', models.CharField(blank=True, default='', max_length=500)),
+                ('with_paid', models.BooleanField(default=False)),
+                ('parts', models.PositiveIntegerField(default=0)),
+                ('done', models.PositiveIntegerField(default=0)),
+                ('subscribable', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='issue_imports', to='subscriptions.subscribable', verbose_name='newsletter')),
+            ],
+            options={
+                'verbose_name': 'import of old issues',
+                'verbose_name_plural': 'imports of old issues',
+                'ordering': ('-pk',),
+                'abstract': False,
+                'indexes': [models.Index(condition=models.Q(('state__in', ('looking', 'taking', 'undoing'))), fields=['id'], name='issue_import_open')],
+            },
+        ),
+        migrations.CreateModel(
+            name='IssueImportLine',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('result', models.CharField(choices=[('refused', 'not imported'), ('changed', 'imported with changes'), ('taken', 'imported'), ('there', 'here already')], max_length=10)),
+                ('title', models.TextField()),
+                ('at', models.DateTimeField(null=True)),
+                ('words', models.TextField(blank=True, default='')),
+                ('upload', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='lines', to='delivery.issueimport')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['upload', 'result', 'id'], name='issue_import_line')],
+            },
+        ),
+        migrations.CreateModel(
+            name='IssueImportPicture',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('address_hash', models.CharField(max_length=64)),
+                ('size', models.PositiveIntegerField(default=0)),
+                ('picture', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='subscriptions.picture')),
+                ('upload', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pictures_kept', to='delivery.issueimport')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('upload', 'address_hash'), name='issue_import_picture_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='IssueImportPiece',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('suffix', models.CharField(blank=True, default='', max_length=4)),
+                ('start', models.PositiveBigIntegerField()),
+                ('data', models.BinaryField()),
+                ('upload', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='delivery.issueimport')),
+            ],
+            options={
+                'abstract': False,
+                'constraints': [models.UniqueConstraint(fields=('upload', 'suffix', 'start'), name='issueimportpiece_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='Issue',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -74,6 +146,7 @@ class Migration(migrations.Migration):
                 ('cancelled_at', models.DateTimeField(blank=True, null=True)),
                 ('finished_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('pruned_at', models.DateTimeField(blank=True, null=True)),
+                ('issue_import', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='issues', to='delivery.issueimport')),
             ],
             options={
                 'ordering': ('-created_at', '-pk'),

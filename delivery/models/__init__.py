@@ -4,6 +4,7 @@ from delivery.models.correction import Correction, RemotePost
 from delivery.models.delivery import Attempt, Delivery, Receipt, Restore
 from delivery.models.dkim import DkimKey
 from delivery.models.issue import Broadcast, Issue, IssueCard, IssueItem, SetAside
+from delivery.models.issue_import import IssueImport, IssueImportLine, IssueImportPicture, IssueImportPiece
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
 from delivery.models.webhook import Webhook, WebhookCall
@@ -18,6 +19,10 @@ __all__ = [
     "DkimKey",
     "Issue",
     "IssueCard",
+    "IssueImport",
+    "IssueImportLine",
+    "IssueImportPicture",
+    "IssueImportPiece",
     "IssueItem",
     "Lane",
     "LaneDomain",

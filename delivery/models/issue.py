@@ -10,6 +10,8 @@ from subscriptions.models import Subscribable
 
 # Letters to some readers are on none of the newsletter's pages.
 FOR_SOME = Q(audience__has_any_keys=list(NARROWING))
+# Not old issues, which are only in the archive: they count nowhere, and nobody was to get them from here.
+SENT_HERE = Q(issue_import=None)
 
 
 class Issue(models.Model):
@@ -48,6 +50,15 @@ class Issue(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True, editable=False)
     # When html and text were deleted; the archive is rendered from its posts.
     pruned_at = models.DateTimeField(null=True, blank=True)
+    # Of an old issue, which another program sent: published, finished and pruned from the beginning.
+    issue_import = models.ForeignKey(
+        "delivery.IssueImport",
+        on_delete=models.RESTRICT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="issues",
+    )
 
     class Meta:
         ordering = ("-created_at", "-pk")

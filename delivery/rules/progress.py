@@ -7,7 +7,7 @@ from common.text import pluralize
 ARRIVED = ("sent", "stored")
 ON_THEIR_WAY = ("queued", "deferred", "sending")
 ENDED = (*ARRIVED, "failed", "cancelled")
-STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled")
+STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled", "imported")
 
 Counts = Mapping[str, int]
 MOST_BARS = 180
@@ -17,12 +17,13 @@ WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """`paused` by itself or with its newsletter; `awaits_reader` as stored."""
+    """`paused` by itself or with its newsletter; `awaits_reader` as stored; `imported`: sent elsewhere."""
 
     published: bool
     cancelled: bool
     paused: bool
     awaits_reader: bool = False
+    imported: bool = False
 
 
 def total(counts: Counts) -> int:
@@ -48,6 +49,8 @@ def ended(counts: Counts) -> int:
 
 
 def state_of(flags: Flags, counts: Counts) -> str:
+    if flags.imported:
+        return "imported"
     if flags.cancelled:
         return "cancelled"
     if not flags.published:

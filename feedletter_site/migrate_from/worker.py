@@ -4,12 +4,8 @@ Our own rows are written before the report and the count of parts: after a crash
 was taken already.
 """
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -20,14 +16,14 @@ from common.db.leases import held
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import without_controls
-from common.uploads import process_uploads
+from common.uploads import process_uploads, unpacked
 from feedletter_site.migrate_from.report import READING, Line
 from feedletter_site.migrate_from.source import Options, Plan, source_called
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
 from feedletter_site.models import Arrival, ArrivalLine
 
 State = Arrival.State
-FOLDER = "feedletter-arrival-{}-"
+FOLDER = "feedletter-arrival"
 DOING = {State.LOOKING: Doing.LOOK, State.READING: Doing.READ, State.TAKING: Doing.TAKE}
 
 
@@ -57,7 +53,7 @@ def work_off_arrivals(*, budget: timedelta) -> None:
 
 def _work(row: Arrival, left: TimeBudget) -> None:
     source, doing = source_called(row.source), DOING[State(row.state)]
-    with unpacked(row) as place:
+    with unpacked(row, FOLDER) as place:
         try:
             plan = source.read(str(place), options=Options(**row.options), now=utcnow())
         except Refused as error:
@@ -75,26 +71,6 @@ def _work(row: Arrival, left: TimeBudget) -> None:
             return
     row.is_read |= doing is Doing.READ
     row.finish(State.DONE if doing is Doing.TAKE else State.LOOKED)
-
-
-@contextmanager
-def unpacked(row: Arrival) -> Iterator[Path]:
-    """Write the database to a private file, and remove files that killed workers left."""
-    _remove_copies(row)
-    with tempfile.TemporaryDirectory(prefix=FOLDER.format(row.pk)) as folder:
-        place = Path(folder) / "database"
-        for suffix in row.pieces.values_list("suffix", flat=True).distinct():
-            with place.with_name(place.name + suffix).open("wb") as file:
-                file.writelines(row.read(suffix=suffix))
-        yield place
-
-
-def _remove_copies(row: Arrival) -> None:
-    busy = Arrival.objects.filter(lease_until__gt=utcnow()).exclude(pk=row.pk)
-    kept = tuple(FOLDER.format(pk) for pk in busy.values_list("pk", flat=True))
-    for copy in Path(tempfile.gettempdir()).glob(FOLDER.format("*")):
-        if not copy.name.startswith(kept):
-            shutil.rmtree(copy, ignore_errors=True)
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:

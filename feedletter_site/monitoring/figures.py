@@ -18,6 +18,7 @@ from common.ports.figures import LARGE, counters
 from delivery.bounces.list_growth import counted_growth
 from delivery.issues.progress import counts_of
 from delivery.models import Delivery, Issue
+from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import total, waiting
 from feedletter_site.models import Figure
 from subscriptions.models import Subscription
@@ -72,7 +73,7 @@ def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
 
 
 def newest_issues() -> list[Issue]:
-    out = Issue.objects.filter(published_at__isnull=False).select_related("subscribable")
+    out = Issue.objects.filter(SENT_HERE, published_at__isnull=False).select_related("subscribable")
     return list(out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")[:ISSUES])
 
 

@@ -17,6 +17,7 @@ from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state
 from delivery.models import Delivery, Issue
+from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import arrived, waiting
 from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
 from feeds.models import Feed
@@ -141,7 +142,8 @@ def changes(figures: Figures, now: datetime) -> list[str]:
         return sum(figures.growth.get(name, {}).get(day, 0) for day in two_days)
 
     letters = sum(figures.letters.get(day, 0) for day in two_days)
-    issues = Issue.objects.filter(published_at__gte=now - timedelta(days=1), published_at__lte=now).count()
+    lately = {"published_at__gte": now - timedelta(days=1), "published_at__lte": now}
+    issues = Issue.objects.filter(SENT_HERE, **lately).count()
     ill = Feed.objects.filter(status="active", failing_since__gte=now - timedelta(days=1)).count()
     figures_and_words = (
         (sum_of("confirmed"), f"{pluralize(sum_of('confirmed'), 'new subscriber')}"),

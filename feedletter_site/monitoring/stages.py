@@ -9,7 +9,7 @@ from django_celery_beat.models import PeriodicTask
 
 from common.admin.html import ago
 from delivery.models import Delivery, WebhookCall
-from delivery.work import collections_over, to_call
+from delivery.work import collections_over, to_call, to_import
 from feedletter_site.models import Stage
 from feedletter_site.ticks.schedule import STAGES
 from feeds.work import to_poll
@@ -100,6 +100,7 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
         "delivery.send": letters.order_by().aggregate(oldest=Min("due_at"))["oldest"],
         "delivery.reap": _first(expired, "lease_until"),
         "delivery.webhooks": calls.order_by().aggregate(oldest=Min("due_at"))["oldest"],
+        "delivery.old_issues": _first(to_import(now)[0], "created_at"),
         "reader.place": _first(to_place(now)[0], "due_at"),
         "reader.lists": _first(to_follow(now)[0], "made_at"),
         "reader.mentions": _first(to_check(now)[0], "due_at"),

@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from chat.work import to_answer
 from common.optional_apps import switched_on
-from delivery.work import to_call, to_complete, to_send
+from delivery.work import to_call, to_complete, to_import, to_send
 from feedletter_site.migrate_from.worker import to_take_in
 from feeds.work import to_poll, to_read
 from reader.work import to_ask, to_check, to_compose, to_follow, to_place
@@ -26,6 +26,7 @@ EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.complete": to_complete,
     "delivery.send": to_send,
     "delivery.webhooks": to_call,
+    "delivery.old_issues": to_import,
     "chat.answer": to_answer,
     "feedletter_site.migrate_from": to_take_in,
     "reader.place": to_place,

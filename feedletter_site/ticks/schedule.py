@@ -29,6 +29,7 @@ EVERY_STAGE = {
     "delivery.reap": (15, 15, "Requeue deliveries of dead workers."),
     "delivery.alert": (60, 60, "Email admins about feeds that fail, are gone, or have recovered."),
     "delivery.webhooks": (1, 2, "Call webhooks that have events waiting."),
+    "delivery.old_issues": (1, 2, "Import old issues from files of other programs."),
     "delivery.prune": (86400, 86400, "Delete texts and attempts older than KEEP_DAYS."),
     "chat.answer": (1, 1, "Answer commands from Discord servers."),
     "chat.notify": (10, 10, "Notify Discord servers of trouble with their feeds, and do what they decide."),

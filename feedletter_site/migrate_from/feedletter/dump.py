@@ -3,7 +3,6 @@
 All values are texts, as COPY writes them; None is NULL.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import IO
 import psycopg
 from psycopg import IsolationLevel, sql
 
+from common.formats.pg_dump import dumped_tables
 from common.refused import Refused
 
 Row = Mapping[str, str | None]
@@ -46,61 +46,12 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 # Schema 1 has no Bluesky.
 OPTIONAL = {"bsky_postable", "bsky_postable_media"}
 VERSIONS = {"1", "2"}
-LONGEST_LINE = 64 * 1024 * 1024
 CONNECT_SECONDS = 10
-_COPY = re.compile(r'COPY (?:"?[\w$]+"?\.)?"?(\w+)"? \((.*)\) FROM stdin;\n?\Z')
-_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
-_CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def read_dump(stream: IO[str]) -> dict[str, list[Row]]:
-    """Read the COPY blocks of a plain dump. Raises Refused."""
-    tables: dict[str, list[Row]] = {}
-    lines = _lines(stream)
-    for line in lines:
-        if match := _COPY.match(line):
-            name, columns = match[1], [each.strip().strip('"') for each in match[2].split(",")]
-            rows = _rows(lines, columns)
-            if name in TABLES:
-                tables[name] = list(rows)
-            else:
-                for _ in rows:
-                    pass
-    return _checked(tables)
-
-
-def _lines(stream: IO[str]) -> Iterator[str]:
-    while line := stream.readline(LONGEST_LINE):
-        if len(line) == LONGEST_LINE:
-            raise Refused(f"A line of the dump is longer than {LONGEST_LINE // 1024 // 1024} MB.")
-        yield line
-
-
-def _rows(lines: Iterator[str], columns: list[str]) -> Iterator[Row]:
-    for line in lines:
-        text = line.rstrip("\n")
-        if text == r"\.":
-            return
-        cells = text.split("\t")
-        if len(cells) != len(columns):
-            raise Refused("The dump is damaged: a row doesn’t have as many values as its table has columns.")
-        yield {name: _value(cell) for name, cell in zip(columns, cells, strict=True)}
-    raise Refused("The dump is cut off: a table has no end.")
-
-
-def _value(cell: str) -> str | None:
-    if cell == r"\N":
-        return None
-    return _ESCAPE.sub(_unescaped, cell) if "\\" in cell else cell
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    text = match[1]
-    if text[0] in "01234567":
-        return chr(int(text, 8))
-    if text[0] == "x" and len(text) > 1:
-        return chr(int(text[1:], 16))
-    return _CONTROLS.get(text, text)
+    """Read our tables of a plain dump. Raises Refused."""
+    return _checked({name: list(rows) for name, rows in dumped_tables(stream) if name in TABLES})
 
 
 def read_database(url: str) -> tuple[dict[str, list[Row]], int]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from django.urls import reverse
 
 from chat.models import GuildFeed
 from common.clock import utcnow
-from common.uploads import LEASE, WAITS_FOR, claim
+from common.uploads import LEASE, WAITS_FOR, claim, unpacked
 from feedletter_site.migrate_from import admin, take_over, worker
 from feedletter_site.migrate_from.cordfeeder.source import AddressPart
 from feedletter_site.migrate_from.worker import work_off_arrivals
@@ -296,13 +297,15 @@ def test_files_that_nobody_takes_over_are_forgotten(admin_client: Client) -> Non
 def test_what_a_killed_worker_left_on_the_disk_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     row = Arrival.keep({"": [b"a", b"b"]}, "looking", source="cordfeeder", name="x", by="", now=utcnow())
-    left = tmp_path / worker.FOLDER.format(row.pk)
-    (left / "deep").mkdir(parents=True)
-    with worker.unpacked(row) as place:
+    old, newer = (tmp_path / f"{worker.FOLDER}-{name}" for name in ("1-old", "2-newer"))
+    for left in (old, newer):
+        (left / "deep").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    with unpacked(row, worker.FOLDER) as place:
         assert place.read_bytes() == b"ab"
         assert place.parent.stat().st_mode & 0o077 == 0
-        assert list(tmp_path.iterdir()) == [place.parent]
-    assert list(tmp_path.iterdir()) == []
+        assert set(tmp_path.iterdir()) == {place.parent, newer}
+    assert list(tmp_path.iterdir()) == [newer]
 
 
 def test_the_page_says_when_no_worker_is_there(admin_client: Client, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ BESIDE = {
     "feeds.prune": "poll",
     "delivery.alert": "reap",
     "delivery.prune": "reap",
+    "delivery.old_issues": "assign",
     "feedletter_site.figures": "reap",
     "feedletter_site.migrate_from": "assign",
     "chat.notify": "chat",

@@ -1,0 +1,60 @@
+"""Rows of plain dumps of PostgreSQL (`pg_dump`), from their COPY blocks."""
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from common.refused import Refused
+
+# All values are texts; None is NULL.
+DumpRow = dict[str, str | None]
+LONGEST_LINE = 64 * 1024 * 1024
+_COPY = re.compile(r'COPY (?:"?[\w$]+"?\.)?"?(\w+)"? \((.*)\) FROM stdin;\r?\n?\Z')
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
+_CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def dumped_tables(stream: IO[str]) -> Iterator[tuple[str, Iterator[DumpRow]]]:
+    """Yield each table's name and rows, which must be read before the next. Raises Refused."""
+    lines = _lines(stream)
+    for line in lines:
+        if match := _COPY.match(line):
+            columns = [each.strip().strip('"') for each in match[2].split(",")]
+            rows = _rows(lines, columns)
+            yield match[1], rows
+            for _ in rows:
+                pass
+
+
+def _lines(stream: IO[str]) -> Iterator[str]:
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise Refused(f"A line of the dump is longer than {LONGEST_LINE // 1024 // 1024} MB.")
+        yield line
+
+
+def _rows(lines: Iterator[str], columns: list[str]) -> Iterator[DumpRow]:
+    for line in lines:
+        text = line.rstrip("\n")
+        if text == r"\.":
+            return
+        cells = text.split("\t")
+        if len(cells) != len(columns):
+            raise Refused("The dump is damaged: a row doesn’t have as many values as its table has columns.")
+        yield {name: _value(cell) for name, cell in zip(columns, cells, strict=True)}
+    raise Refused("The dump is cut off: a table has no end.")
+
+
+def _value(cell: str) -> str | None:
+    if cell == r"\N":
+        return None
+    return _ESCAPE.sub(_unescaped, cell) if "\\" in cell else cell
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    text = match[1]
+    if text[0] in "01234567":
+        return chr(int(text, 8))
+    if text[0] == "x" and len(text) > 1:
+        return chr(int(text[1:], 16))
+    return _CONTROLS.get(text, text)

@@ -1,0 +1,317 @@
+"""Admin pages of imports of old issues."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin import RelatedFieldListFilter
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Count, Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from common.admin.flows import asks
+from common.admin.html import (
+    add_url,
+    facts,
+    html_table,
+    link_to,
+    list_link,
+    list_url,
+    object_url,
+    paragraph,
+    when,
+)
+from common.admin.page_words import EmptyList
+from common.admin.uploads import (
+    CUT_OFF,
+    UploadAdmin,
+    begin_action,
+    size_of,
+    stop_action,
+    words_about_worker,
+    work_progress,
+)
+from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
+from common.clock import utcnow
+from common.ports import channels
+from common.ports.panels import Action, Panel
+from common.text import pluralize, shortened
+from common.uploads import MOST_BYTES, PIECE_SIZE
+from delivery.admin.bridges.panels import is_bridge
+from delivery.models import Issue, IssueImport, IssueImportLine
+from delivery.old_issues.worker import State, begin_taking, begin_undoing, upload
+from subscriptions.models import Subscribable
+
+Result = IssueImportLine.Result
+LINES_SHOWN, LONGEST_TITLE = 25, 120
+PAGE = "Import old issues"
+RESULTS_AS_SHOWN = {
+    Result.REFUSED: ("Can’t be imported", "Not imported"),
+    Result.CHANGED: ("To be imported with changes", "Imported with changes"),
+    Result.TAKEN: ("To be imported", "Imported"),
+    Result.THERE: ("Here already", "Here already"),
+}
+NOTHING_IS_SENT = "Old issues are only shown in the archive. Nothing is sent."
+SENTENCES = {
+    State.UPLOADING: CUT_OFF,
+    State.LOOKED: f"Nothing has changed yet. {NOTHING_IS_SENT}",
+    State.DONE: f"{NOTHING_IS_SENT} The file is deleted.",
+    State.STOPPED: "The file is deleted. Issues imported before stay until you undo the import.",
+    State.UNUSABLE: "Nothing was imported, and the file is deleted.",
+    State.UNDONE: "The issues of this import are deleted, and so are the pictures copied for them.",
+}
+
+
+def counts_of(rows: Sequence[IssueImport]) -> dict[int, Mapping[str, int]]:
+    lines = IssueImportLine.objects.filter(upload__in=[row.pk for row in rows]).order_by()
+    counts: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
+    for pk, result, count in lines.values_list("upload", "result").annotate(n=Count("pk")):
+        counts[pk][result] = count
+    return {**counts}
+
+
+def counts(row: IssueImport) -> list[tuple[str, int]]:
+    return _as_shown(row, counts_of([row])[row.pk])
+
+
+def _as_shown(row: IssueImport, found: Mapping[str, int]) -> list[tuple[str, int]]:
+    is_done = row.begun_at is not None
+    return [(RESULTS_AS_SHOWN[result][is_done], found[result]) for result in Result if found.get(result)]
+
+
+def how_far(row: IssueImport) -> SafeString:
+    """Polled by the page while a worker is busy."""
+    is_open = row.state in row.OPEN
+    return work_progress(
+        row,
+        percent=100 * row.done // row.parts if row.parts else 0,
+        lines=pluralize(row.parts, "issue") if row.parts else "",
+        words=words_about_worker(row, utcnow()) if is_open else SENTENCES.get(State(row.state), ""),
+        facts=[(name, f"{number:,}") for name, number in counts(row)],
+    )
+
+
+def report(row: IssueImport) -> SafeString | str:
+    """Show the first lines of each result."""
+    drawn, is_done, zone = [], row.begun_at is not None, row.subscribable.zone
+    numbers = dict(counts(row))
+    for result in Result:
+        label = RESULTS_AS_SHOWN[result][is_done]
+        lines = row.lines.filter(result=result).order_by("pk")[:LINES_SHOWN]
+        shown = [
+            (shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words) for line in lines
+        ]
+        if not shown:
+            continue
+        drawn.append(format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{numbers[label]:,}"))
+        drawn.append(html_table(("issue", "sent", "note"), shown))
+        if (more := numbers[label] - len(shown)) > 0:
+            drawn.append(paragraph(f"and {pluralize(more, 'more issue')}"))
+    if not drawn:
+        return ""
+    url = reverse("admin:delivery_issueimport_report", args=[row.pk])
+    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
+    return format_html_join("", "{}", ((each,) for each in (*drawn, link)))
+
+
+def about_import(row: IssueImport) -> SafeString:
+    pairs: list[tuple[str, Any]] = [
+        ("Newsletter", link_to(row.subscribable)),
+        ("From", row.program or "unknown"),
+        ("Pictures", row.get_pictures_display()),
+        ("For paying subscribers", "imported, too" if row.with_paid else "not imported"),
+        ("Size", size_of(row) if row.size else "imported by a command"),
+        ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
+    ]
+    if row.address:
+        pairs.append(("Old address", row.address))
+    if row.ended_at:
+        pairs.append(("Ended", when(row.ended_at)))
+    if number := row.issues.count():
+        pairs.append(("Issues", list_link(Issue, pluralize(number, "issue"), issue_import__id__exact=row.pk)))
+    return facts(pairs)
+
+
+def what_undoing_does(keys: list[int]) -> list[str]:
+    return [
+        f"{pluralize(row.issues.count(), 'issue')} of “{row.file_name}” will be deleted from the archive of"
+        f" “{row.subscribable}”, with the pictures copied for them."
+        for row in IssueImport.objects.filter(pk__in=keys).select_related("subscribable")
+    ]
+
+
+def undo(request: HttpRequest, keys: list[int]) -> str:
+    for row in IssueImport.objects.filter(pk__in=keys):
+        begin_undoing(row, now=utcnow())
+    return "The import is being undone."
+
+
+def what_stays(row: IssueImport) -> str:
+    return "Issues imported before stay until you undo the import." if row.state == State.TAKING else ""
+
+
+def import_offer(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:
+    """Link on a newsletter's tab “Issues”."""
+    if is_bridge(subscribable) or not request.user.has_perm("delivery.add_issueimport"):
+        return ""
+    url = add_url(IssueImport, newsletter=subscribable.pk)
+    words = "Bring the issues that you sent with another program into the archive. Nothing is sent."
+    link = format_html('<p><a class="fl-link" href="{}">{}</a></p>', url, PAGE)
+    return format_html("{}{}", paragraph(words), link)
+
+
+class IssueImportForm(forms.Form):
+    newsletter = forms.ModelChoiceField(
+        queryset=Subscribable.objects.none(), widget=UnfoldAdminSelectWidget(), empty_label=None
+    )
+    file = forms.FileField(
+        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
+        widget=UnfoldAdminFileFieldWidget(),
+        help_text="The zip file of Substack, Mailchimp or Buttondown, the JSON file of Ghost, or listmonk’s"
+        " campaigns (JSON, or a plain dump of its database). At most 200 MB.",
+    )
+    pictures = forms.ChoiceField(
+        choices=IssueImport.Pictures.choices,
+        widget=UnfoldAdminSelectWidget(),
+        help_text="Pictures that stay where they are vanish when you close your old account.",
+    )
+    address = forms.URLField(
+        label="Address of the old site",
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Ghost’s file leaves it out, but its pictures and links need it. For example:"
+        " https://old.example.org",
+    )
+    with_paid = forms.BooleanField(
+        label="Also issues for paying subscribers",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        help_text="Anyone who can see the archive can read them.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["newsletter"]
+        kinds = [kind.key for kind in channels.person_kinds() if not kind.is_companion]
+        field.queryset = Subscribable.objects.filter(channel__in=kinds).order_by("name")
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > MOST_BYTES:
+            raise ValidationError(
+                f"The file has {file.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB. "
+                "Use the command import_issues."
+            )
+        return file
+
+
+@admin.register(IssueImport)
+class IssueImportAdmin(UploadAdmin):
+    rows = ("import", "imports")
+    list_display = ("file_name", "newsletter", "program", "shown_state", "uploaded", "outcome")
+    list_filter = (("subscribable", asks("Which newsletter?", RelatedFieldListFilter)),)
+    list_select_related = ("subscribable",)
+    empty = EmptyList(
+        "No old issues have been imported",
+        "Import the issues that you sent with Substack, Ghost, Mailchimp, Buttondown or listmonk, so that"
+        " your archive is complete. Nothing is sent.",
+        PAGE,
+        "admin:delivery_issueimport_add",
+        "delivery.add_issueimport",
+    )
+    own_panels = (
+        Panel("Progress", how_far, order=10),
+        Panel("Report", report, order=20),
+        Panel("About this import", about_import, order=30),
+    )
+    own_actions = (
+        begin_action(
+            IssueImport, State.LOOKED, "run", "Import these issues", begin_taking, "The import has started."
+        ),
+        Action(
+            "undo",
+            "Undo this import",
+            undo,
+            what_undoing_does,
+            fits=lambda row: row.state in (State.DONE, State.STOPPED) and row.issues.exists(),
+        ),
+        stop_action(IssueImport, what_stays),
+    )
+    how_far = staticmethod(how_far)
+
+    def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
+        counts = counts_of(rows)
+        for row in rows:
+            row.counts = counts[row.pk]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._has(request, "add")
+
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        chosen = {"newsletter": request.GET.get("newsletter")}
+        form = IssueImportForm(request.POST or None, request.FILES or None, initial=chosen)
+        if request.method == "POST" and form.is_valid():
+            data = form.cleaned_data
+            row = upload(
+                subscribable=data["newsletter"],
+                name=data["file"].name,
+                pieces=data["file"].chunks(PIECE_SIZE),
+                by=request.user.get_username(),
+                now=utcnow(),
+                pictures=data["pictures"],
+                address=data["address"],
+                with_paid=data["with_paid"],
+            )
+            return HttpResponseRedirect(object_url(row))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": PAGE,
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+            "latest": IssueImport.objects.select_related("subscribable")[:5],
+            "imports": list_url(IssueImport),
+            "back": list_url(Issue),
+        }
+        return TemplateResponse(request, "admin/delivery/import_issues.html", context)
+
+    def report_of(self, row: IssueImport) -> tuple[str, Iterator[list[str]]]:
+        return f"old-issues-{row.pk}.csv", _csv(row)
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, row: IssueImport) -> str:
+        return str(row.subscribable)
+
+    @display(description="outcome")
+    def outcome(self, row: Any) -> str:
+        return ", ".join(f"{name.lower()}: {number:,}" for name, number in _as_shown(row, row.counts))
+
+
+def _csv(row: IssueImport) -> Iterator[list[str]]:
+    yield ["result", "issue", "sent", "note"]
+    lines = row.lines.order_by("pk").values_list("result", "title", "at", "words")
+    for result, title, at, words in lines.iterator(chunk_size=2000):
+        yield [result, title, _iso(at), words]
+
+
+def _iso(at: datetime | None) -> str:
+    return at.isoformat() if at else ""

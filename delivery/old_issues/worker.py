@@ -1,0 +1,173 @@
+"""Stage that imports old issues from uploaded exports, and undoes it.
+
+Each issue is stored in the transaction that counts it, so another worker can go on. None is stored twice,
+because its key in the other program is unique in the newsletter.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from common.clock import utcnow
+from common.db.leases import held
+from common.passes import TimeBudget
+from common.refused import Refused
+from common.uploads import NotPossible, process_uploads, unpacked
+from delivery.models import IssueImport, IssueImportLine
+from delivery.old_issues import store
+from delivery.old_issues.pictures import PictureKeeper
+from delivery.old_issues.store import Line
+from delivery.rules.old_issues.found import Found, OldIssue
+from subscriptions.models import Subscribable
+
+State = IssueImport.State
+Result = IssueImportLine.Result
+FOLDER = "feedletter-old-issues"
+
+
+def upload(
+    *, subscribable: Subscribable, name: str, pieces: Iterable[bytes], by: str, now: datetime, **choices: Any
+) -> IssueImport:
+    """Raises Refused for a bridge."""
+    store.refuse_without_archive(subscribable)
+    about = {"subscribable": subscribable, **choices}
+    return IssueImport.keep({"": pieces}, State.LOOKING, name=name, by=by, now=now, **about)
+
+
+@transaction.atomic
+def begin_taking(issue_import: IssueImport, *, now: datetime) -> None:
+    """Discard the preview and start. Raises NotPossible."""
+    row = issue_import.locked(State.LOOKED)
+    row.lines.all().delete()
+    row.hand_on(State.TAKING, now, begun_at=now, done=0)
+
+
+@transaction.atomic
+def begin_undoing(issue_import: IssueImport, *, now: datetime) -> None:
+    """Raises NotPossible."""
+    row = issue_import.locked(State.DONE, State.STOPPED)
+    if not row.issues.exists():
+        raise NotPossible(f"“{row.file_name}” brought no issues, so there’s nothing to undo.")
+    row.hand_on(State.UNDOING, now)
+
+
+def work_off_issue_imports(*, budget: timedelta) -> None:
+    process_uploads(IssueImport, _work, budget=budget)
+
+
+def _work(row: IssueImport, left: TimeBudget) -> None:
+    if row.state == State.UNDOING:
+        _undo(row, left)
+        return
+    with unpacked(row, FOLDER) as path:
+        try:
+            with store.opened(row, path, now=utcnow()) as found:
+                if row.state == State.LOOKING:
+                    _look(row, found)
+                elif row.done or _begin(row, found):
+                    _take(row, found, left)
+        except Refused as error:
+            row.trouble = str(error)
+            row.finish(State.UNUSABLE)
+
+
+def _look(row: IssueImport, found: Found) -> None:
+    with held(row) as is_ours:
+        if is_ours:
+            # A killed worker may have left lines.
+            row.lines.all().delete()
+            store.keep_lines(row, [*store.refused_lines(found), *store.preview(row, found)])
+            row.program, row.parts = found.program, len(found.issues)
+            row.end(State.LOOKED, utcnow())
+
+
+def _begin(row: IssueImport, found: Found) -> bool:
+    """Return False if another worker has the row."""
+    with held(row) as is_ours:
+        if is_ours:
+            row.lines.all().delete()
+            store.keep_lines(row, store.refused_lines(found))
+            row.program, row.parts = found.program, len(found.issues)
+            row.save()
+    return is_ours
+
+
+def _take(row: IssueImport, found: Found, left: TimeBudget) -> None:
+    keeper = keeper_of(row, row.renew)
+    for issue in islice(found.issues, row.done, None):
+        if left.is_spent:
+            row.release()
+            return
+        step = prepared_step(row, issue, keeper, now=utcnow())
+        with held(row) as is_ours:
+            if not is_ours:
+                return
+            store.keep_lines(row, [step()])
+            row.done += 1
+            row.note_progress()
+    row.finish(State.DONE)
+
+
+def keeper_of(row: IssueImport, renew: Callable[[], object]) -> PictureKeeper | None:
+    return PictureKeeper(row, renew) if row.pictures == IssueImport.Pictures.KEEP else None
+
+
+def prepared_step(
+    row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None, *, now: datetime
+) -> Callable[[], Line]:
+    """Read an issue, and return a function that stores it in the caller's transaction."""
+    if store.is_there(row, issue):
+        return lambda: Line(Result.THERE, issue.title, issue.at)
+    try:
+        prepared = store.prepare(row, issue, keeper)
+    except Refused as error:
+        why = str(error)
+        return lambda: Line(Result.REFUSED, issue.title, issue.at, why)
+    return lambda: store.store(row, issue, prepared, now=now)
+
+
+def _undo(row: IssueImport, left: TimeBudget) -> None:
+    while store.delete_batch(row):
+        if left.is_spent:
+            row.release()
+            return
+        row.renew()
+    store.delete_pictures(row)
+    row.finish(State.UNDONE)
+
+
+def import_file(row: IssueImport, path: Path, *, told: Callable[[int, int], object]) -> None:
+    """Import an export on this machine into a stored row. A run that is cut off can be repeated.
+
+    Raises Refused. `told` gets the numbers of done and of all issues.
+    """
+    with store.opened(row, path, now=utcnow()) as found:
+        row.program, row.parts = found.program, len(found.issues)
+        with transaction.atomic():
+            row.save()
+            store.keep_lines(row, store.refused_lines(found))
+        keeper = keeper_of(row, lambda: None)
+        for issue in found.issues:
+            step = prepared_step(row, issue, keeper, now=utcnow())
+            with transaction.atomic():
+                store.keep_lines(row, [step()])
+                row.done += 1
+                row.save(update_fields=["done"])
+            told(row.done, row.parts)
+    with transaction.atomic():
+        row.end(State.DONE, utcnow())
+
+
+def undo_now(row: IssueImport) -> int:
+    """Undo an import at once, as a command does. Return the number of issues. Raises NotPossible."""
+    count: int = row.issues.count()
+    begin_undoing(row, now=utcnow())
+    while store.delete_batch(row):
+        pass
+    store.delete_pictures(row)
+    IssueImport.objects.filter(pk=row.pk).update(state=State.UNDONE, ended_at=utcnow())
+    return count

@@ -1,0 +1,234 @@
+"""Exports that are one file: Ghost's JSON, and listmonk's campaigns as JSON or as a dump."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from html import escape
+from typing import IO, Any
+
+from common.formats.pg_dump import dumped_tables
+from common.refused import Refused
+from common.text import one_line
+from delivery.rules.old_issues import found
+from delivery.rules.old_issues.files import MOST_PAGE, refuse_too_many, refuse_too_much
+from delivery.rules.old_issues.found import Found, NotTaken, OldIssue, Wanted
+from delivery.rules.old_issues.hosted import markdown_html, rows_of
+from feeds.parsing.dates import moment_of
+
+GHOST_URL = "__GHOST_URL__"
+# Bits of a text's format in Lexical, and their tags.
+_FORMATS = ((1, "strong"), (2, "em"), (4, "s"), (16, "code"), (32, "sub"), (64, "sup"))
+_DEEPEST = 40
+_HEADING = re.compile(r"h[1-6]")
+# {{ TrackLink "https://…" . }}, https://…@TrackLink, {{ .Subscriber.Name }}
+_TRACKED = re.compile(r"""\{\{\s*TrackLink\s+["`]([^"`{}<>]{1,2000})["`][^{}<>]{0,20}\}\}""")
+_TRACKED_END = re.compile(r"@TrackLink\b")
+_TEMPLATE = re.compile(r"\{\{[^{}<>]{0,500}\}\}")
+
+
+def is_ghost(document: Any) -> bool:
+    return _ghost_posts(document) is not None
+
+
+def _ghost_posts(document: Any) -> list[Any] | None:
+    """Return the posts of {"db": [{"data": {"posts": […]}}]}, or without the outer list."""
+    if isinstance(document, dict) and isinstance(document.get("db"), list) and document["db"]:
+        document = document["db"][0]
+    data = document.get("data") if isinstance(document, dict) else None
+    posts = data.get("posts") if isinstance(data, dict) else None
+    return posts if isinstance(posts, list) else None
+
+
+def ghost(document: Any, wanted: Wanted) -> Found:
+    rows = [row for row in _ghost_posts(document) or () if isinstance(row, dict)]
+    refuse_too_many(len(rows))
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    for row in rows:
+        title = one_line(_text(row, "title")) or "Untitled"
+        at = moment_of(_text(row, "published_at"))
+        why = _why_not_ghost(row, at, wanted)
+        if why or at is None:
+            refused.append(NotTaken(title, why or found.NO_DATE, at))
+            continue
+        key = _text(row, "uuid") or str(row.get("id"))
+        issues.append(OldIssue(f"ghost {key}", title, at, partial(_ghost_page, row, wanted.address)))
+    return _sorted("Ghost", issues, refused)
+
+
+def _why_not_ghost(row: Mapping[str, Any], at: datetime | None, wanted: Wanted) -> str:
+    if row.get("status") not in ("published", "sent"):
+        return found.NOT_SENT
+    if row.get("type", "post") != "post" or row.get("page") in (1, True):
+        return "It’s a page, not an issue."
+    if row.get("visibility") in ("paid", "tiers") and not wanted.with_paid:
+        return found.PAID
+    if not any(_text(row, name).strip() for name in ("html", "lexical")):
+        return found.EMPTY
+    if at is None:
+        return found.NO_DATE
+    return found.IN_THE_FUTURE if at > wanted.now else ""
+
+
+def _ghost_page(row: Mapping[str, Any], address: str) -> str:
+    html = _text(row, "html") or lexical_html(_text(row, "lexical"))
+    if picture := _text(row, "feature_image"):
+        html = f'<p><img src="{escape(picture)}" alt="{escape(_text(row, "feature_image_alt"))}"></p>{html}'
+    return html.replace(GHOST_URL, address.rstrip("/"))
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def lexical_html(text: str) -> str:
+    """Render the document of Ghost's editor, to be cleaned. Unknown cards show their children."""
+    try:
+        root = json.loads(text[:MOST_PAGE])["root"]
+        return _node(root, 0)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _node(node: Any, depth: int) -> str:
+    if not isinstance(node, dict) or depth > _DEEPEST:
+        return ""
+    kind = _text(node, "type").removeprefix("extended-")
+    if render := _CARDS.get(kind):
+        return render(node)
+    children = node.get("children")
+    inner = "".join(_node(child, depth + 1) for child in children) if isinstance(children, list) else ""
+    tag = _text(node, "tag")
+    match kind:
+        case "paragraph":
+            return f"<p>{inner}</p>"
+        case "heading":
+            return f"<{tag}>{inner}</{tag}>" if _HEADING.fullmatch(tag) else f"<h2>{inner}</h2>"
+        case "link":
+            return f'<a href="{escape(_text(node, "url"))}">{inner}</a>'
+        case "list":
+            return f"<ol>{inner}</ol>" if tag == "ol" else f"<ul>{inner}</ul>"
+        case "listitem":
+            return f"<li>{inner}</li>"
+        case "quote" | "aside":
+            return f"<blockquote>{inner}</blockquote>"
+    return inner
+
+
+def _words(node: Mapping[str, Any]) -> str:
+    html, bits = escape(_text(node, "text"), quote=False), node.get("format")
+    for bit, tag in _FORMATS:
+        if isinstance(bits, int) and bits & bit:
+            html = f"<{tag}>{html}</{tag}>"
+    return html
+
+
+def _image(node: Mapping[str, Any]) -> str:
+    caption = _text(node, "caption")
+    image = f'<img src="{escape(_text(node, "src"))}" alt="{escape(_text(node, "alt"))}">'
+    return f"<figure>{image}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
+
+
+def _bookmark(node: Mapping[str, Any]) -> str:
+    about = node.get("metadata")
+    title = (_text(about, "title") if isinstance(about, dict) else "") or _text(node, "url")
+    return f'<p><a href="{escape(_text(node, "url"))}">{escape(title, quote=False)}</a></p>'
+
+
+def _embed(node: Mapping[str, Any]) -> str:
+    return _text(node, "html") or _bookmark(node)
+
+
+_CARDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "text": _words,
+    "linebreak": lambda node: "<br>",
+    "horizontalrule": lambda node: "<hr>",
+    "image": _image,
+    "bookmark": _bookmark,
+    "embed": _embed,
+    "html": lambda node: _text(node, "html"),
+    "markdown": lambda node: markdown_html(_text(node, "markdown")),
+    "codeblock": lambda node: f"<pre><code>{escape(_text(node, 'code'), quote=False)}</code></pre>",
+    "callout": lambda node: f"<blockquote>{_text(node, 'calloutText')}</blockquote>",
+    "button": lambda node: (
+        f'<p><a href="{escape(_text(node, "buttonUrl"))}">{escape(_text(node, "buttonText"))}</a></p>'
+    ),
+}
+
+
+def is_listmonk(document: Any) -> bool:
+    rows = rows_of(document)
+    return bool(rows) and all("subject" in row and "content_type" in row for row in rows)
+
+
+def listmonk_answer(document: Any, wanted: Wanted) -> Found:
+    """The answer of GET /api/campaigns, or a list of them."""
+    return _listmonk(rows_of(document), wanted)
+
+
+def listmonk_dump(stream: IO[str], wanted: Wanted) -> Found:
+    """The table `campaigns` of a plain dump. Raises Refused without one."""
+    for name, rows in dumped_tables(stream):
+        if name == "campaigns":
+            return _listmonk(_bounded(rows), wanted)
+    raise Refused("The dump has no campaigns, so it isn’t one of listmonk.")
+
+
+def _bounded(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    size = 0
+    for count, row in enumerate(rows, 1):
+        refuse_too_many(count)
+        size += len(row.get("body") or "")
+        refuse_too_much(size)
+        yield row
+
+
+def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    for row in rows:
+        title = (
+            one_line(_TEMPLATE.sub("", _text(row, "subject"))) or one_line(_text(row, "name")) or "Untitled"
+        )
+        at = moment_of(_listmonk_time(row))
+        why = _why_not_listmonk(row, at, wanted)
+        if why or at is None:
+            refused.append(NotTaken(title, why or found.NO_DATE, at))
+            continue
+        key = _text(row, "uuid") or str(row.get("id"))
+        issues.append(OldIssue(f"listmonk {key}", title, at, partial(_listmonk_page, row)))
+    return _sorted("listmonk", issues, refused)
+
+
+def _listmonk_time(row: Mapping[str, Any]) -> str:
+    return next(filter(None, (_text(row, name) for name in ("started_at", "send_at", "updated_at"))), "")
+
+
+def _why_not_listmonk(row: Mapping[str, Any], at: datetime | None, wanted: Wanted) -> str:
+    if row.get("status") != "finished":
+        return found.NOT_SENT
+    if row.get("type") == "optin":
+        return "It asked people to confirm, so it isn’t an issue."
+    if not _text(row, "body").strip():
+        return found.EMPTY
+    if at is None:
+        return found.NO_DATE
+    return found.IN_THE_FUTURE if at > wanted.now else ""
+
+
+def _listmonk_page(row: Mapping[str, Any]) -> str:
+    body = _TRACKED_END.sub("", _TEMPLATE.sub("", _TRACKED.sub(r"\1", _text(row, "body"))))
+    match row.get("content_type"):
+        case "markdown":
+            return markdown_html(body)
+        case "plain":
+            paragraphs = (part.strip() for part in body.replace("\r", "").split("\n\n"))
+            return "".join(
+                f"<p>{escape(part, quote=False).replace(chr(10), '<br>')}</p>" for part in paragraphs if part
+            )
+    return body
+
+
+def _sorted(program: str, issues: list[OldIssue], refused: list[NotTaken]) -> Found:
+    return Found(program, sorted(issues, key=lambda issue: (issue.at, issue.key)), refused)

@@ -1,0 +1,85 @@
+"""Issues found in another program's export."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from common.html.balance import VOID
+
+PAID = "It was for paying subscribers."
+NO_DATE = "It has no date."
+NOT_SENT = "It wasn’t sent."
+IN_THE_FUTURE = "Its date is in the future."
+EMPTY = "It has no text."
+# Quoted values may contain ">". No "<" inside, so that all matching together is linear.
+_TAG = re.compile(r"""<(/?)([a-zA-Z][\w:-]*)((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>""")
+_NAMED = re.compile(r"""\s(?:class|id)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class OldIssue:
+    """`key` is unique among all programs'; `read` returns its uncleaned HTML, and raises Refused.
+
+    `note` tells of a doubt.
+    """
+
+    key: str
+    title: str
+    at: datetime
+    read: Callable[[], str]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    title: str
+    why: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Issues are sorted by date, then by key, so that work can go on at a number."""
+
+    program: str
+    issues: Sequence[OldIssue]
+    refused: Sequence[NotTaken] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`zone` is for times without one. `address`: the old site, "" if unknown."""
+
+    zone: tzinfo
+    now: datetime
+    address: str = ""
+    with_paid: bool = False
+
+
+def without_parts(html: str, names: Collection[str]) -> str:
+    """Remove elements with one of these classes or ids, such as forms to subscribe."""
+    parts: list[str] = []
+    kept_from, dropped, depth = 0, "", 0
+    for tag in _TAG.finditer(html):
+        name = tag[2].lower()
+        if dropped:
+            if name == dropped:
+                depth += -1 if tag[1] else 0 if tag[3].endswith("/") else 1
+            if not depth:
+                kept_from, dropped = tag.end(), ""
+        elif not tag[1] and name not in VOID and _is_named(tag[3], names):
+            parts.append(html[kept_from : tag.start()])
+            dropped, depth = name, 1
+    # One without an end stays out, as browsers would put all that follows into it.
+    return "".join([*parts, "" if dropped else html[kept_from:]])
+
+
+def _is_named(attributes: str, names: Collection[str]) -> bool:
+    return any(
+        word in names for match in _NAMED.finditer(attributes) for word in "".join(match.groups("")).split()
+    )
+
+
+def text_of(data: bytes) -> str:
+    return data.decode("utf-8-sig", errors="replace")

@@ -1,0 +1,236 @@
+"""Zip archives that Substack, Mailchimp and Buttondown make."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache, partial
+from pathlib import PurePosixPath
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from common.html.clean import MOST_NESTING
+from common.refused import Refused
+from common.text import one_line
+from delivery.rules.old_issues import found
+from delivery.rules.old_issues.files import (
+    MOST_PAGE,
+    MOST_TABLE,
+    Archive,
+    json_of,
+    refuse_too_many,
+    refuse_too_much,
+    table_rows,
+)
+from delivery.rules.old_issues.found import Found, NotTaken, OldIssue, Wanted, text_of, without_parts
+from feeds.parsing.dates import moment_of
+
+_SUBSTACK_PARTS = frozenset(
+    ("subscription-widget-wrap", "subscription-widget-wrap-editor", "button-wrapper", "captioned-button-wrap")
+)
+_PAGES = ("page", "thread", "restack")
+# *|UNSUB|*, *|MC:SUBJECT|*, *|IF:FNAME|*
+_MERGE_TAG = re.compile(r"\*\|[^|*<>]{1,200}\|\*")
+_MAILCHIMP_PARTS = frozenset(("awesomewrap", "canspamBarWrapper", "templateFooter", "mcnPreviewText"))
+_MAILCHIMP_DATES = ("%b %d, %Y %I:%M %p", "%b %d, %Y, %I:%M %p", "%B %d, %Y %I:%M %p")
+_NUMBERED = re.compile(r"(\d{1,18})_", re.ASCII)
+_NOT_A_WORD = re.compile(r"[\W_]+")
+_FANCY = "editor-mode: fancy"
+# The parser takes 5 seconds for as many brackets, and four times as long for twice as many.
+MOST_MARKDOWN = 100_000
+SAME_TITLE = "Several campaigns have this title, so check that it’s the right text."
+# {{ subscribe_form }}, {% if … %}
+_TEMPLATE = re.compile(r"\{\{[^{}<>]{0,500}\}\}|\{%[^{}<>]{0,500}%\}")
+_COMMENT = re.compile(r"<!--[^<>]{0,500}-->")
+
+
+def substack(archive: Archive, wanted: Wanted) -> Found:
+    """posts.csv, and posts/ID.slug.html."""
+    listed = archive.find("posts.csv")
+    pages = {PurePosixPath(name).name[:-5]: name for name in archive.beside(listed, "posts", ".html")}
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    for row in table_rows(archive.read(listed, MOST_TABLE)):
+        name = row.get("post_id", "")
+        title = one_line(row.get("title", "")) or name
+        at = moment_of(row.get("email_sent_at", "")) or moment_of(row.get("post_date", ""))
+        why = _why_not_substack(row, name in pages, at, wanted)
+        if why or at is None:
+            refused.append(NotTaken(title, why or found.NO_DATE, at))
+            continue
+        read = partial(_substack_page, archive, pages[name], row.get("subtitle", ""))
+        issues.append(OldIssue(f"substack {name.partition('.')[0]}", title, at, read))
+    return _found("Substack", issues, refused, sum(map(archive.size, pages.values())))
+
+
+def _why_not_substack(row: dict[str, str], has_page: bool, at: datetime | None, wanted: Wanted) -> str:
+    if row.get("is_published", "").lower() != "true":
+        return found.NOT_SENT
+    if row.get("type", "") in _PAGES:
+        return f"It’s a {row['type']}, not an issue."
+    if not has_page:
+        return found.EMPTY
+    if row.get("audience", "") in ("only_paid", "founding") and not wanted.with_paid:
+        return found.PAID
+    return _why_not_dated(at, wanted)
+
+
+def _why_not_dated(at: datetime | None, wanted: Wanted) -> str:
+    if at is None:
+        return found.NO_DATE
+    return found.IN_THE_FUTURE if at > wanted.now else ""
+
+
+def _substack_page(archive: Archive, name: str, subtitle: str) -> str:
+    html = without_parts(text_of(archive.read(name, MOST_PAGE)), _SUBSTACK_PARTS)
+    return f"<p><em>{_escaped(subtitle)}</em></p>{html}" if subtitle else html
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def mailchimp(archive: Archive, wanted: Wanted) -> Found:
+    """campaigns.csv, and campaigns_content/NUMBER_title.html. The list doesn't have the number."""
+    listed = archive.find("campaigns.csv")
+    data = archive.read(listed, MOST_TABLE)
+    pages = _MailchimpPages(archive.beside(listed, "campaigns_content", ".html"))
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    rows = [(row, _mailchimp_date(row.get("send date", ""), wanted)) for row in table_rows(data)]
+    # Files with the same title are numbered in the order of their campaigns.
+    for row, at in sorted(rows, key=lambda pair: (pair[1] is None, pair[1] or wanted.now)):
+        subject = _MERGE_TAG.sub("", row.get("subject", ""))
+        title = one_line(subject) or one_line(row.get("title", "")) or "Untitled"
+        name, note = pages.take(row.get("title", ""), row.get("subject", ""))
+        why = found.EMPTY if not name else _why_not_dated(at, wanted)
+        if why or at is None:
+            refused.append(NotTaken(title, why, at))
+            continue
+        key = row.get("unique id") or PurePosixPath(name).name
+        issues.append(OldIssue(f"mailchimp {key}", title, at, partial(_mailchimp_page, archive, name), note))
+    refused += [NotTaken(PurePosixPath(name).name, found.NO_DATE) for name in pages.left]
+    return _found("Mailchimp", issues, refused, sum(map(archive.size, pages.names)))
+
+
+class _MailchimpPages:
+    """Files by the words of their campaign's title, of which they are named; each is taken once."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self._left = names, dict[str, list[str]]()
+        for name in sorted(names, key=lambda name: (_number(name), name)):
+            stem = _NUMBERED.sub("", PurePosixPath(name).name[:-5])
+            self._left.setdefault(_compared(stem), []).append(name)
+        self._several = {title for title, same in self._left.items() if len(same) > 1}
+
+    def take(self, *titles: str) -> tuple[str, str]:
+        """Return the file's name, or "", and a note."""
+        for title in filter(None, map(_compared, titles)):
+            if names := self._left.get(title):
+                return names.pop(0), SAME_TITLE if title in self._several else ""
+        return "", ""
+
+    @property
+    def left(self) -> list[str]:
+        return [name for names in self._left.values() for name in names]
+
+
+def _number(name: str) -> int:
+    match = _NUMBERED.match(PurePosixPath(name).name)
+    return int(match[1]) if match else 0
+
+
+def _compared(text: str) -> str:
+    return _NOT_A_WORD.sub("", text.lower())
+
+
+def _mailchimp_date(text: str, wanted: Wanted) -> datetime | None:
+    for pattern in _MAILCHIMP_DATES:
+        try:
+            return datetime.strptime(text, pattern).replace(tzinfo=wanted.zone)
+        except ValueError:
+            continue
+    return moment_of(text)
+
+
+def _mailchimp_page(archive: Archive, name: str) -> str:
+    html = text_of(archive.read(name, MOST_PAGE))
+    return _MERGE_TAG.sub("", without_parts(html, _MAILCHIMP_PARTS))
+
+
+def buttondown(archive: Archive, wanted: Wanted) -> Found:
+    """emails.json or emails.csv, and emails/slug.md."""
+    listed = archive.find("emails.json") or archive.find("emails.csv")
+    pages = {PurePosixPath(name).name[:-3]: name for name in archive.beside(listed, "emails", ".md")}
+    data = archive.read(listed, MOST_TABLE)
+    rows = rows_of(json_of(data)) if listed.endswith(".json") else table_rows(data)
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    for row in rows:
+        name = str(row.get("slug") or "")
+        read = partial(_buttondown_file, archive, pages[name]) if name in pages else None
+        _add_buttondown(row, read, wanted, issues, refused)
+    return _found("Buttondown", issues, refused, sum(map(archive.size, pages.values())))
+
+
+def buttondown_answer(answer: Any, wanted: Wanted) -> Found:
+    """The API's list of emails, with their text as `body`."""
+    issues, refused = list[OldIssue](), list[NotTaken]()
+    for row in rows_of(answer):
+        body = row.get("body")
+        read = partial(buttondown_html, body) if isinstance(body, str) and body.strip() else None
+        _add_buttondown(row, read, wanted, issues, refused)
+    return _found("Buttondown", issues, refused, 0)
+
+
+def _add_buttondown(
+    row: dict[str, Any], read: Any, wanted: Wanted, issues: list[OldIssue], refused: list[NotTaken]
+) -> None:
+    title = one_line(str(row.get("subject") or row.get("slug") or "")) or "Untitled"
+    at = moment_of(str(row.get("publish_date") or ""))
+    status, kind = str(row.get("status") or "sent").lower(), str(row.get("email_type") or "").lower()
+    if status in ("draft", "deleted", "scheduled", "about_to_send"):
+        why = found.NOT_SENT
+    elif kind in ("premium", "paid", "churned") and not wanted.with_paid:
+        why = found.PAID
+    else:
+        why = found.EMPTY if read is None else _why_not_dated(at, wanted)
+    if why or at is None:
+        refused.append(NotTaken(title, why or found.NO_DATE, at))
+    else:
+        issues.append(OldIssue(f"buttondown {row.get('id') or row.get('slug') or title}", title, at, read))
+
+
+def rows_of(answer: Any) -> list[dict[str, Any]]:
+    """Return the rows of a JSON list, or of an API's answer with `results`."""
+    answer = answer.get("data", answer) if isinstance(answer, dict) else answer
+    listed = answer.get("results") if isinstance(answer, dict) else answer
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    refuse_too_many(len(rows))
+    return rows
+
+
+def _buttondown_file(archive: Archive, name: str) -> str:
+    return buttondown_html(text_of(archive.read(name, MOST_PAGE)))
+
+
+def buttondown_html(text: str) -> str:
+    is_html = _FANCY in text[:200]
+    text = _COMMENT.sub("", _TEMPLATE.sub("", text))
+    return text if is_html else markdown_html(text)
+
+
+def markdown_html(text: str) -> str:
+    """Render Markdown that may contain HTML, to be cleaned. Raises Refused."""
+    if len(text) > MOST_MARKDOWN:
+        raise Refused(f"It has more than {MOST_MARKDOWN:,} characters of Markdown.")
+    rendered: str = _parser().render(text)
+    return rendered
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    options = {"html": True, "maxNesting": MOST_NESTING}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+
+
+def _found(program: str, issues: list[OldIssue], refused: list[NotTaken], size: int) -> Found:
+    refuse_too_much(size)
+    return Found(program, sorted(issues, key=lambda issue: (issue.at, issue.key)), refused)

@@ -1,0 +1,220 @@
+"""Exports of other programs: which issues they have, and hostile files."""
+
+import io
+import json
+import time
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from common.html.clean import clean
+from common.refused import Refused
+from delivery.rules.old_issues import files
+from delivery.rules.old_issues.dumps import lexical_html
+from delivery.rules.old_issues.files import Archive, opened_zip
+from delivery.rules.old_issues.found import Wanted, without_parts
+from delivery.rules.old_issues.hosted import buttondown_html
+from delivery.rules.old_issues.reading import opened_export
+from tests.delivery.old_issues.exports import TAKEN, export
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+WANTED = Wanted(ZoneInfo("Europe/Berlin"), NOW, "https://old.example")
+
+
+def read(path: Path, data: bytes, wanted: Wanted = WANTED) -> tuple[dict[str, str], dict[str, str]]:
+    """Return cleaned texts and refusals by title."""
+    path.write_bytes(data)
+    with opened_export(path, wanted) as found:
+        texts = {issue.title: clean(issue.read(), base=wanted.address) for issue in found.issues}
+        return texts, {each.title: each.why for each in found.refused}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_each_program_brings_its_issues_oldest_first_and_without_active_content(
+    name: str, tmp_path: Path
+) -> None:
+    texts, refused = read(tmp_path / "x", export(name))
+    assert list(texts) == TAKEN[name]
+    assert refused
+    for text in texts.values():
+        for word in ("<script", "alert(1)", "{{", "*|", "TrackLink", "__GHOST_URL__", "<form", "Subscribe"):
+            assert word not in text
+
+
+def test_drafts_pages_and_what_was_for_paying_subscribers_are_not_taken(tmp_path: Path) -> None:
+    _, refused = read(tmp_path / "x", export("substack"))
+    assert refused == {
+        "Secret coves": "It was for paying subscribers.",
+        "A draft": "It wasn’t sent.",
+        "About": "It’s a page, not an issue.",
+        "No text": "It has no text.",
+    }
+    with_paid = Wanted(WANTED.zone, NOW, with_paid=True)
+    for name, title in (
+        ("substack", "Secret coves"),
+        ("ghost.json", "For members who pay"),
+        ("buttondown", "For friends"),
+    ):
+        assert title in read(tmp_path / "x", export(name), with_paid)[0]
+
+
+def test_issues_of_the_future_are_not_taken(tmp_path: Path) -> None:
+    early = Wanted(WANTED.zone, datetime(2021, 3, 20, tzinfo=UTC))
+    texts, refused = read(tmp_path / "x", export("substack"), early)
+    assert list(texts) == ["The ferry is late"]
+    assert refused["Low tide"] == "Its date is in the future."
+
+
+def test_mailchimp_campaigns_of_one_title_are_told_apart_by_their_order(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(export("mailchimp"))
+    with opened_export(tmp_path / "x", WANTED) as found:
+        june, july = found.issues[1:]
+        assert "June" in june.read()
+        assert "July" in july.read()
+        assert "check" in june.note
+        # The account's times have no zone.
+        assert found.issues[0].at == datetime(2019, 5, 19, 16, tzinfo=UTC)
+        assert "Copyright" not in found.issues[0].read()
+        assert {each.title: each.why for each in found.refused}["104_never-sent.html"]
+
+
+def test_ghosts_document_becomes_html(tmp_path: Path) -> None:
+    texts, _ = read(tmp_path / "x", export("ghost.json"))
+    assert 'src="https://old.example/content/images/fog.png"' in texts["Fog on the pier"]
+    by_email = texts["By email only"]
+    for part in ("<h2>Ropes</h2>", "<strong>Strong &amp; dry</strong>", "<li><em>hemp</em></li>", "By hand."):
+        assert part in by_email
+    assert lexical_html("[]") == lexical_html("{") == lexical_html('{"root": 1}') == ""
+
+
+def test_tracked_links_of_listmonk_lead_to_their_pages(tmp_path: Path) -> None:
+    texts, _ = read(tmp_path / "x", export("listmonk.json"))
+    assert 'href="https://tide.example/"' in texts["April for"]
+    assert 'href="https://moon.example/"' in texts["April for"]
+    texts, _ = read(tmp_path / "x", export("listmonk.sql"))
+    assert texts["April"] == "<p>One\\two.</p>\n<p>Line.</p>"
+    assert texts["Plain"] == "<p>A &lt; B<br>and on.</p><p>End.</p>"
+
+
+def test_parts_with_a_class_or_id_are_removed_with_all_that_is_in_them() -> None:
+    html = '<div>a<div class="x box"><div>b</div><br>c</div>d</div><p id=box>e</p>f'
+    assert without_parts(html, {"box"}) == "<div>ad</div>f"
+    assert without_parts('a<div class="box">b', {"box"}) == "a"
+    assert without_parts('<img class="box">a', {"box"}) == '<img class="box">a'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        b"PK\x03\x04",
+        b"PK\x05\x06" + bytes(18),
+        b"{}",
+        b"[1]",
+        b"[" * 100_000,
+        b'{"db": [{}]}',
+        b"--\n",
+    ],
+)
+def test_other_files_are_refused(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(Refused):
+        read(tmp_path / "x", data)
+
+
+def a_zip(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
+    room = io.BytesIO()
+    with zipfile.ZipFile(room, "w", kind) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return room.getvalue()
+
+
+POSTS = (
+    b"post_id,post_date,is_published,email_sent_at,type,audience,title\n"
+    b"1.x,2021-03-05T09:00:00Z,true,2021-03-05T09:00:00Z,newsletter,everyone,X\n"
+)
+
+
+def test_paths_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
+    for name in ("../posts/1.x.html", "/etc/passwd", "a\\..\\..\\b"):
+        with pytest.raises(Refused, match="lead out"):
+            read(tmp_path / "x", a_zip({"posts.csv": POSTS, name: b"x"}))
+
+
+def test_bombs_cost_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zeros = a_zip({"posts.csv": POSTS, "posts/1.x.html": bytes(200_000_000)})
+    began = time.monotonic()
+    with pytest.raises(Refused, match="more than 5 MB"):
+        read(tmp_path / "x", zeros)
+    for kind in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        with pytest.raises(Refused, match="unusual way"):
+            read(tmp_path / "x", a_zip({"posts.csv": POSTS, "posts/1.x.html": b"x"}, kind))
+    monkeypatch.setattr(files, "MOST_DIRECTORY", 50)
+    with pytest.raises(Refused, match="too many files"):
+        read(tmp_path / "x", a_zip({f"posts/{number}": b"" for number in range(100)}))
+    assert time.monotonic() - began < 5
+
+
+def test_a_size_that_is_a_lie_is_not_believed(tmp_path: Path) -> None:
+    data = bytearray(a_zip({"posts.csv": POSTS, "posts/1.x.html": b"<p>" + b"y" * 1_000_000}))
+    # In the directory: the size unpacked of the second member.
+    at = data.rfind(b"PK\x01\x02") + 24
+    data[at : at + 4] = (10).to_bytes(4, "little")
+    with pytest.raises(Refused, match="damaged"):
+        read(tmp_path / "x", bytes(data))
+
+
+def test_too_many_issues_and_too_much_text_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_ISSUES", 1)
+    with pytest.raises(Refused, match="more than 1 issues"):
+        read(tmp_path / "x", export("substack"))
+    monkeypatch.undo()
+    monkeypatch.setattr(files, "MOST_TEXT", 10)
+    for name in ("substack", "listmonk.sql"):
+        with pytest.raises(Refused, match="of text"):
+            read(tmp_path / "x", export(name))
+
+
+def test_a_password_is_told_of(tmp_path: Path) -> None:
+    data = bytearray(a_zip({"posts.csv": POSTS}))
+    data[6] |= 1
+    at = data.find(b"PK\x01\x02")
+    data[at + 8] |= 1
+    with pytest.raises(Refused, match="password"):
+        read(tmp_path / "x", bytes(data))
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "`" * 50_000, "<a " * 30_000, "*a " * 30_000, "> " * 30_000])
+def test_odd_markdown_is_read_in_a_moment(text: str) -> None:
+    began = time.monotonic()
+    buttondown_html(text)
+    without_parts(text * 20, {"x"})
+    with pytest.raises(Refused, match="Markdown"):
+        buttondown_html(text * 20)
+    assert time.monotonic() - began < 5
+
+
+def test_json_with_other_types_is_read(tmp_path: Path) -> None:
+    posts = [1, {}, {"title": 3, "html": 4, "status": "published", "published_at": 5}]
+    texts, refused = read(tmp_path / "x", json.dumps({"data": {"posts": posts}}).encode())
+    assert not texts
+    assert refused
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    (tmp_path / "a.zip").write_bytes(export("substack"))
+    with opened_zip(tmp_path / "a.zip") as opened:
+        yield opened
+
+
+def test_the_file_nearest_to_the_root_is_found(archive: Archive) -> None:
+    assert archive.find("posts.csv") == "posts.csv"
+    assert not archive.find("none.csv")
