@@ -197,6 +197,7 @@ def unpacked(row: Upload, prefix: str) -> Iterator[Path]:
     _remove_old_copies(prefix)
     with tempfile.TemporaryDirectory(prefix=f"{prefix}-{row.pk}-") as folder:
         place = Path(folder) / "file"
+        place.touch()
         for suffix in row.pieces.values_list("suffix", flat=True).distinct():
             with place.with_name(place.name + suffix).open("wb") as file:
                 file.writelines(row.read(suffix=suffix))

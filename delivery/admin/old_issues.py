@@ -52,7 +52,7 @@ from common.text import pluralize, shortened
 from common.uploads import MOST_BYTES, PIECE_SIZE
 from delivery.admin.bridges.panels import is_bridge
 from delivery.models import Issue, IssueImport, IssueImportLine
-from delivery.old_issues.worker import State, begin_taking, begin_undoing, upload
+from delivery.old_issues.worker import UNDOABLE, State, begin_taking, begin_undoing, upload
 from subscriptions.models import Subscribable
 
 Result = IssueImportLine.Result
@@ -70,7 +70,7 @@ SENTENCES = {
     State.LOOKED: f"Nothing has changed yet. {NOTHING_IS_SENT}",
     State.DONE: f"{NOTHING_IS_SENT} The file is deleted.",
     State.STOPPED: "The file is deleted. Issues imported before stay until you undo the import.",
-    State.UNUSABLE: "Nothing was imported, and the file is deleted.",
+    State.UNUSABLE: "The file is deleted. Issues imported before stay until you undo the import.",
     State.UNDONE: "The issues of this import are deleted, and so are the pictures copied for them.",
 }
 
@@ -248,7 +248,7 @@ class IssueImportAdmin(UploadAdmin):
             "Undo this import",
             undo,
             what_undoing_does,
-            fits=lambda row: row.state in (State.DONE, State.STOPPED) and row.issues.exists(),
+            fits=lambda row: row.state in UNDOABLE and row.issues.exists(),
         ),
         stop_action(IssueImport, what_stays),
     )

@@ -27,6 +27,8 @@ from subscriptions.models import Subscribable
 State = IssueImport.State
 Result = IssueImportLine.Result
 FOLDER = "feedletter-old-issues"
+# An import may fail after some issues.
+UNDOABLE = (State.DONE, State.STOPPED, State.UNUSABLE)
 
 
 def upload(
@@ -49,7 +51,7 @@ def begin_taking(issue_import: IssueImport, *, now: datetime) -> None:
 @transaction.atomic
 def begin_undoing(issue_import: IssueImport, *, now: datetime) -> None:
     """Raises NotPossible."""
-    row = issue_import.locked(State.DONE, State.STOPPED)
+    row = issue_import.locked(*UNDOABLE)
     if not row.issues.exists():
         raise NotPossible(f"“{row.file_name}” brought no issues, so there’s nothing to undo.")
     row.hand_on(State.UNDOING, now)

@@ -49,7 +49,8 @@ _CARRIED: Mapping[str, str] = {
     " FailedAssignment Assignable Assignment Destination ErasedMark Suppression SubscriberTag Tagging"
     " AddressChange Subscription OldNumber Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
-    " Issue IssueItem SetAside IssueCard Broadcast Correction Restore Delivery Attempt Receipt RemotePost"
+    " IssueImport IssueImportLine IssueImportPicture Issue IssueItem SetAside IssueCard Broadcast"
+    " Correction Restore Delivery Attempt Receipt RemotePost"
     " MailboxMessage Bounce",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
@@ -115,5 +116,5 @@ LEFT_OUT: Mapping[str, str] = {
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
     " subscriptions.RefusedLine reader.FollowList reader.FollowLine feedletter_site.Arrival"
-    " feedletter_site.ArrivalPiece feedletter_site.ArrivalLine",
+    " feedletter_site.ArrivalPiece feedletter_site.ArrivalLine delivery.IssueImportPiece",
 }
