@@ -63,7 +63,7 @@ def open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
     for member in members:
         # Backslashes separate folders on Windows.
         path = PurePosixPath(member.orig_filename.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts or ":" in path.parts[:1]:
+        if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
             raise BadArchive(OUTSIDE)
         if member.flag_bits & 1 or member.compress_type not in METHODS:
             raise BadArchive(NOT_PLAIN)

@@ -1,4 +1,4 @@
-"""Import and export of OPML. Folders and categories become channels.
+"""Import of OPML and saved posts, and export of OPML. Folders and categories become channels.
 
 Imports are stored, then followed line by line without network. Folders and categories become channels.
 Not a common.uploads.Upload: its lines are kept, not the file, and the page follows the first ones itself.
@@ -7,13 +7,16 @@ Not a common.uploads.Upload: its lines are kept, not the file, and the page foll
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from io import BytesIO
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
+from common.archives import Budget, is_zip, open_zip, pieces_of
 from common.clock import utcnow
 from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
@@ -21,11 +24,30 @@ from common.refused import Refused
 from common.text import one_line, without_controls
 from feeds.addresses import MAX_FEED_URL, listed_address
 from feeds.credentials import split_address, without_secrets
-from feeds.parsing.opml import MAX_FEEDS, TOO_MANY_FEEDS, Listed, Opml, OpmlError, parse_opml, write_opml
+from feeds.parsing.opml import (
+    FILE_TOO_LARGE,
+    MAX_BYTES,
+    MAX_FEEDS,
+    TOO_MANY_FEEDS,
+    Listed,
+    Opml,
+    OpmlError,
+    parse_opml,
+    write_opml,
+)
 from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, add_channel
 from reader.channels.follows import follow_unseen
+from reader.channels.saved_posts import take_saved
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
+from reader.rules.saved_posts import (
+    MAX_POSTS,
+    TOO_MANY_POSTS,
+    EmptyPosts,
+    SavedPost,
+    is_json,
+    parse_saved,
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +57,9 @@ READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
 NOT_OPEN = "The address contains a user name or password. Add this feed under “Follow something”."
 PAUSED = "It is paused there. Follow it if you want to read it."
+NOTHING_IN_ZIP = "There is no OPML file and no JSON file of posts in this zip file."
+# Of a zip file.
+MAX_UNPACKED = 50_000_000
 OUR_FAULT = "An error occurred on our side. Import the list again later."
 STOPPED = "The rest of the list was skipped because you stopped the import."
 Outcome = FollowLine.Outcome
@@ -42,14 +67,17 @@ Outcome = FollowLine.Outcome
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
+    """`posts` were starred, added or marked as read, or are there."""
+
     followed: int = 0
     known: int = 0
+    posts: int = 0
     refused: int = 0
     waiting: int = 0
 
     @property
     def total(self) -> int:
-        return self.followed + self.known + self.refused + self.waiting
+        return self.followed + self.known + self.posts + self.refused + self.waiting
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
@@ -75,12 +103,16 @@ def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
 
 
 def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, now: datetime) -> FollowList:
-    """Store a file for `follow_listed`, and create its channels.
+    """Store a file for `follow_listed`, and create its channels. It may be a zip or JSON of saved posts.
 
-    Feeds without a folder go into `channel`, or the first one. Raises OpmlError, or Refused during an import.
+    Feeds without a folder go into `channel`, or the first one. Raises OpmlError and other Refused.
     """
-    opml = parse_opml(body)
+    opml, saved = _read(body)
     lines = _lines(opml, (channel or _first_channel(reader)).name)
+    lines += [
+        FollowLine(line=number, url=one.link, name=_name(one.title), post=asdict(one))
+        for number, one in enumerate(saved, 1)
+    ]
     with transaction.atomic():
         Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
         if FollowList.objects.filter(reader=reader, ended_at=None).exists():
@@ -142,7 +174,8 @@ def follow_listed(
             return done
         outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
         waits = FollowLine.objects.filter(pk=line.pk, outcome=Outcome.WAITING)
-        done += waits.update(outcome=outcome, reason=reason or line.reason)
+        forgotten: dict[str, Any] = {} if line.post is None else {"post": {}}
+        done += waits.update(outcome=outcome, reason=reason or line.reason, **forgotten)
         told()
     ours.update(ended_at=clock(), **RELEASED)
     return done
@@ -158,8 +191,47 @@ def stop_list(*, reader: Reader, now: datetime) -> None:
 
 
 def report_of(kept: FollowList) -> ListReport:
+    done = (Outcome.FOLLOWED, Outcome.KNOWN)
     counts = kept.lines.order_by().values("outcome").annotate(n=Count("pk"))
-    return ListReport(**dict(counts.values_list("outcome", "n")))
+    feeds = counts.filter(Q(post__isnull=True) | ~Q(outcome__in=done))
+    posts = kept.lines.filter(post__isnull=False, outcome__in=done).count()
+    return ListReport(**dict(feeds.values_list("outcome", "n")), posts=posts)
+
+
+def _read(body: bytes) -> tuple[Opml, list[SavedPost]]:
+    """Raises OpmlError, SavedPostsError and BadArchive."""
+    if is_zip(body):
+        return _unpacked(body)
+    if is_json(body):
+        if len(body) > MAX_BYTES:
+            raise OpmlError(FILE_TOO_LARGE)
+        return Opml(), parse_saved(body)
+    return parse_opml(body), []
+
+
+def _unpacked(body: bytes) -> tuple[Opml, list[SavedPost]]:
+    if len(body) > MAX_BYTES:
+        raise OpmlError(FILE_TOO_LARGE)
+    opml, saved, budget = Opml(), list[SavedPost](), Budget(MAX_UNPACKED)
+    with open_zip(BytesIO(body)) as archive:
+        for member in archive.infolist():
+            name = member.filename.lower()
+            if not name.endswith((".json", ".xml", ".opml")) or (
+                opml.outlines and not name.endswith(".json")
+            ):
+                continue
+            with archive.open(member) as stream:
+                content = b"".join(pieces_of(stream, budget))
+            if name.endswith(".json"):
+                with suppress(EmptyPosts):
+                    saved += parse_saved(content)
+            else:
+                opml = parse_opml(content)
+    if not opml.outlines and not saved:
+        raise OpmlError(NOTHING_IN_ZIP)
+    if len(saved) > MAX_POSTS:
+        raise OpmlError(TOO_MANY_POSTS)
+    return opml, saved
 
 
 def _lines(opml: Opml, otherwise: str) -> list[FollowLine]:
@@ -206,6 +278,9 @@ def _followed(
     reader: Reader, line: FollowLine, wait: timedelta, clock: Callable[[], datetime]
 ) -> tuple[Outcome, str]:
     try:
+        if line.post is not None:
+            is_new = take_saved(reader=reader, saved=SavedPost(**line.post), now=clock())
+            return Outcome.FOLLOWED if is_new else Outcome.KNOWN, ""
         channel = _channel_named(reader, line.channel)
         followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:

@@ -172,21 +172,20 @@ def mark_posts(*, feed: Feed, posts: Sequence[OldPost]) -> None:
 
 @dataclass(slots=True)
 class _Row:
-    """`id`: digest of the guid; `second`: of the link, if the feed's posts may have no guids."""
-
     old: OldPost
     columns: dict[str, Any]
     item: int | None = None
     entry: Entry | None = None
 
     @property
-    def guid(self) -> str:
-        return identity({"id": self.old.post.guid})
+    def guids(self) -> list[str]:
+        return guids_of(self.old.post.guid)
 
-    @property
-    def second(self) -> str:
-        guid = self.old.post.guid
-        return identity({"link": guid}) if guid.startswith(("http://", "https://")) else ""
+
+def guids_of(text: str) -> list[str]:
+    """Return what the id may be here: other programs use the link of a post that has none."""
+    is_link = text.startswith(("http://", "https://"))
+    return [guid for guid in (identity({"id": text}), identity({"link": text}) if is_link else "") if guid]
 
 
 def _columns(old: OldPost, feed: Feed | None) -> dict[str, Any]:
@@ -211,7 +210,7 @@ def _take(
         channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
         if channel is None:
             raise Refused("Its channel was just deleted. Run it again.")
-    _find_entries(channel, rows)
+    _find_entries(reader, channel, rows)
     new = 0
     made: dict[int | str, Entry] = {}
     for row in rows:
@@ -226,7 +225,8 @@ def _take(
             Entry.objects.filter(pk=row.entry.pk).update(**row.columns)
     if channel is not None:
         _place(channel, rows, now)
-    stars = (Star(reader=reader, entry=row.entry, at=now) for row in rows if row.old.is_starred)
+    starred = ((row.entry, min(row.old.came_at, now)) for row in rows if row.old.is_starred)
+    stars = [Star(reader=reader, entry=entry, at=at) for entry, at in starred if entry is not None]
     Star.objects.bulk_create(stars, ignore_conflicts=True)
     return new
 
@@ -236,21 +236,20 @@ def _find_items(feed: Feed, rows: Sequence[_Row]) -> None:
 
     Newsletters decide about unknown posts of their feeds themselves.
     """
-    ids = {digest(guid): guid for row in rows for guid in (row.guid, row.second) if guid}
+    ids = [digest(guid) for row in rows for guid in row.guids]
     items = Item.objects.filter(feed=feed, guid_hash__in=ids)
     known = dict(items.values_list("guid_hash", "pk"))
     new: dict[str, Item] = {}
     for row in rows:
-        if feed.for_letters or {digest(row.guid), digest(row.second)} & known.keys():
+        if feed.for_letters or any(digest(guid) in known for guid in row.guids):
             continue
-        for guid, reason in ((row.guid, ONLY_READ), (row.second, REPOST)):
-            if guid:
-                new.setdefault(digest(guid), _item(feed, guid, row.old, reason))
+        for guid, reason in zip(row.guids, (ONLY_READ, REPOST), strict=False):
+            new.setdefault(digest(guid), _item(feed, guid, row.old, reason))
     Item.objects.bulk_create(new.values(), ignore_conflicts=True)
     if new:
         known = dict(items.values_list("guid_hash", "pk"))
     for row in rows:
-        row.item = known.get(digest(row.guid)) or known.get(digest(row.second))
+        row.item = next((known[id_] for id_ in map(digest, row.guids) if id_ in known), None)
 
 
 def _item(feed: Feed, guid: str, old: OldPost, reason: str) -> Item:
@@ -271,7 +270,7 @@ def _item(feed: Feed, guid: str, old: OldPost, reason: str) -> Item:
     )
 
 
-def _find_entries(channel: Channel | None, rows: Sequence[_Row]) -> None:
+def _find_entries(reader: Reader, channel: Channel | None, rows: Sequence[_Row]) -> None:
     """Find entries by their items, and others by their texts."""
     pks = [row.item for row in rows if row.item is not None]
     entries = Entry.objects.filter(item__in=pks).order_by("pk").select_for_update(of=("self",))
@@ -280,9 +279,7 @@ def _find_entries(channel: Channel | None, rows: Sequence[_Row]) -> None:
     by_hash: dict[str, Entry] = {}
     if hashes:
         others = Entry.objects.filter(item=None, hash__in=hashes).defer("text").order_by("-pk")
-        seen = (
-            others.filter(places__channel=channel) if channel else others.filter(stars__reader__isnull=False)
-        )
+        seen = others.filter(places__channel=channel) if channel else others.filter(stars__reader=reader)
         by_hash = {entry.hash: entry for entry in seen}
     for row in rows:
         row.entry = by_item.get(row.item) if row.item is not None else by_hash.get(row.columns["hash"])

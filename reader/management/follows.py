@@ -171,7 +171,10 @@ class ListEntries(FeedletterCommand):
 
 
 class ImportFollows(FeedletterCommand):
-    help = "Follow the feeds in an OPML file. Folders and categories become channels."
+    help = (
+        "Follow the feeds in an OPML file; folders and categories become channels. Or take starred and read"
+        " posts from JSON or zip files of FreshRSS, Feedbin or Inoreader."
+    )
     arguments = (
         argument("name", metavar="NAME", help="The reader."),
         argument("file", metavar="FILE", help="“-” reads standard input."),
@@ -194,6 +197,8 @@ class ImportFollows(FeedletterCommand):
             f"{pluralize(report.followed, 'feed')} followed, {report.known:,} followed already,"
             f" {report.refused:,} refused."
         ]
+        if report.posts:
+            lines.append(f"{pluralize(report.posts, 'saved post')} imported.")
         if kept.is_broken:
             lines.append("The file isn’t well-formed XML. It was read up to the error.")
         if report.waiting:
@@ -204,6 +209,7 @@ class ImportFollows(FeedletterCommand):
         facts = {
             "followed": report.followed,
             "known": report.known,
+            "posts": report.posts,
             "refused": [
                 {"line": line.line, "title": line.name, "url": line.url, "reason": line.reason}
                 for line in refused

@@ -213,6 +213,7 @@ class Migration(migrations.Migration):
                 ('url', models.TextField()),
                 ('name', models.CharField(max_length=200)),
                 ('channel', models.CharField(max_length=100)),
+                ('post', models.JSONField(null=True)),
                 ('outcome', models.CharField(choices=[('waiting', 'waits'), ('followed', 'followed'), ('known', 'followed already'), ('refused', 'refused')], default='waiting', max_length=8)),
                 ('reason', models.TextField(default='')),
             ],

@@ -172,6 +172,8 @@ class FollowLine(models.Model):
     channel = models.CharField(max_length=100)
     outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.WAITING)
     reason = models.TextField(default="")
+    # A reader.rules.saved_posts.SavedPost, {} once taken; null for a feed.
+    post = models.JSONField(null=True)
 
     class Meta:
         ordering = ("pk",)

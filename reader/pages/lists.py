@@ -1,5 +1,6 @@
 from http import HTTPStatus
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -72,10 +73,15 @@ def export(request: HttpRequest, reader: Reader) -> HttpResponse:
     return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
 
 
+def _shown(kept: FollowList, outcome: FollowLine.Outcome) -> "QuerySet[FollowLine]":
+    lines = kept.lines.filter(outcome=outcome)
+    return lines if outcome == FollowLine.Outcome.REFUSED else lines.filter(post__isnull=True)
+
+
 def _told(kept: FollowList) -> dict[str, object]:
     report = report_of(kept)
     lines = {
-        outcome.value: list(kept.lines.filter(outcome=outcome)[:LINES_SHOWN])
+        outcome.value: list(_shown(kept, outcome)[:LINES_SHOWN])
         for outcome in (
             FollowLine.Outcome.REFUSED,
             FollowLine.Outcome.FOLLOWED,
