@@ -196,7 +196,7 @@ class ArrivalForm(forms.Form):
         unsent = [one for one in sources if one.has_unsent]
         self._only("stale", "posts of issues that were over a week ago and never sent.", unsent)
         self._only(
-            "queued", "messages left in its queues. Kept ones are sent when you start sending.", unsent
+            "queued", "messages left in its queues. Kept ones are sent when you resume sending.", unsent
         )
 
     def _only(self, name: str, help: str, sources: Sequence[Source]) -> None:

@@ -53,7 +53,7 @@ class Command(FeedletterCommand):
             "--queued",
             choices=("drop", "keep"),
             default="drop",
-            help="feedletter: what to do with messages left in its queues; kept ones are sent when you start"
+            help="feedletter: what to do with messages left in its queues; kept ones are sent when you resume"
             " sending",
         )
         parser.add_argument(

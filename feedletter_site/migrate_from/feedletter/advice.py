@@ -10,7 +10,7 @@ from feedletter_site.migrate_from.feedletter.environment import confirm_hours, s
 def notes_about(config: Mapping[str, str], read_until: Sequence[datetime], zone: ZoneInfo) -> list[str]:
     path = config.get("WebApiBasePath", "").strip("/")
     notes = [
-        "Newsletters are imported paused and unlisted. Check each one, then start sending.",
+        "Newsletters are imported paused and unlisted. Check each one, then resume sending.",
         "Emails keep its subjects, such as “[name] New Post: Title”, so that readers’ filters still match.",
         "Untemplates and customizers in Scala aren’t in the database. Rules and hooks replace them.",
         "Set UPSTREAM_SALT to its feedletter.secret.salt, so that links in old emails keep working.",

@@ -13,7 +13,7 @@ from subscriptions.models import Consent, Destination, Subscribable, Subscriptio
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"
-RECONNECT = "Open the bridge and press Connect again, then start it. Its posts wait until then."
+RECONNECT = "Open the bridge and press Connect again, then resume sending. Its posts wait until then."
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def planned_queues(old: OldNewsletter) -> Iterator[Line]:
 
 def _planned(name: str, count: int, tried: int) -> Iterator[Line]:
     if waiting := count - tried:
-        words = f"{pluralize(waiting, 'message')} will be sent when you start sending."
+        words = f"{pluralize(waiting, 'message')} will be sent when you resume sending."
         yield Line(ImportResult.TAKEN, QUEUED, name, words)
     if tried:
         words = f"{pluralize(tried, 'message')} may have been sent, and will be held: retry or cancel them."

@@ -50,7 +50,7 @@ from subscriptions.rules.lists.formulas import as_text
 from subscriptions.rules.periods import period_for
 
 FEED = "feed"
-PAUSED = "Imported from feedletter. Check the newsletter, then start sending."
+PAUSED = "Imported from feedletter. Check the newsletter, then resume sending."
 AGREED = "Imported from feedletter."
 STALE = "Its issue in feedletter was over and never sent."
 ROWS_A_BATCH = 1000
@@ -155,7 +155,7 @@ class FeedPart:
                 kind, to = "bridge", pluralize(len(newsletter.accounts), "account")
             else:
                 kind, to = "newsletter", pluralize(len(newsletter.subscriptions), "subscriber")
-            words = f"{_pace(newsletter)}, {to}. Sending is paused until you start it."
+            words = f"{_pace(newsletter)}, {to}. Sending is paused until you resume it."
             yield Line(ImportResult.TAKEN, kind, newsletter.name, words)
             yield from planned_accounts(newsletter)
             yield from planned_queues(newsletter)

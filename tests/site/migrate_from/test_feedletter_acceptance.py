@@ -1,4 +1,4 @@
-"""The whole move from feedletter by real processes, with kills: everything arrives once, nothing twice."""
+"""The whole move from feedletter by real processes, with kills: each thing arrives once."""
 
 import json
 import random
@@ -87,7 +87,7 @@ TRAPS = (
 
 @dataclass
 class Move:
-    """What moves, and where it is sent."""
+    """The old program, and the servers that get its messages."""
 
     dump: Path
     secrets: Path
@@ -119,7 +119,7 @@ def move(site: FeedServer, tmp_path: Path) -> Iterator[Move]:
 def installed(stack: ExitStack, folder: Path) -> Installation:
     """Return an installation that lives just after the dump was made."""
     folder.mkdir()
-    clock = shifted_clock.install(folder, "all")
+    clock: dict[str, Any] = shifted_clock.install(folder, "all")
     shifted_clock.shift(folder, "all", (NOW - datetime.now(UTC)).total_seconds())
     return stack.enter_context(sqlite_installation(folder, **clock))
 
