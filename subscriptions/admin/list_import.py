@@ -31,7 +31,7 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize
 from common.uploads import MOST_BYTES, PIECE_SIZE
 from subscriptions.admin import list_import_panels as panels
-from subscriptions.admin.list_columns import ColumnsForm, explain_columns
+from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
 from subscriptions.lists.uploads import State, begin_import, upload
@@ -180,6 +180,7 @@ class ListImportAdmin(UploadAdmin):
     list_select_related = ("subscribable",)
     own_panels = (
         Panel("Progress", panels.how_far, order=10),
+        Panel("Columns", columns_table, order=15),
         Panel("Examples", panels.sample, order=20),
         Panel("Rows that can’t be imported", panels.refused_lines, order=30),
         Panel("About this import", panels.about_import, order=40),
@@ -190,7 +191,7 @@ class ListImportAdmin(UploadAdmin):
         ),
         Action(
             "columns",
-            "Set columns",
+            "Change columns",
             explain_columns,
             form=ColumnsForm,
             fits=lambda row: row.state in row.WAITING,

@@ -79,8 +79,8 @@ def sentence_about_state(row: ListImport, now: datetime) -> str:
 def question_about_columns(row: ListImport) -> str:
     if name := (row.findings or {}).get("addresses"):
         return (
-            f"No column is called “email”, but “{shortened(name, 40)}” has only addresses. Use the button"
-            f" above to say what the columns mean. {UNCHANGED}"
+            f"No column is called “email”, but “{shortened(name, 40)}” has only addresses. Use"
+            f" “Change columns” above to say what the columns mean. {UNCHANGED}"
         )
     columns = understood(row)
     names = ", ".join(f"“{shortened(name, 40)}”" for name in columns.questions)
@@ -93,7 +93,7 @@ def question_about_columns(row: ListImport) -> str:
         (
             f"Some columns may mark people who must not be emailed: {names}.",
             *concerned,
-            f"Use the button above to say what they mean, then you can import. {UNCHANGED}",
+            f"Use “Change columns” above to say what they mean, then you can import. {UNCHANGED}",
         )
     )
 

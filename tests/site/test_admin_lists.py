@@ -91,6 +91,30 @@ def test_what_a_program_means_stays_when_another_column_is_explained(admin_clien
     assert Subscription.objects.get().status == "unsubscribed"
 
 
+def test_the_page_shows_what_each_column_is_taken_for_and_three_values(admin_client: Client) -> None:
+    lines = "".join(f"{name}@example.org,{name},12,{name.upper()}\n" for name in ("ada", "ben", "cat", "dan"))
+    choose(admin_client, f"Email Address,First Name,Shoe,E-mail opt-out\n{lines}")
+    work()
+    row = ListImport.objects.get()
+    assert row.state == "asking"
+    shown = page(admin_client, row)
+    assert "may mark people who must not be emailed: say what it means" in shown
+    for words in ("the address", "the first name", "not used", "ada · ben · cat", "ADA · BEN · CAT"):
+        assert words in shown
+    assert "dan@example.org" not in shown
+    given = {f"with-column-{place}": "as it is" for place in range(3)}
+    act(admin_client, row, "columns", **given, **{"with-column-3": "ignore", "confirmed": "yes"})
+    work()
+    row.refresh_from_db()
+    assert row.state == "checked"
+    shown = page(admin_client, row)
+    assert "Change columns" in shown
+    assert "say what it means" not in shown
+    act(admin_client, row, "run")
+    work()
+    assert "ADA · BEN · CAT" not in page(admin_client, row)
+
+
 def test_from_the_file_to_the_report(admin_client: Client) -> None:
     newsletter = SubscribableFactory()
     head = "Email Address,First Name,OPTIN_TIME,CONFIRM_TIME"

@@ -54,7 +54,11 @@ PROGRAMS = (
         },
         ignored=frozenset(("unsubscription reason", "undeliverability reason")),
     ),
-    Program("beehiiv", frozenset(("tier", "created at", "status"))),
+    Program(
+        "beehiiv",
+        frozenset(("tier", "created at", "status")),
+        status_words={"inactive": "unsubscribed", "needs_attention": "unconfirmed"},
+    ),
     Program(
         "listmonk",
         frozenset(("uuid", "attributes", "status")),
@@ -92,6 +96,19 @@ PROGRAMS = (
         "MailerLite",
         frozenset(("subscriber", "subscribed", "groups")),
         {"email": ("subscriber",), "added": ("subscribed",), "tags": ("groups",)},
+    ),
+    Program(
+        "Mailman",
+        frozenset(("email", "display name", "delivery status")),
+        {"status": ("delivery status",)},
+        status="",
+        status_words={
+            "enabled": "",
+            "unknown": "",
+            "by_user": "unsubscribed",
+            "by_bounces": "suppressed",
+            "by_moderator": "unsubscribed",
+        },
     ),
     Program("FeedBurner", frozenset(("subscribed", "status")), {"added": ("subscribed",)}, dates="mdy"),
 )

@@ -92,7 +92,7 @@ def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
             "a@e.org,regular,,,2024-01-01",
             "confirmed",
         ),
-        ("email,status,tier,created_at", "a@example.org,inactive,free,", "unconfirmed"),
+        ("email,status,tier,created_at", "a@example.org,inactive,free,", "unsubscribed"),
         ("uuid,email,attributes,status", ",a@example.org,{},blocklisted", "suppressed"),
         ("email,confirmed", "a@example.org,2024-01-01", "confirmed"),
         ("email,left,confirmed", "a@example.org,2024-01-02,2024-01-01", "unsubscribed"),
