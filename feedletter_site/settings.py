@@ -191,6 +191,12 @@ SIGN_UP_LIMITS = env.checked(
     usual=f"`{USUAL_LIMITS}`",
     help="How many sign-ups may cause an email: docs/operating/run.md#sign-up-limits.",
 )
+BACKUP_DIR = env.text(
+    "BACKUP_DIR",
+    expected="a folder",
+    help="Folder for a copy of the database each night, and for those of BACKUP_KEEP_DAYS. Empty: none.",
+)
+BACKUP_KEEP_DAYS = env.whole("BACKUP_KEEP_DAYS", 30, most=36_500, help="Days until copies are deleted.")
 KEEP_DAYS = env.whole(
     "KEEP_DAYS",
     90,
@@ -472,6 +478,7 @@ CELERY_TASK_ROUTES = {
     "delivery.old_issues": {"queue": "assign"},
     "feedletter_site.figures": {"queue": "reap"},
     "feedletter_site.migrate_from": {"queue": "assign"},
+    "feedletter_site.backup": {"queue": "reap"},
     "chat.answer": {"queue": "chat"},
     "chat.notify": {"queue": "chat"},
     "chat.tidy": {"queue": "chat"},

@@ -1,8 +1,10 @@
 from celery import shared_task
 
+from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from feedletter_site.migrate_from.worker import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
+from feedletter_site.services.nightly_backup import back_up_tonight
 
 
 @shared_task(name="feedletter_site.figures")
@@ -15,3 +17,9 @@ def figures() -> None:
 @skip_if_running
 def migrate_from() -> None:
     work_off_arrivals(budget=PASS_BUDGET)
+
+
+@shared_task(name="feedletter_site.backup")
+@skip_if_running
+def backup() -> None:
+    back_up_tonight(now=utcnow())

@@ -20,11 +20,13 @@ from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site import env
+from feedletter_site.services.nightly_backup import backup_problem
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscribable
 
+SCHEDULE = "admin:django_celery_beat_periodictask_changelist"
 ALERTS_SHOWN = 6
-LONGEST_REASON = 200
+LONGEST_REASON, LONGEST_ALERT = 200, 300
 FAILED_LATELY = timedelta(days=7)
 # Shorter failures may resolve themselves.
 WEBHOOK_FAILS_AFTER = timedelta(hours=1)
@@ -57,7 +59,7 @@ def alerts(user: Any) -> list[Alert]:
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
     also = [alert for source in alert_sources for alert in source()]
-    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
+    return [*stalled(), *backups(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
 
 
 def paused_newsletters() -> list[Alert]:
@@ -129,7 +131,13 @@ def stalled() -> list[Alert]:
     if not late and not Feed.objects.due(before).exists():
         return []
     words = f"Work is overdue by more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
-    return [Alert(words, "See the schedule", reverse("admin:django_celery_beat_periodictask_changelist"))]
+    return [Alert(words, "See the schedule", reverse(SCHEDULE))]
+
+
+def backups() -> list[Alert]:
+    problem = backup_problem()
+    words = f"The nightly backup failed and is tried again in ten minutes. {problem}"
+    return [Alert(shortened(words, LONGEST_ALERT), "See the schedule", reverse(SCHEDULE))] if problem else []
 
 
 def objects_in_trouble(user: Any) -> list[Alert]:

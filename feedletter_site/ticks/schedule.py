@@ -42,6 +42,7 @@ EVERY_STAGE = {
     "reader.prune": (3600, 3600, "Delete posts in channels older than READER_KEEP_READ_DAYS."),
     "feedletter_site.figures": (300, 300, "Count large tables for the overview."),
     "feedletter_site.migrate_from": (1, 2, "Import from other programs."),
+    "feedletter_site.backup": (600, 600, "Copy the database to BACKUP_DIR each night."),
     "delivery.bounces": (60, 60, "Read bounces (BOUNCE_URL)."),
 }
 STAGES = switched_on(EVERY_STAGE)

@@ -1,0 +1,65 @@
+"""A copy of the database in BACKUP_DIR each night, and the deletion of old ones."""
+
+import logging
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.utils import timezone
+
+from feedletter_site.models import Figure
+from feedletter_site.monitoring.first_steps import note_back_up
+from feedletter_site.services.backups import BackupError, back_up
+
+logger = logging.getLogger(__name__)
+
+# Of the site's time zone.
+HOUR = 3
+NAME = "backup"
+COPY = re.compile(r"feedletter-(\d{4}-\d{2}-\d{2})")
+
+
+def name_of(day: date) -> str:
+    return f"feedletter-{day}"
+
+
+def is_due(names: Iterable[str], local: datetime) -> bool:
+    return local.hour >= HOUR and name_of(local.date()) not in names
+
+
+def too_old(names: Iterable[str], today: date, keep_days: int) -> list[str]:
+    """Return the copies to be deleted. Other files stay."""
+    oldest = name_of(today - timedelta(days=keep_days))
+    return [name for name in names if COPY.fullmatch(name) and name < oldest]
+
+
+def back_up_tonight(*, now: datetime) -> None:
+    """Copies stay while backups fail: old ones are deleted after a new one is there."""
+    if not settings.BACKUP_DIR:
+        return
+    folder, local = Path(settings.BACKUP_DIR), timezone.localtime(now)
+    problem = ""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_due([each.name for each in folder.iterdir()], local):
+            return
+        size = back_up(folder / name_of(local.date()))
+        for name in too_old(
+            [each.name for each in folder.iterdir()], local.date(), settings.BACKUP_KEEP_DAYS
+        ):
+            (folder / name).unlink()
+    except (BackupError, OSError) as error:
+        problem = str(error)
+        logger.error("the nightly backup failed: %s", problem)
+    else:
+        logger.info("a backup of %s bytes is in %s", size, folder)
+        note_back_up()
+    Figure.objects.update_or_create(pk=NAME, defaults={"value": {"problem": problem}, "counted_at": now})
+
+
+def backup_problem() -> str:
+    """Return why the latest nightly backup failed, or ""."""
+    kept = Figure.objects.filter(pk=NAME).first() if settings.BACKUP_DIR else None
+    return str(kept.value["problem"]) if kept else ""
