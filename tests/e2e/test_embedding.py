@@ -73,7 +73,7 @@ def test_the_widget_is_the_form_in_its_place(
     form.get_by_role("button", name="Subscribe to Cedar Weekly").click()
     said = form.get_by_role("status")
     said.wait_for()
-    assert "We have written to ada@example.org" in said.inner_text()
+    assert "We’ve emailed ada@example.org" in said.inner_text()
     assert page.url == blog.url
     assert Subscription.objects.get().status == "unconfirmed"
     assert Consent.objects.get().how == "widget"

@@ -38,7 +38,7 @@ def test_a_number_a_code_a_message_and_stop(
     code = code_in(bodies(twilio)[0])
     page.get_by_label("The code").fill(f"{(int(code) + 1) % 10**6:06}")
     page.get_by_role("button", name="Confirm").click()
-    assert "That is not the code" in text(page)
+    assert "That’s not the code" in text(page)
     assert "4 tries" in text(page)
     # A reload submits no form again.
     page.reload()

@@ -167,7 +167,7 @@ def test_a_yes_at_the_instance_connects_and_a_no_loses_nothing(
     desk.fill("[name=mastodon_account]", "wasp")
     desk.get_by_role("button", name="Connect again", exact=True).click()
     desk.get_by_role("link", name="Yes").click()
-    desk.get_by_role("heading", name="That is another one").wait_for()
+    desk.get_by_role("heading", name="That’s a different account").wait_for()
     look(desk, "bridge-another")
     desk.get_by_role("button", name="Post to wasp").click()
     desk.get_by_text("It posts to wasp at").first.wait_for()

@@ -82,7 +82,7 @@ def test_from_the_form_to_every_newsletter_and_out_again(page: Any, site: str, a
     look_at(page, "sign-in-refused")
     page.get_by_label("Your email address").fill(ADA)
     press(page, "Email me a link")
-    expect(page.locator("main")).to_contain_text(f"If {ADA} is known here, a link is on its way")
+    expect(page.locator("main")).to_contain_text(f"If we know {ADA}, we’ve sent it a link")
     look_at(page, "sign-in-sent")
     mail_links(now=utcnow())
     link = Notice.objects.get().context["sign_in_url"]

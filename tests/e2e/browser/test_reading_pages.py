@@ -111,7 +111,7 @@ def test_a_mistake_is_shown_where_it_is_and_can_be_mended(page: Any, site: str, 
     look_at(page, "check-your-mail-again")
     page.get_by_label("Your email address").fill("grace@example.org")
     page.get_by_role("button", name="Send it to this address").click()
-    expect(page.locator("main")).to_contain_text("We have written to grace@example.org")
+    expect(page.locator("main")).to_contain_text("We’ve emailed grace@example.org")
     page.goto(str(Notice.objects.get(destination__core="grace@example.org").context["confirm_url"]))
     page.get_by_role("button", name="Confirm").click()
     assert Subscription.objects.get(destination__core="grace@example.org").status == "confirmed"
@@ -143,7 +143,7 @@ def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> Non
     page.get_by_label("Engines", exact=True).check()
     look_at(page, "directory-chosen")
     page.get_by_role("button", name="Subscribe").click()
-    expect(page.locator("main")).to_contain_text("these are yours")
+    expect(page.locator("main")).to_contain_text("Tap the button in the email to get")
     look_at(page, "check-your-mail-several")
 
     page.goto(confirm_url())
