@@ -102,7 +102,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
         ),
         *reading,
         Step(
-            BACK_UP, "Back up", "One command copies the whole database while the service runs.",
+            BACK_UP, "Back up", "Set BACKUP_DIR for a copy each night, or use one command.",
             "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
             "Done elsewhere",
         ),
