@@ -171,7 +171,7 @@ def _refuse_full() -> None:
 
 def _fill(archive: Reader, rows: Rows, progress: Progress) -> int:
     part, count = rows.part, 0
-    fields = part.fields
+    fields = [column.field for column in rows.columns]
     fixed = [field for field in part.model._meta.concrete_fields if field not in fields]
     # Rows of migrate or of a first start.
     part.model._base_manager.all().delete()
