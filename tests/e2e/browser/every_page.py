@@ -48,6 +48,8 @@ NO_PAGES = {
     "bridge_connected",
     "delivery_issue_edit",
     "delivery_issue_progress",
+    "delivery_issueimport_progress",
+    "delivery_issueimport_report",
     "delivery_look_show",
     "delivery_new_show",
     "delivery_next_issue_edit",
