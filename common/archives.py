@@ -55,6 +55,8 @@ def open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
         if _directory_size(stream) > MOST_DIRECTORY:
             raise BadArchive(TOO_MANY)
         archive = zipfile.ZipFile(stream)
+    except BadArchive:
+        raise
     except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
         raise BadArchive(DAMAGED) from error
     members = archive.infolist()
@@ -77,6 +79,8 @@ def pieces_of(stream: IO[bytes], budget: Budget, *, is_gzip: bool = False) -> It
         while piece := unpacked.read(PIECE):
             budget.spend(len(piece))
             yield piece
+    except BadArchive:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise BadArchive(DAMAGED) from error
 

@@ -24,7 +24,7 @@ MAX_MUTES = 1_000
 @transaction.atomic
 def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is_block: bool = False) -> None:
     """Hide an author's posts in a channel, or in all (None). Raises Refused."""
-    key = _key(url)
+    key = checked_key(url)
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     if reader.mutes.count() >= MAX_MUTES:
         raise Refused(f"You can mute or block at most {MAX_MUTES:,} authors.", "url")
@@ -40,7 +40,7 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
 @transaction.atomic
 def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool = False) -> None:
     """Show muted posts again. Blocked ones do not return."""
-    key = _key(url)
+    key = checked_key(url)
     Mute.objects.filter(reader=reader, channel=channel, is_block=is_block, key=key).delete()
     if is_block:
         return
@@ -73,7 +73,8 @@ def mutes_in(channel: Channel) -> dict[str, bool]:
     return dict(rows.order_by("is_block").values_list("key", "is_block"))
 
 
-def _key(url: str) -> str:
+def checked_key(url: str) -> str:
+    """Raises Refused."""
     if not is_address(url.strip()):
         raise Refused(
             f"Enter the author’s address, which starts with https:// (at most {MAX_FEED_URL:,} characters).",

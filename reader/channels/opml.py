@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
 from common.archives import Budget, is_zip, open_zip, pieces_of
+from common.body_limits import MEGABYTE
 from common.clock import utcnow
 from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
@@ -59,7 +60,7 @@ NOT_OPEN = "The address contains a user name or password. Add this feed under â€
 PAUSED = "It is paused there. Follow it if you want to read it."
 NOTHING_IN_ZIP = "There is no OPML file and no JSON file of posts in this zip file."
 # Of a zip file.
-MAX_UNPACKED = 50_000_000
+MAX_UNPACKED = 50 * MEGABYTE
 OUR_FAULT = "An error occurred on our side. Import the list again later."
 STOPPED = "The rest of the list was skipped because you stopped the import."
 Outcome = FollowLine.Outcome

@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 from django.db import transaction
 
 from common.clock import utcnow
+from common.db.bulk import batched
 from common.refused import Refused
 from common.text import one_line, shortened
 from feeds.adding.add import MAX_FEED_TITLE, add_feed
@@ -37,7 +38,7 @@ from reader.entries.take import said_by
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
 
-POSTS_TOGETHER = 50
+POSTS_TOGETHER, MARKED_TOGETHER = 50, 500
 WITH_PASSWORD = "Its address contains a user name or password. Follow it again in the reader."  # noqa: S105
 _UID = re.compile(r"[A-Za-z0-9_-]{1,24}")
 
@@ -162,12 +163,13 @@ def take_posts(
     return done
 
 
-@transaction.atomic
 def mark_posts(*, feed: Feed, posts: Sequence[OldPost]) -> None:
     """Have readings recognise posts that aren't taken."""
-    locked = Feed.objects.select_for_update().filter(pk=feed.pk).first()
-    if locked is not None:
-        _find_items(locked, [_Row(old, {}) for old in posts])
+    for some in batched(posts, MARKED_TOGETHER):
+        with transaction.atomic():
+            locked = Feed.objects.select_for_update().filter(pk=feed.pk).first()
+            if locked is not None:
+                _find_items(locked, [_Row(old, {}) for old in some])
 
 
 @dataclass(slots=True)

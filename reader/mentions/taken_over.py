@@ -22,6 +22,10 @@ from reader.rules.authors import author_key
 from reader.rules.mentions import comparable
 
 
+def known_pairs(reader: Reader) -> set[str]:
+    return set(Mention.objects.filter(reader=reader).values_list("pair", flat=True))
+
+
 def take_mention(
     *,
     reader: Reader,

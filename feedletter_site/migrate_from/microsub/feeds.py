@@ -133,9 +133,13 @@ class FeedPart(MicrosubPart):
         return [*self._lines(taken), *trouble]
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
+        """Refused feeds were listed before."""
         if self._is_taken(origins):
             return None
-        self._check()
+        try:
+            self._check()
+        except (Refused, ValidationError):
+            return None
         return new_feed(url=self.feed.url, now=now)
 
     def take_feed(
@@ -240,25 +244,31 @@ class UnfollowedPart(MicrosubPart):
     def facts(self) -> _Facts:
         return _facts(self.move, (self.channel.key, self.feed_key))
 
+    @property
+    def _old_key(self) -> str:
+        return self.move.key(f"{self.channel.key}/{self.feed_key}")
+
     def preview(self, origins: Origins) -> Sequence[Line]:
-        return [self._line(self.facts.count)]
+        return [self._there() if origins.find(REST, self._old_key) else self._line(self.facts.count)]
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        key = self.move.key(f"{self.channel.key}/{self.feed_key}")
+        if origins.find(REST, self._old_key):
+            return [self._there()]
         channel = self.move.channel(origins, self.channel.key)
-        if origins.find(REST, key) or channel is None:
-            fate = ImportResult.THERE if channel else ImportResult.REFUSED
-            words = "They were imported before." if channel else "Their channel wasn’t imported."
-            return [Line(fate, "posts", self.name, words)]
+        if channel is None:
+            return [Line(ImportResult.REFUSED, "posts", self.name, "Their channel wasn’t imported.")]
         posts = _posts(self.move, (self.channel.key, self.feed_key), self.facts, {})
         try:
             taken = take_posts(reader=self.move.reader, channel=channel, feed=None, posts=posts, now=now)
-            origins.note(REST, key, channel.pk, now=now, finished=True)
+            origins.note(REST, self._old_key, channel.pk, now=now, finished=True)
         except TakenMeanwhile:
-            return []
+            return [self._there()]
         except Refused as error:
             return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
         return [self._line(taken)]
+
+    def _there(self) -> Line:
+        return Line(ImportResult.THERE, "posts", self.name, "They were imported before.")
 
     def _line(self, count: int) -> Line:
         words = f"{pluralize(count, 'post')} of a feed that isn’t followed any more."

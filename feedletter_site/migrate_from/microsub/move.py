@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from common.refused import Refused
+from common.text import without_controls
 from feedletter_site.migrate_from.microsub.files import Export
 from feedletter_site.migrate_from.microsub.rows import OldChannel
 from feedletter_site.migrate_from.report import Origins
@@ -27,7 +28,7 @@ class Move:
 
     def key(self, old_key: str) -> str:
         """Several readers may import the same export."""
-        return f"{self.reader.pk}/{old_key}"[:100]
+        return f"{self.reader.pk}/{without_controls(old_key)}"[:100]
 
     def channel(self, origins: Origins, old_key: str) -> Channel | None:
         origin = origins.find(CHANNEL, self.key(old_key))

@@ -13,12 +13,13 @@ from feedletter_site.migrate_from.microsub.files import NOTIFICATIONS
 from feedletter_site.migrate_from.microsub.move import MUTE, MicrosubPart
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
 from feeds.parsing.entry import Entry as Post
-from reader.channels.filters import mute
-from reader.mentions.taken_over import take_mention
+from reader.channels.filters import checked_key, mute
+from reader.mentions.receive import pair_of
+from reader.mentions.taken_over import known_pairs, take_mention
 from reader.models import TimelineEntry
 from reader.rules.authors import author_key
 from reader.rules.kinds import KINDS
-from reader.rules.mentions import MENTION
+from reader.rules.mentions import MENTION, comparable
 
 
 @dataclass(slots=True)
@@ -26,17 +27,16 @@ class NotificationsPart(MicrosubPart):
     name: str = NOTIFICATIONS
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        documents = self._documents()
-        return [self._taken(len(documents))] if documents else []
+        there = known_pairs(self.move.reader)
+        pairs = {pair_of(*pair) for pair in map(_pair, self._documents()) if all(map(comparable, pair))}
+        pairs -= there
+        return [self._taken(len(pairs))] if pairs else []
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         """Known pairs of source and target are left out."""
         counts, lines = Counter[bool](), []
         for document in self._documents():
-            source, target = (
-                rows.text_of(document, "source").strip(),
-                rows.text_of(document, "target").strip(),
-            )
+            source, target = _pair(document)
             kind = one_line(rows.text_of(document, "type"))
             try:
                 is_new = take_mention(
@@ -73,6 +73,11 @@ class NotificationsPart(MicrosubPart):
         return Line(ImportResult.TAKEN, "notifications", name, "In Notifications.", count=count)
 
 
+def _pair(document: Document) -> tuple[str, str]:
+    source, target = (rows.text_of(document, name).strip() for name in ("source", "target"))
+    return source, target
+
+
 @dataclass(slots=True)
 class MutesPart(MicrosubPart):
     name: str = "muted and blocked authors"
@@ -86,7 +91,13 @@ class MutesPart(MicrosubPart):
                 lines.append(self._there(is_block, url))
                 continue
             keys = [old] if old else list(self.move.channels)
-            lines.append(self._line(is_block, url, sum(hidden[key, author_key(url)] for key in keys)))
+            try:
+                author = checked_key(url)
+            except Refused as error:
+                name = one_line(url)[:200]
+                lines.append(Line(ImportResult.REFUSED, self._kind(is_block), name, str(error)))
+            else:
+                lines.append(self._line(is_block, url, sum(hidden[key, author] for key in keys)))
         return lines
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
