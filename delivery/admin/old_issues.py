@@ -160,7 +160,7 @@ def undo(request: HttpRequest, keys: list[int]) -> str:
 
 
 def what_stays(row: IssueImport) -> str:
-    return "Issues imported before stay until you undo the import." if row.state == State.TAKING else ""
+    return "Issues imported before stay until you undo the import." if row.issues.exists() else ""
 
 
 def import_offer(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:

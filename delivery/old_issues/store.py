@@ -26,6 +26,8 @@ from subscriptions.models import Picture, Subscribable
 
 log = logging.getLogger(__name__)
 
+# Collections have numbers or times here.
+KEYS = "old-"
 LONGEST_TITLE = 300
 DELETED_AT_ONCE = 100
 Result = IssueImportLine.Result
@@ -67,24 +69,20 @@ def refused_lines(found: Found) -> list[Line]:
 
 def preview(row: IssueImport, found: Found) -> list[Line]:
     """Return what would be done, without reading texts."""
-    there = _there(row.subscribable, [_key(issue) for issue in found.issues])
+    old = Issue.objects.filter(subscribable=row.subscribable, within_type_id__startswith=KEYS).order_by()
+    there = set(old.values_list("within_type_id", flat=True))
     return [
         Line(Result.THERE if _key(issue) in there else Result.TAKEN, issue.title, issue.at, issue.note)
         for issue in found.issues
     ]
 
 
-def _there(subscribable: Subscribable, keys: Sequence[str]) -> set[str]:
-    old = Issue.objects.filter(subscribable=subscribable, within_type_id__startswith="old-").order_by()
-    return set(old.values_list("within_type_id", flat=True)) & set(keys)
-
-
 def _key(issue: OldIssue) -> str:
-    return f"old-{hashlib.sha256(issue.key.encode()).hexdigest()[:40]}"
+    return f"{KEYS}{hashlib.sha256(issue.key.encode()).hexdigest()[:40]}"
 
 
 def is_there(row: IssueImport, issue: OldIssue) -> bool:
-    return bool(_there(row.subscribable, [_key(issue)]))
+    return Issue.objects.filter(subscribable=row.subscribable, within_type_id=_key(issue)).exists()
 
 
 def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> Prepared:
@@ -101,10 +99,11 @@ def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> 
         kept = keeper.kept(kept.html)
     if not plain(kept.html) and "<img" not in kept.html:
         raise Refused(EMPTY)
-    pictures = pluralize(kept.linked, "picture")
     words = [
         issue.note,
-        f"{pictures} couldn’t be copied, and stay at the old address." if kept.linked else "",
+        f"Not copied, and still at the old address: {pluralize(kept.linked, 'picture')}."
+        if kept.linked
+        else "",
         f"Cut after {MAX_HTML:,} characters." if len(raw) > MAX_HTML else "",
     ]
     title = shortened(without_controls(issue.title), LONGEST_TITLE)

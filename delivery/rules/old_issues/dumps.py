@@ -18,6 +18,7 @@ from delivery.rules.old_issues.hosted import markdown_html, rows_of
 from feeds.parsing.dates import moment_of
 
 GHOST_URL = "__GHOST_URL__"
+NEEDS_ADDRESS = "Give the address of the old site, or its own links and pictures are lost."
 # Bits of a text's format in Lexical, and their tags.
 _FORMATS = ((1, "strong"), (2, "em"), (4, "s"), (16, "code"), (32, "sub"), (64, "sup"))
 _DEEPEST = 40
@@ -53,7 +54,9 @@ def ghost(document: Any, wanted: Wanted) -> Found:
             refused.append(NotTaken(title, why or found.NO_DATE, at))
             continue
         key = _text(row, "uuid") or str(row.get("id"))
-        issues.append(OldIssue(f"ghost {key}", title, at, partial(_ghost_page, row, wanted.address)))
+        html = f"{_text(row, 'html')}{_text(row, 'lexical')}{_text(row, 'feature_image')}"
+        note = NEEDS_ADDRESS if GHOST_URL in html and not wanted.address else ""
+        issues.append(OldIssue(f"ghost {key}", title, at, partial(_ghost_page, row, wanted.address), note))
     return _sorted("Ghost", issues, refused)
 
 

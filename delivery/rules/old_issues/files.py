@@ -22,7 +22,10 @@ MOST_ISSUES = 10_000
 # Of all issues together.
 MOST_TEXT = 500 * MEGABYTE
 # Each member takes about 500 bytes of memory.
-MOST_DIRECTORY = 20 * MEGABYTE
+MOST_DIRECTORY = 8 * MEGABYTE
+# Small values take a hundred times as much memory as text.
+MOST_VALUES = 3_000_000
+MOST_COLUMNS = 200
 _END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
 _END_SIZE, _LONGEST_COMMENT, _LOCATOR_SIZE = 22, 65_535, 20
 DAMAGED = "The zip file is damaged. Download it once more."
@@ -110,7 +113,10 @@ def table_rows(data: bytes) -> list[dict[str, str]]:
     """Return the rows of a CSV file by their headings, in lower case. Raises Refused."""
     rows: list[dict[str, str]] = []
     try:
-        for row in csv.DictReader(io.StringIO(text_of(data), newline="")):
+        reader = csv.DictReader(io.StringIO(text_of(data), newline=""))
+        if len(reader.fieldnames or ()) > MOST_COLUMNS:
+            raise Refused("The list of issues has too many columns.")
+        for row in reader:
             rows.append({(name or "").strip().lower(): _cell(value) for name, value in row.items()})
             refuse_too_many(len(rows))
     except csv.Error as error:
@@ -134,6 +140,8 @@ def refuse_too_much(sizes: int) -> None:
 
 def json_of(data: bytes) -> Any:
     """Raises Refused."""
+    if sum(map(data.count, (b"{", b"[", b","))) > MOST_VALUES:
+        raise Refused("The JSON file has too many values in it.")
     try:
         return json.loads(text_of(data))
     except (ValueError, RecursionError) as error:

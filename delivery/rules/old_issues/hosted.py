@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache, partial
+from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -57,7 +58,8 @@ def substack(archive: Archive, wanted: Wanted) -> Found:
         if why or at is None:
             refused.append(NotTaken(title, why or found.NO_DATE, at))
             continue
-        read = partial(_substack_page, archive, pages[name], row.get("subtitle", ""))
+        audio = row.get("podcast_url", "")
+        read = partial(_substack_page, archive, pages[name], row.get("subtitle", ""), audio)
         issues.append(OldIssue(f"substack {name.partition('.')[0]}", title, at, read))
     return _found("Substack", issues, refused, sum(map(archive.size, pages.values())))
 
@@ -80,13 +82,11 @@ def _why_not_dated(at: datetime | None, wanted: Wanted) -> str:
     return found.IN_THE_FUTURE if at > wanted.now else ""
 
 
-def _substack_page(archive: Archive, name: str, subtitle: str) -> str:
-    html = without_parts(text_of(archive.read(name, MOST_PAGE)), _SUBSTACK_PARTS)
-    return f"<p><em>{_escaped(subtitle)}</em></p>{html}" if subtitle else html
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _substack_page(archive: Archive, name: str, subtitle: str, audio: str) -> str:
+    before = f"<p><em>{escape(subtitle)}</em></p>" if subtitle else ""
+    if audio:
+        before += f'<p><a href="{escape(audio)}">{escape(audio)}</a></p>'
+    return before + without_parts(text_of(archive.read(name, MOST_PAGE)), _SUBSTACK_PARTS)
 
 
 def mailchimp(archive: Archive, wanted: Wanted) -> Found:

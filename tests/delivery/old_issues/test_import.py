@@ -253,7 +253,7 @@ def test_pictures_are_copied_once_and_served_from_here(
     (picture,) = Picture.objects.all()
     assert picture.width == MOST_SIDE
     assert results(row) == {"changed": 2}
-    assert row.lines.all()[0].words == "1 picture couldn’t be copied, and stay at the old address."
+    assert row.lines.all()[0].words == "Not copied, and still at the old address: 1 picture."
     entry = row.issues.all()[0].issue_items.get().entry
     url = f"{settings.SITE_URL}/pictures/{picture.name}"
     assert entry["content"].count(f'src="{url}"') == 2

@@ -14,7 +14,7 @@ import pytest
 from common.html.clean import clean
 from common.refused import Refused
 from delivery.rules.old_issues import files
-from delivery.rules.old_issues.dumps import lexical_html
+from delivery.rules.old_issues.dumps import NEEDS_ADDRESS, lexical_html
 from delivery.rules.old_issues.files import Archive, opened_zip
 from delivery.rules.old_issues.found import Wanted, without_parts
 from delivery.rules.old_issues.hosted import buttondown_html
@@ -88,6 +88,9 @@ def test_ghosts_document_becomes_html(tmp_path: Path) -> None:
     by_email = texts["By email only"]
     for part in ("<h2>Ropes</h2>", "<strong>Strong &amp; dry</strong>", "<li><em>hemp</em></li>", "By hand."):
         assert part in by_email
+    (tmp_path / "y").write_bytes(export("ghost.json"))
+    with opened_export(tmp_path / "y", Wanted(WANTED.zone, NOW)) as found:
+        assert [issue.note for issue in found.issues] == [NEEDS_ADDRESS, ""]
     assert lexical_html("[]") == lexical_html("{") == lexical_html('{"root": 1}') == ""
 
 
@@ -180,6 +183,14 @@ def test_too_many_issues_and_too_much_text_are_refused(
     for name in ("substack", "listmonk.sql"):
         with pytest.raises(Refused, match="of text"):
             read(tmp_path / "x", export(name))
+
+
+def test_tables_and_documents_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
+    columns = ",".join(f"c{number}" for number in range(300)).encode()
+    with pytest.raises(Refused, match="too many columns"):
+        read(tmp_path / "x", a_zip({"posts.csv": columns + b"\n1\n"}))
+    with pytest.raises(Refused, match="too many values"):
+        read(tmp_path / "x", b"[" + b"{}," * 2_000_000 + b"{}]")
 
 
 def test_a_password_is_told_of(tmp_path: Path) -> None:
