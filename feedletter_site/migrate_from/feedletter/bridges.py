@@ -9,7 +9,7 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.bridges.connect import is_elsewhere
 from feedletter_site.migrate_from.feedletter.model import OldAccount, OldNewsletter
 from feedletter_site.migrate_from.report import ImportResult, Line
-from subscriptions.models import Consent, Destination, Subscribable, Subscription
+from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"
@@ -75,7 +75,10 @@ def take_accounts(
     words: str,
     now: datetime,
 ) -> Iterator[Line]:
-    """Create them in the caller's transaction, without any event."""
+    """Create them in the caller's transaction, without any event.
+
+    The number of an account of another database may be in use.
+    """
     for account in old.accounts:
         if refusal_of(old, account):
             continue
@@ -97,7 +100,7 @@ def take_accounts(
                 "status": Subscription.Status.CONFIRMED,
                 "added_at": account.added,
                 "confirmed_at": account.added,
-                "upstream_id": account.number,
+                "upstream_id": None if _is_used(account.number) else account.number,
             },
         )
         if is_new:
@@ -106,3 +109,10 @@ def take_accounts(
             )
         if connection.trouble:
             yield Line(ImportResult.CHANGED, "bridge", name, connection.trouble)
+
+
+def _is_used(number: int) -> bool:
+    return (
+        Subscription.objects.filter(upstream_id=number).exists()
+        or OldNumber.objects.filter(number=number).exists()
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from channels.placeholders import FIELD
+from common.db.bulk import find_rows
 from common.html.clean import clean
 from common.html.plain_text import to_text
 from common.text import one_line, pluralize
@@ -18,7 +19,7 @@ from feedletter_site.migrate_from.feedletter.model import OldLetter, OldNewslett
 from feedletter_site.migrate_from.feedletter.queues import OURS, QUEUED
 from feedletter_site.migrate_from.report import ImportResult, Line
 from feeds.parsing.entry import Entry, Media
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import OldNumber, Subscribable, Subscription
 
 PERHAPS_SENT = "feedletter tried it before, and may have sent it. Check, then retry or cancel it."
 _URL = re.compile(r"https?://[^\s<>\"]+")
@@ -80,11 +81,13 @@ def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> 
 
 
 def _subscriptions(newsletter: Subscribable, numbers: frozenset[int]) -> dict[int, int | None]:
-    rows = Subscription.objects.filter(subscribable=newsletter)
     keys: dict[int, int | None] = dict.fromkeys(numbers)
-    for name in ("upstream_id", "old_numbers__number"):
-        keys |= dict(rows.filter(**{f"{name}__in": numbers}).values_list(name, "pk"))
-    return keys
+    further = dict(find_rows(OldNumber, ["subscription"], key="number", values=numbers))
+    ours = Subscription.objects.filter(subscribable=newsletter, pk__any_of=frozenset(further.values()))
+    owned = frozenset(ours.values_list("pk", flat=True))
+    keys |= {number: pk for number, pk in further.items() if pk in owned}
+    first = find_rows(Subscription, ["id"], key="upstream_id", values=numbers, subscribable=newsletter.pk)
+    return keys | dict(first)
 
 
 def _take_post(post: OldPost, bridge: Subscribable, now: datetime) -> bool:
@@ -125,8 +128,8 @@ def _store(
     )
     IssueItem.objects.create(issue=issue, position=0, entry=entry.to_json())
     card_of(issue, [entry]).save(force_insert=True)
-    queue(issue=issue, recipients=Subscription.objects.filter(pk__in=people), now=now)
+    queue(issue=issue, recipients=Subscription.objects.filter(pk__any_of=frozenset(people)), now=now)
     rows = issue.deliveries.all()
     rows.update(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
-    tried = [pk for pk, is_tried in people.items() if is_tried]
-    rows.filter(subscription__in=tried).update(held_for="", last_error=PERHAPS_SENT)
+    tried = frozenset(pk for pk, is_tried in people.items() if is_tried)
+    rows.filter(subscription__pk__any_of=tried).update(held_for="", last_error=PERHAPS_SENT)

@@ -1,5 +1,6 @@
 """Meaning of feedletter's rows here. Pure."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -126,6 +127,12 @@ class OldFeed:
     items: tuple[OldItem, ...]
     newsletters: tuple[OldNewsletter, ...]
     lines: tuple[Line, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Identify it among feeds of several databases, whatever their time zone is said to be."""
+        digest = hashlib.sha256(self.url.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self.number}-{digest[:32]}"
 
     @property
     def waiting(self) -> frozenset[str]:

@@ -25,7 +25,7 @@ from feedletter_site.migrate_from.report import ImportResult, Line
 QUEUED = "queued message"
 ADVICE = (
     "It waits in a queue. Start feedletter once more until its queues are empty, then stop it and import"
-    " again; or import with --queued keep."
+    " again; or keep it (--queued keep)."
 )
 UNSENT_CONFIRMATION = (
     "It was never sent. If it asks to confirm a subscription, that person can sign up again, and gets ours."

@@ -267,7 +267,8 @@ def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
         last = moment(text(row, "added"), context.zone, last)
         if old.get("type") != "Email":
             where = one_line(str(old.get("number") or old.get("name") or old.get("identifier") or "?"))[:100]
-            words = f"{one_line(str(old.get('type')))[:40]} addresses never got this newsletter."
+            kind = {"Sms": "SMS numbers"}.get(str(old.get("type")), "Accounts")
+            words = f"{kind} never got this newsletter."
             context.line(ImportResult.REFUSED, "subscriber", f"{where} of {name}", words)
             continue
         yield OldSubscription(

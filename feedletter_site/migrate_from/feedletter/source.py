@@ -10,7 +10,7 @@ from django.db import transaction
 
 from common.admin.refusals import refusal_sentence
 from common.refused import Refused
-from common.text import pluralize
+from common.text import pluralize, without_controls
 from delivery.customisation import set_theme
 from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.feedletter.bridges import (
@@ -75,7 +75,9 @@ class Feedletter:
         """Raises Refused."""
         try:
             old = interpret(self._tables(place), options=options, now=now)
-        except (ValueError, KeyError, OverflowError) as error:
+        except Refused:
+            raise
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise Refused(f"The database is damaged: {type(error).__name__}, {str(error)[:200]}") from error
         lines = [line for feed in old.feeds for line in feed.lines]
         return Plan(
@@ -112,12 +114,12 @@ class FeedPart:
         return self.feed.url
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        if origins.find(FEED, self.feed.number):
+        if origins.find(FEED, self.feed.key):
             return [self._there()]
         return list(self._planned())
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        if origins.find(FEED, self.feed.number):
+        if origins.find(FEED, self.feed.key):
             return [self._there()]
         connections = connected(self.feed.newsletters)
         try:
@@ -130,7 +132,7 @@ class FeedPart:
         return lines
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
-        if origins.find(FEED, self.feed.number):
+        if origins.find(FEED, self.feed.key):
             return None
         return new_feed(url=self.feed.url, now=now)
 
@@ -168,7 +170,7 @@ class FeedPart:
         feed = add_known_feed(
             url=old.url, title="", read_from=old.added, read_until=old.read_until, now=now, **old.timings
         )
-        origins.note(FEED, old.number, feed.pk, now=now, finished=True)
+        origins.note(FEED, old.key, feed.pk, now=now, finished=True)
         # It knew all posts of the feed, so the others are new.
         feed.read_elsewhere_until, feed.fetched_through = None, old.read_until
         feed.save(update_fields=["read_elsewhere_until", "fetched_through"])
@@ -271,7 +273,7 @@ def _renamed(old: OldNewsletter, newsletter: Subscribable) -> Line:
     """Let old sign-up forms find it, unless their name is another newsletter's."""
     kind, name = "bridge" if old.is_bridge else "newsletter", newsletter.name
     # As forms send it.
-    old_name = old.name.strip()
+    old_name = without_controls(old.name).strip()
     if old.is_bridge:
         words = f"Its name here is {name}."
     elif Subscribable.objects.named(old_name).exists() or OldName.objects.filter(name=old_name).exists():
