@@ -2,7 +2,7 @@
 for (const field of document.querySelectorAll("input[type=password][data-show]")) {
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "fl-button fl-button-plain button quiet";
+  button.className = field.form.querySelector(".button") ? "button quiet" : "fl-button fl-button-plain";
   button.textContent = field.dataset.show;
   button.setAttribute("aria-pressed", "false");
   button.addEventListener("click", () => {
