@@ -382,3 +382,14 @@ def test_two_readers_may_import_the_same_export(ada: Reader, folder: Path) -> No
     run(folder, "--reader", "bob")
     counts = {name: 2 * number for name, number in FIGURES.items()}
     assert outcome() == {**counts, "entries": FIGURES["entries"] + 3}
+
+
+def test_control_characters_are_left_out(ada: Reader, folder: Path) -> None:
+    for file in folder.glob("*.json"):
+        text = file.read_text()
+        for name in ("River", "Post ", "Home", "Words of", "nothing", "like", "https://troll"):
+            text = text.replace(f'"{name}', f'"\\u0000\\ud800{name}')
+        file.write_text(text)
+    run(folder)
+    assert outcome()["places"] >= 11
+    assert "\0" not in repr(everything())
