@@ -28,8 +28,6 @@ from subscriptions.models import Subscribable
 CHECK = "pass phrase"
 ROWS_A_BATCH = 200
 LARGEST_BATCH = 16 * 1024 * 1024
-# Rows of these would be mixed with the archive's.
-EMPTY = ("feeds.Feed", "subscriptions.Subscribable", "subscriptions.Destination", "auth.User", "chat.Guild")
 ARRIVED = "Imported from another site. Look at its settings, then resume it."
 
 
@@ -162,10 +160,10 @@ def _cipher(archive: Reader, phrase: str) -> Cipher | None:
 
 def _refuse_full() -> None:
     for part in PARTS:
-        if part.label in EMPTY and part.model._base_manager.exists():
+        if part.model._base_manager.exists():
             raise Refused(
-                f"This site has {part.model._meta.verbose_name_plural} already. An archive is imported by an"
-                " empty site only: name a new database, and run “manage.py migrate”."
+                f"This site has rows already ({part.model._meta.verbose_name_plural}). An archive is imported"
+                " into an empty site only: name a new database, and run “manage.py migrate”."
             )
 
 
@@ -173,8 +171,6 @@ def _fill(archive: Reader, rows: Rows, progress: Progress) -> int:
     part, count = rows.part, 0
     fields = [column.field for column in rows.columns]
     fixed = [field for field in part.model._meta.concrete_fields if field not in fields]
-    # Rows of migrate or of a first start.
-    part.model._base_manager.all().delete()
     quote = connection.ops.quote_name
     columns = ", ".join(quote(field.column or "") for field in (*fields, *fixed))
     places = ", ".join(["%s"] * (len(fields) + len(fixed)))

@@ -19,8 +19,8 @@ from feedletter_site.export.parts import LEFT_OUT, PARTS
 from feedletter_site.export.site import ARRIVED, export_site, import_site
 from feeds.models import Feed
 from reader.models import Token
-from subscriptions.models import Destination, Subscribable, Subscription
-from tests.factories import NOW, FeedFactory
+from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+from tests.factories import NOW, FeedFactory, SuppressionFactory
 from tests.site.export.whole_site import whole_site
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,10 +102,11 @@ def test_a_site_that_has_something_is_refused(tmp_path: Path) -> None:
     whole_site()
     export(tmp_path / "site.zip")
     empty_site()
-    FeedFactory()
-    with pytest.raises(Refused, match="This site has feeds already"):
+    SuppressionFactory()
+    with pytest.raises(Refused, match="This site has rows already"):
         imported(tmp_path / "site.zip")
-    assert Feed.objects.count() == 1
+    assert not Feed.objects.exists()
+    assert Suppression.objects.count() == 1
 
 
 def test_files_for_people(tmp_path: Path) -> None:
