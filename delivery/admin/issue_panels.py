@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from channels.letter import Letter
 from channels.placeholders import fill_header, fill_html, values_for
-from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
+from common.admin.html import facts, html_table, link_to, paragraph, web_link, when
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.alerts.drafts import goes_out
@@ -185,8 +185,8 @@ def _done(post: Delivery, changes: SentChanges | None) -> str:
 
 
 def posts(issue: Issue) -> SafeString | str:
-    if issue.within_type_id.startswith("letter-"):
-        return ""  # a broadcast has none
+    if issue.within_type_id.startswith("letter-") or issue.issue_import_id is not None:
+        return ""  # broadcasts and old issues have none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return html_table(
         ("post", "feed"),
@@ -204,5 +204,5 @@ def letter(issue: Issue) -> SafeString | str:
         return ""
     if issue.pruned_at is not None:
         page, words = issue_url(issue), TEXT_FORGOTTEN if issue.issue_import_id is None else ONLY_ARCHIVED
-        return listed([words, web_link(page, "See it there")]) if page else words
+        return format_html("{} {}", words, web_link(page, "See it there")) if page else words
     return as_it_went_out(issue)

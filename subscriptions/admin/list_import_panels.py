@@ -130,7 +130,8 @@ def about_import(row: ListImport) -> SafeString:
     pairs: list[tuple[str, Any]] = [("Newsletter", link_to(row.subscribable))]
     if row.program:
         pairs.append(("Looks like an export of", row.program))
-    if row.names:
+    # Until then a panel shows the columns.
+    if row.names and row.state not in row.WAITING:
         taken, left = columns(row)
         pairs.append(("Columns used", ", ".join(taken)))
         if left:

@@ -50,6 +50,9 @@ def test_an_export_is_uploaded_previewed_imported_and_undone(admin_client: Clien
     assert "Another program sent this issue." in about
     assert "pier.zip" in about
     assert "Cancel the rest" not in about
+    assert "deleted" not in about
+    theirs = admin_client.get(reverse("admin:delivery_issue_changelist"), {"issue_import__id__exact": row.pk})
+    assert issue.title in theirs.content.decode()
     listed = admin_client.get(reverse("admin:delivery_issue_changelist")).content.decode()
     assert "Import old issues" in listed
     assert "imported" in listed
