@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @dataclass(frozen=True)
 class Case:
-    """`people`: status by the part before the @, “suppressed” for those who must not be emailed."""
+    """`people`: status by the part before the @, “suppressed” for people who must not be emailed."""
 
     text: str
     people: Mapping[str, str]
