@@ -15,6 +15,7 @@ from tests.site.migrate_from.feedletter_dump import NOW, Services, dump, run, se
 from tests.site.migrate_from.test_cordfeeder import rounds, words
 
 __all__ = ["dump", "services", "site"]
+SECOND_DATABASE = "slow"
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
 
