@@ -70,7 +70,7 @@ def test_a_server_that_cannot_be_used_is_told_of_and_logged_once(
         shown, remarks, sentence = told("send")
         assert "sent" in shown
         (remark,) = remarks.splitlines()
-        assert remark.startswith("Waiting in the lane default, 20 letters: ")
+        assert remark.startswith("Waiting in the lane default, 20 emails: ")
         assert reason in remark
         assert sentence.startswith("Nothing could be sent. ")
         assert reason in sentence
@@ -102,7 +102,7 @@ def test_letters_that_are_put_off_one_by_one_are_told_of_and_are_no_failure(sett
         rows = queued(3)
         server.answer("rcpt", "450 4.2.0 Greylisted", recipient=rows[0].destination.core)
         _, remarks, sentence = told("send")
-    assert remarks == "Waiting in the lane default, 1 letter: 450 4.2.0 Greylisted\n"
+    assert remarks == "Waiting in the lane default, 1 email: 450 4.2.0 Greylisted\n"
     assert not sentence
 
 

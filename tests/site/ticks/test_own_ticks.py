@@ -157,4 +157,5 @@ def test_a_worker_looks_after_the_stages_of_its_queues(monkeypatch: pytest.Monke
         "delivery.alert",
         "delivery.prune",
         "feedletter_site.figures",
+        "feedletter_site.backup",
     }

@@ -68,6 +68,7 @@ BESIDE = {
     "delivery.prune": "reap",
     "delivery.old_issues": "assign",
     "feedletter_site.figures": "reap",
+    "feedletter_site.backup": "reap",
     "feedletter_site.migrate_from": "assign",
     "chat.notify": "chat",
     "chat.tidy": "chat",
