@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
-from common.pictures.codec import MOST_SIDE
+from common.pictures.picture import MOST_SIDE
 from demo.scenes import SCENES, Colour, Scene
 
 WIDTH, HEIGHT = 720, 400

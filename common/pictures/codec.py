@@ -7,12 +7,10 @@ from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_BYTES, MOST_SIDE, BadPicture, CleanPicture
 
 # 4 bytes each while decoding.
 MOST_PIXELS = 16_000_000
-# Twice the width of a letter, for high-density screens.
-MOST_SIDE = 1104
 # No other decoder is tried. SVG can run code, and mail programs do not show it.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 # Larger opaque PNGs are photographs; transparent ones are reduced to 256 colours.

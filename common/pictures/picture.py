@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from common.refused import Refused
 
 MOST_BYTES = 8 * 1024 * 1024
+# Twice the width of a letter, for high-density screens.
+MOST_SIDE = 1104
 
 
 class BadPicture(Refused):

@@ -17,8 +17,7 @@ from common.html.tags import VALUES, attributes, written
 from common.net.client import FetchError, client
 from common.net.errors import host_of
 from common.pictures.child import resized
-from common.pictures.codec import MOST_SIDE
-from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_BYTES, MOST_SIDE, BadPicture, CleanPicture
 from delivery.models import IssueImport, IssueImportPicture
 from subscriptions.branding.brands import kept_picture, picture_url
 

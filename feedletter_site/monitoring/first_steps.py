@@ -3,11 +3,11 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from common.admin.html import add_url, object_url
-from common.clock import utcnow
 from common.optional_apps import is_on
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.models import LetterTemplate, Theme
 from feedletter_site.models import FirstStep
+from feedletter_site.services.backups import BACK_UP
 from feeds.models import Feed
 from reader.models import Reader
 from subscriptions.models import Consent, Subscribable, Subscription
@@ -15,7 +15,7 @@ from subscriptions.rules.origin import How
 
 # Dismisses the whole list.
 ALL = "all"
-MAIL, BACK_UP = "mail", "back_up"
+MAIL = "mail"
 STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", "reading", BACK_UP)
 
 
@@ -48,11 +48,6 @@ def put_aside(name: str) -> bool:
 
 def take_back() -> None:
     FirstStep.objects.filter(is_done=False).delete()
-
-
-def note_back_up() -> None:
-    """Nothing else records a backup."""
-    FirstStep.objects.update_or_create(name=BACK_UP, defaults={"is_done": True, "at": utcnow()})
 
 
 def _steps(email: str, noted: dict[str, bool]) -> list[Step]:

@@ -10,8 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from feedletter_site.models import Figure
-from feedletter_site.monitoring.first_steps import note_back_up
-from feedletter_site.services.backups import BackupError, back_up
+from feedletter_site.services.backups import BackupError, back_up, note_back_up
 
 logger = logging.getLogger(__name__)
 

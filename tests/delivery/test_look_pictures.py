@@ -95,8 +95,8 @@ def test_the_form_takes_pictures_keeps_them_and_takes_them_away(
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (SimpleUploadedFile("x.png", b"<svg onload=alert(1)>", "image/png"), "no picture that can be read"),
-        (a_file(300, 40), "552 or more"),
+        (SimpleUploadedFile("x.png", b"<svg onload=alert(1)>", "image/png"), "This picture cannot be read"),
+        (a_file(300, 40), "choose one with 552"),
     ],
 )
 def test_what_is_no_picture_is_refused_at_its_field(
@@ -159,6 +159,6 @@ def test_commands_take_pictures_from_files(newsletter: Subscribable, tmp_path: P
     assert (shown["name"], shown["logo_says_name"]) == ("Harbour News", True)
     assert shown["logo"] == json_of("set_theme", "valley", "--logo", str(good))["logo_url"]
     assert json_of("set_site") == shown
-    assert "no picture" in refused("set_site", "--logo", str(bad))
+    assert "cannot be read" in refused("set_site", "--logo", str(bad))
     assert "cannot be read" in refused("set_theme", "valley", "--logo", str(tmp_path / "none.png"))
     assert json_of("set_site", "--logo", "")["logo"] == ""

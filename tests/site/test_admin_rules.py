@@ -84,7 +84,7 @@ def test_new_rules_come_last_and_others_are_changed_and_taken_away(
     [
         ({"test": "matches", "pattern": "(a+)+$"}, "It can take too long"),
         ({"test": "matches", "pattern": "(a"}, "no regular expression"),
-        ({"action": "replace", "field": "link"}, "Only in the title and the text"),
+        ({"action": "replace", "field": "link"}, "only in the title and the content"),
     ],
 )
 def test_a_rule_that_could_not_work_is_refused_in_its_row(

@@ -19,7 +19,6 @@ LISTS = (
     "/admin/subscriptions/destination/import/",
     "/admin/subscriptions/subscription/import/",
     "/admin/delivery/issueimport/add/",
-    "/admin/delivery/issueimport/add/",
     "/admin/feedletter_site/arrival/add/",
 )
 PICTURES = ("/admin/subscriptions/sitesettings/1/change/", "/admin/subscriptions/subscribable/1/change/")

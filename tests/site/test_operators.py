@@ -190,6 +190,6 @@ def test_a_backup_made_by_the_command_is_put_back_by_the_command(
         assert copy.stat().st_mode & 0o077 == 0
         site.script("from feeds.models import Feed; Feed.objects.all().delete()")
         said = site.manage("restore", str(copy), "--yes")
-        assert "What is unsent is held" in said
+        assert "Everything unsent is held" in said
         titles = "from feeds.models import Feed; print(*Feed.objects.values_list('title', flat=True))"
         assert site.script(titles).strip() == "Kept"

@@ -285,7 +285,7 @@ def test_a_subscriber_is_changed_confirmed_paused_and_ended(api: Api) -> None:
     ended = api.post(f"{path}unsubscribe/").json()
     assert (ended["status"], ended["confirmed"]) == ("unsubscribed", False)
     assert api.post(f"{path}unsubscribe/").json() == ended
-    assert "has left" in problem(api.post(f"{path}confirm/"), 409)["detail"]
+    assert "unsubscribed" in problem(api.post(f"{path}confirm/"), 409)["detail"]
 
 
 @pytest.mark.parametrize(

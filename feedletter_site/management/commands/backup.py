@@ -6,8 +6,7 @@ from django.core.management import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from feedletter_site import env
-from feedletter_site.monitoring.first_steps import note_back_up
-from feedletter_site.services.backups import back_up
+from feedletter_site.services.backups import back_up, note_back_up
 
 
 class Command(FeedletterCommand):

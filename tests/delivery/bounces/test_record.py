@@ -80,7 +80,7 @@ def test_nothing_by_standard_input_is_a_mistake_that_the_mail_server_repeats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
-    assert "standard input" in refused("handle_bounce")
+    assert "Standard input was empty" in refused("handle_bounce")
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), RuntimeError("odd")])

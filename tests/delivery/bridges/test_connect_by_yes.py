@@ -335,7 +335,7 @@ class TestAgain:
         Destination.objects.update(disabled_at=NOW, secrets={"access_token": "old"})
         instance.account.update(id="777", acct="wasp")
         page = person.connects(self.again(person), {"mastodon_instance_url": instance.url})
-        assert "That is another one" in page
+        assert "a different account" in page
         assert "Post to wasp at" in page
         row = Destination.objects.get()
         assert row.disabled_at
@@ -396,7 +396,7 @@ class TestDiscord:
         assert (row.pk, row.core, row.disabled_at) == (before.pk, before.core, None)
         assert row.secrets.open() != before.secrets.open()
         discord.chosen_channel = "1200000000000000099"
-        assert "That is another one" in person.connects(url, {})
+        assert "a different account" in person.connects(url, {})
 
     def test_a_webhook_that_was_moved_to_another_channel_is_the_same_one(
         self, person: Person, discord: Discord, feed: Feed

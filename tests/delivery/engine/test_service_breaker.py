@@ -124,7 +124,7 @@ def test_a_webhook_that_is_gone_is_never_called_again(discord: Discord) -> None:
     Delivery.objects.filter(pk=row.pk).update(state="queued")
     for minutes in (10, 60, 600):
         send(minutes)
-    with pytest.raises(NotDone, match=r"any more: .*Unknown Webhook.* Connect it again first"):
+    with pytest.raises(NotDone, match=r"Nothing is posted to Bees: .*Unknown Webhook.* again first"):
         post_test(subscription=Subscription.objects.get(), now=utcnow())
     with pytest.raises(NotDone, match="Connect it again first"):
         delete_test(delivery=Delivery.objects.get(pk=standing.pk), now=utcnow())

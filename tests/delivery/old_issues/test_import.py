@@ -13,7 +13,7 @@ from django.test import Client
 from common.clock import utcnow
 from common.net.client import FetchError
 from common.passes import TimeBudget
-from common.pictures.codec import MOST_SIDE
+from common.pictures.picture import MOST_SIDE
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.uploads import LEASE, NotPossible, claim

@@ -69,7 +69,7 @@ def test_a_wrong_code_confirms_nothing_and_five_are_enough(
         assert answer.status_code == 303
         there = answer["Location"]
         page = client.get(there).content.decode()
-        assert ("Please look at the message again" in page) == bool(left)
+        assert ("Please check the message again" in page) == bool(left)
     assert "Get a new code" in page
     # Not even with the right code, nor from the first page, which counts no tries.
     for each in (there, first):
@@ -85,7 +85,7 @@ def test_after_ten_minutes_it_is_no_use(
     later = utcnow() + CODE_GOOD_FOR
     monkeypatch.setattr("subscriptions.views.phone.utcnow", lambda: later)
     page = client.post(there, {"code": code_in(bodies(twilio)[0])}, follow=True).content.decode()
-    assert "minutes are over" in page
+    assert "This code has expired" in page
     assert Subscription.objects.get().status == "unconfirmed"
 
 
@@ -112,7 +112,7 @@ def test_nobody_learns_of_a_number_by_signing_it_up(
     there = sign_up(client, newsletter)
     shown = client.get(there).content.decode()
     wrong = client.post(there, {"code": "000000"}, follow=True).content.decode()
-    assert "six digits" in shown
+    assert "six-digit code" in shown
     assert "not the code" in wrong
     go_out()
     assert len(bodies(twilio)) == (stands in ("unknown", "confirmed"))

@@ -275,7 +275,7 @@ def test_a_list_comes_in_and_filters_are_looked_at_first(page: Any, site: str, a
     page.goto(f"{site}/reader/feeds/opml/")
     look_at(page, "reader-opml")
     file = {"name": "feeds.opml", "mimeType": "text/x-opml", "buffer": LIST.encode()}
-    page.get_by_label("OPML file").set_input_files(file)
+    page.get_by_label("OPML, JSON or zip file").set_input_files(file)
     page.get_by_role("button", name="Import feeds").click()
     page.get_by_text("Your list was imported.").wait_for()
     look_at(page, "reader-opml-told")

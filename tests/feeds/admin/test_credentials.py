@@ -139,7 +139,7 @@ def test_its_form_says_so_and_then_takes_what_the_admin_chooses(admin_client: Cl
     form = admin_client.get(f"{ADD}?feeds={feed.pk}").content.decode()
     assert '<option value="private" selected>' in form
     assert '<option value="closed" selected>' in form
-    assert "Over a feed that needs credentials" in form
+    assert "its feed needs credentials" in form
     made, _ = define(admin_client, f"{ADD}?feeds={feed.pk}", newsletter(feed))
     assert (made.visibility, made.sign_up) == ("public", "open")
 

@@ -83,7 +83,7 @@ HISTORIES = [
         [at(0, send(OLD)), at(60, fail(410))],
         hours=48,
         health="stopped",
-        says="It’s no longer read.",
+        says="It is no longer read.",
     ),
     History(
         "what had stayed the same before the feed was gone is sent",

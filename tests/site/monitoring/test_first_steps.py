@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from delivery.customisation import set_theme
 from feedletter_site.models import FirstStep
-from feedletter_site.monitoring.first_steps import STEP_NAMES, note_back_up, open_steps
+from feedletter_site.monitoring.first_steps import STEP_NAMES, open_steps
+from feedletter_site.services.backups import note_back_up
 from reader.people.readers import add_reader
 from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory
 
