@@ -55,7 +55,7 @@ class ImportIssues(FeedletterCommand):
         row = IssueImport(
             subscribable=subscribable,
             file_name=path.name[:200],
-            # As if it had been stopped, until it ends: what a killed command brought can be undone.
+            # Stopped until it ends, so that the issues of a killed command can be undone.
             state=State.STOPPED,
             begun_at=utcnow(),
             ended_at=utcnow(),

@@ -23,7 +23,7 @@ KEYS_REMEMBERED = 20_000
 
 
 class Column:
-    """Field of a row. `paths`: what is read of it, several of a reference by a natural key."""
+    """Field of a row. `paths`: the values read for it; a reference by a natural key has several."""
 
     def __init__(self, field: "models.Field[Any, Any]") -> None:
         self.field = field

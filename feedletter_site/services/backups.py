@@ -1,4 +1,5 @@
 import os
+import secrets
 import shutil
 import sqlite3
 import subprocess
@@ -25,9 +26,9 @@ def back_up(path: Path) -> int:
     """Return the size. On BackupError there is no file."""
     if path.exists():
         raise BackupError(f"{path} is there already. Name a new file, such as one with the date.")
-    part = path.with_name(f"{path.name}.part")
+    # Two workers may begin at once: each writes a file of its own.
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        part.unlink(missing_ok=True)
         part.touch(mode=0o600)
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:

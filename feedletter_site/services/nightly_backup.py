@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 # Of the site's time zone.
 HOUR = 3
 NAME = "backup"
-COPY = re.compile(r"feedletter-(\d{4}-\d{2}-\d{2})")
+# And what a killed worker left of one.
+COPY = re.compile(r"feedletter-\d{4}-\d{2}-\d{2}(?:\.\w+\.part)?")
 
 
 def name_of(day: date) -> str:

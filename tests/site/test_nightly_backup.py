@@ -27,14 +27,10 @@ def test_a_copy_is_due_from_three_once_a_day() -> None:
 
 
 def test_copies_older_than_the_days_kept_go_and_other_files_stay() -> None:
-    names = [
-        "feedletter-2026-10-28",
-        "feedletter-2026-10-29",
-        "feedletter-by-hand",
-        "notes",
-        name_of(NIGHT.date()),
-    ]
-    assert too_old(names, date(2026, 11, 28), 30) == ["feedletter-2026-10-28"]
+    days = [date(2026, 10, 28), date(2026, 10, 29), NIGHT.date()]
+    rest = f"{name_of(days[0])}.1a2b.part"
+    names = [*map(name_of, days), rest, "feedletter-by-hand", "notes"]
+    assert too_old(names, NIGHT.date(), 30) == [name_of(days[0]), rest]
 
 
 @pytest.fixture
