@@ -11,7 +11,6 @@ from typing import IO
 from common.body_limits import MEGABYTE
 from common.refused import Refused
 
-MOST_FILES = 1_000
 # ZipFile reads the whole directory into memory.
 MOST_DIRECTORY = 2 * MEGABYTE
 PIECE = MEGABYTE
@@ -26,6 +25,7 @@ NOT_PLAIN = "The zip file has members that are encrypted or compressed in an unu
 OUTSIDE = "The zip file has paths outside of its folder. Make it again."
 TOO_LARGE = "The unpacked files are larger than {} MB."
 TOO_MANY = "The zip file has too many files. Put in only those that are needed."
+_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError)
 
 
 class BadArchive(Refused):
@@ -49,20 +49,17 @@ def is_zip(head: bytes) -> bool:
     return head.startswith((b"PK\3\4", END))
 
 
-def open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
+def open_zip(stream: IO[bytes], most_directory: int = MOST_DIRECTORY) -> zipfile.ZipFile:
     """Raises BadArchive unless all members are plain files within the archive."""
     try:
-        if _directory_size(stream) > MOST_DIRECTORY:
+        if _directory_size(stream) > most_directory:
             raise BadArchive(TOO_MANY)
         archive = zipfile.ZipFile(stream)
     except BadArchive:
         raise
-    except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError) as error:
+    except _ERRORS as error:
         raise BadArchive(DAMAGED) from error
-    members = archive.infolist()
-    if len(members) > MOST_FILES:
-        raise BadArchive(TOO_MANY)
-    for member in members:
+    for member in archive.infolist():
         # Backslashes separate folders on Windows.
         path = PurePosixPath(member.orig_filename.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
@@ -81,8 +78,18 @@ def pieces_of(stream: IO[bytes], budget: Budget, *, is_gzip: bool = False) -> It
             yield piece
     except BadArchive:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+    except _ERRORS as error:
         raise BadArchive(DAMAGED) from error
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> bytes:
+    """Raises BadArchive."""
+    try:
+        stream = archive.open(member)
+    except _ERRORS as error:
+        raise BadArchive(DAMAGED) from error
+    with stream:
+        return b"".join(pieces_of(stream, budget))
 
 
 def _directory_size(stream: IO[bytes]) -> int:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 
 class TypedOnce:
-    """Leaves out the second field of one of Django's forms, before which it is inherited.
+    """Leaves out the second field of a form of Django. It comes first among the bases.
 
     Templates load feedletter/password.js, which adds a button that shows what is typed.
     """
@@ -18,9 +18,11 @@ class TypedOnce:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        first, second = (name for name in self.fields if name.endswith(("password1", "password2")))
-        del self.fields[second]
-        self.fields[first].widget.attrs["data-show"] = gettext("Show")
+        for name in list(self.fields):
+            if name.endswith("password1"):
+                self.fields[name].widget.attrs["data-show"] = gettext("Show")
+            elif name.endswith("password2"):
+                del self.fields[name]
 
     def validate_passwords(self, *names: str) -> None:
         """There is no second one to compare it with."""

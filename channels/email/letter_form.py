@@ -102,18 +102,6 @@ class WireLetter:
         return MailMessage(sender, address, subject, pieces, letter.signing_keys, has_dots)
 
 
-def compose_mail(
-    letter: Letter,
-    recipient: Recipient,
-    *,
-    site_host: str,
-    bounce_domain: str = "",
-    return_path: Callable[[int], str] = lambda _: "",
-) -> MailMessage:
-    wire = WireLetter(letter, site_host=site_host, bounce_domain=bounce_domain, return_path=return_path)
-    return wire.message(recipient)
-
-
 def message_id(token: str, delivery_id: int, domain: str) -> str:
     """Return the same id for each attempt, so that mailboxes can drop a duplicate."""
     return f"<{message_mark(token, delivery_id)}.{delivery_id}@{domain}>"

@@ -27,8 +27,6 @@ _GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
 CUT_OFF = "it didn’t answer before this worker had to stop"
-# RFC 5321 §4.2.3.
-_OUT_OF_TURN = 503
 # They offer PIPELINING but fail on a command after a message.
 _ONE_AT_A_TIME: set[tuple[str, int]] = set()
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_noop
 from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
-SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
+SUB_COMMAND, STRING, INTEGER, CHANNEL = 1, 3, 4, 7
 # Text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}

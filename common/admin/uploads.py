@@ -1,29 +1,116 @@
 """Pages of uploaded files that a worker processes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
-from django.core.exceptions import PermissionDenied
+from django import forms
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model, QuerySet
 from django.forms.widgets import Script
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from common.admin.html import moment_of
+from common.admin.html import html_table, list_url, moment_of, object_url, paragraph
 from common.admin.lists import as_csv
 from common.admin.model_admin import ReadOnlyAdmin
+from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.ports.panels import Action
-from common.uploads import Upload
+from common.text import pluralize
+from common.uploads import MOST_BYTES, PIECE_SIZE, Upload
 
 EVERY_SECONDS = 1
+LATEST_SHOWN, LINES_SHOWN = 5, 25
 LONG_WAIT = timedelta(seconds=30)
 NOT_ALIVE = "No worker has processed it for a while. It continues when one does."
 BEGINS = "It begins in a moment."
 CUT_OFF = "The upload is incomplete. Stop it, and choose the file again."
+takes_upload = takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+
+
+class UploadField(forms.FileField):
+    """`otherwise` says what to do with a larger file."""
+
+    widget = UnfoldAdminFileFieldWidget
+    default_error_messages: ClassVar = {"required": "Choose the file.", "empty": "The file is empty."}
+
+    def __init__(self, *, otherwise: str = "", accept: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.otherwise = otherwise
+        if accept:
+            self.widget.attrs["accept"] = accept
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        if value and value.size > MOST_BYTES:
+            sizes = f"{value.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB"
+            raise ValidationError(f"The file has {sizes}. {self.otherwise}")
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPage:
+    """`back` is the list to return to, and the text of the link."""
+
+    title: str
+    intro: str
+    back: tuple[type[Model], str]
+    latest: "QuerySet[Any] | None" = None
+    heading: str = ""
+
+    def response(self, model_admin: Any, request: HttpRequest, form: forms.Form) -> HttpResponse:
+        rows = self.latest.all()[:LATEST_SHOWN] if self.latest is not None else ()
+        context = {
+            **model_admin.admin_site.each_context(request),
+            "title": self.title,
+            "opts": model_admin.opts,
+            "media": model_admin.media,
+            "page": self,
+            "form": form,
+            "latest": [(object_url(row), row) for row in rows],
+            "imports": list_url(self.latest.model) if self.latest is not None else "",
+            "back": list_url(self.back[0]),
+        }
+        return TemplateResponse(request, "admin/upload_form.html", context)
+
+
+def upload_facts(request: HttpRequest, file: Any) -> dict[str, Any]:
+    """Return the arguments of Upload.keep that every page has."""
+    return {"name": file.name, "by": request.user.get_username(), "now": utcnow()}
+
+
+def pieces_of(file: Any) -> Iterator[bytes]:
+    return file.chunks(PIECE_SIZE)  # type: ignore[no-any-return]
+
+
+def report_panel(
+    url: str,
+    heads: Sequence[str],
+    sections: Iterable[tuple[str, int, "QuerySet[Any]"]],
+    cells: Callable[[Any], tuple[Any, ...]],
+) -> SafeString | str:
+    """Draw the first lines of each section, which has a label and a number, and a link to all lines."""
+    drawn = []
+    for label, number, lines in sections:
+        if not (shown := [cells(line) for line in lines.order_by("pk")[:LINES_SHOWN]]):
+            continue
+        drawn += [
+            format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{number:,}"),
+            html_table(heads, shown),
+        ]
+        if more := lines.count() - len(shown):
+            drawn.append(paragraph(f"and {pluralize(more, 'more line')}"))
+    if not drawn:
+        return ""
+    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
+    return format_html_join("", "{}", ((each,) for each in (link, *drawn)))
 
 
 def words_about_worker(row: Upload, now: datetime) -> str:
@@ -142,3 +229,41 @@ class UploadAdmin(ReadOnlyAdmin):
     def shown_state(self, row: Upload) -> tuple[str, str]:
         colour = "open" if row.state in row.OPEN else "waiting" if row.state in row.WAITING else row.state
         return colour, row.get_state_display()
+
+
+class ReportedUploadAdmin(UploadAdmin):
+    """Upload whose lines have results, and which is chosen on the page to add one."""
+
+    page: UploadPage
+    upload_form: type[forms.Form]
+
+    @staticmethod
+    def counts_of(rows: Sequence[Any]) -> dict[int, list[tuple[str, int]]]:
+        """Return labels and numbers of lines by primary key."""
+        raise NotImplementedError
+
+    def keep(self, request: HttpRequest, form: Any) -> Upload:
+        raise NotImplementedError
+
+    def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
+        counts = self.counts_of(rows)
+        for row in rows:
+            row.counts = counts[row.pk]
+
+    @display(description="outcome")
+    def outcome(self, row: Any) -> str:
+        return ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._has(request, "add")
+
+    @takes_upload
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        chosen = {"newsletter": request.GET.get("newsletter")}
+        form = self.upload_form(request.POST or None, request.FILES or None, initial=chosen)
+        if request.method == "POST" and form.is_valid():
+            return HttpResponseRedirect(object_url(self.keep(request, form)))
+        return self.page.response(self, request, form)

@@ -1,62 +1,48 @@
 """Admin pages of imports of old issues."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Count, Model
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.db.models import Count
+from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
-from unfold.widgets import (
-    UnfoldAdminFileFieldWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.flows import asks
-from common.admin.html import (
-    add_url,
-    facts,
-    html_table,
-    link_to,
-    list_link,
-    list_url,
-    object_url,
-    paragraph,
-    when,
-)
+from common.admin.html import add_url, facts, link_to, list_link, paragraph, when
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
-    UploadAdmin,
+    ReportedUploadAdmin,
+    UploadField,
+    UploadPage,
     begin_action,
+    pieces_of,
+    report_panel,
     size_of,
     stop_action,
+    upload_facts,
     words_about_worker,
     work_progress,
 )
-from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
-from common.uploads import MOST_BYTES, PIECE_SIZE
 from delivery.admin.bridges.panels import is_bridge
 from delivery.models import Issue, IssueImport, IssueImportLine
 from delivery.old_issues.worker import UNDOABLE, State, begin_taking, begin_undoing, upload
 from subscriptions.models import Subscribable
 
 Result = IssueImportLine.Result
-LINES_SHOWN, LONGEST_TITLE = 25, 120
+LONGEST_TITLE = 120
 PAGE = "Import old issues"
 RESULTS_AS_SHOWN = {
     Result.REFUSED: ("Can’t be imported", "Not imported"),
@@ -75,21 +61,20 @@ SENTENCES = {
 }
 
 
-def counts_of(rows: Sequence[IssueImport]) -> dict[int, Mapping[str, int]]:
+def counts_of(rows: Sequence[IssueImport]) -> dict[int, list[tuple[str, int]]]:
     lines = IssueImportLine.objects.filter(upload__in=[row.pk for row in rows]).order_by()
-    counts: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
-    for pk, result, count in lines.values_list("upload", "result").annotate(n=Count("pk")):
-        counts[pk][result] = count
-    return {**counts}
+    numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
+    for pk, result, number in lines.values_list("upload", "result").annotate(n=Count("pk")):
+        numbers[pk][result] = number
+    return {
+        row.pk: [(label_of(row, result), found[result]) for result in Result if result in found]
+        for row in rows
+        for found in (numbers[row.pk],)
+    }
 
 
-def counts(row: IssueImport) -> list[tuple[str, int]]:
-    return _as_shown(row, counts_of([row])[row.pk])
-
-
-def _as_shown(row: IssueImport, found: Mapping[str, int]) -> list[tuple[str, int]]:
-    is_done = row.begun_at is not None
-    return [(RESULTS_AS_SHOWN[result][is_done], found[result]) for result in Result if found.get(result)]
+def label_of(row: IssueImport, result: str) -> str:
+    return RESULTS_AS_SHOWN[Result(result)][row.begun_at is not None]
 
 
 def how_far(row: IssueImport) -> SafeString:
@@ -100,31 +85,20 @@ def how_far(row: IssueImport) -> SafeString:
         percent=100 * row.done // row.parts if row.parts else 0,
         lines=pluralize(row.parts, "issue") if row.parts else "",
         words=words_about_worker(row, utcnow()) if is_open else SENTENCES.get(State(row.state), ""),
-        facts=[(name, f"{number:,}") for name, number in counts(row)],
+        facts=[(name, f"{number:,}") for name, number in counts_of([row])[row.pk]],
     )
 
 
 def report(row: IssueImport) -> SafeString | str:
     """Show the first lines of each result."""
-    drawn, is_done, zone = [], row.begun_at is not None, row.subscribable.zone
-    numbers = dict(counts(row))
-    for result in Result:
-        label = RESULTS_AS_SHOWN[result][is_done]
-        lines = row.lines.filter(result=result).order_by("pk")[:LINES_SHOWN]
-        shown = [
-            (shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words) for line in lines
-        ]
-        if not shown:
-            continue
-        drawn.append(format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{numbers[label]:,}"))
-        drawn.append(html_table(("issue", "sent", "note"), shown))
-        if (more := numbers[label] - len(shown)) > 0:
-            drawn.append(paragraph(f"and {pluralize(more, 'more issue')}"))
-    if not drawn:
-        return ""
-    url = reverse("admin:delivery_issueimport_report", args=[row.pk])
-    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
-    return format_html_join("", "{}", ((each,) for each in (*drawn, link)))
+    numbers, zone = dict(counts_of([row])[row.pk]), row.subscribable.zone
+    labels = [(label_of(row, result), row.lines.filter(result=result)) for result in Result]
+    return report_panel(
+        reverse("admin:delivery_issueimport_report", args=[row.pk]),
+        ("issue", "sent", "note"),
+        [(label, numbers.get(label, 0), lines) for label, lines in labels],
+        lambda line: (shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words),
+    )
 
 
 def about_import(row: IssueImport) -> SafeString:
@@ -177,9 +151,8 @@ class IssueImportForm(forms.Form):
     newsletter = forms.ModelChoiceField(
         queryset=Subscribable.objects.none(), widget=UnfoldAdminSelectWidget(), empty_label=None
     )
-    file = forms.FileField(
-        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
-        widget=UnfoldAdminFileFieldWidget(),
+    file = UploadField(
+        otherwise="Use the command import_issues.",
         help_text="The zip file of Substack, Mailchimp or Buttondown, the JSON file of Ghost, or listmonk’s"
         " campaigns (JSON, or a plain dump of its database). At most 200 MB.",
     )
@@ -210,18 +183,9 @@ class IssueImportForm(forms.Form):
         kinds = [kind.key for kind in channels.person_kinds() if not kind.is_companion]
         field.queryset = Subscribable.objects.filter(channel__in=kinds).order_by("name")
 
-    def clean_file(self) -> Any:
-        file = self.cleaned_data["file"]
-        if file.size > MOST_BYTES:
-            raise ValidationError(
-                f"The file has {file.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB. "
-                "Use the command import_issues."
-            )
-        return file
-
 
 @admin.register(IssueImport)
-class IssueImportAdmin(UploadAdmin):
+class IssueImportAdmin(ReportedUploadAdmin):
     rows = ("import", "imports")
     list_display = ("file_name", "newsletter", "program", "shown_state", "uploaded", "outcome")
     list_filter = (("subscribable", asks("Which newsletter?", RelatedFieldListFilter)),)
@@ -252,47 +216,21 @@ class IssueImportAdmin(UploadAdmin):
         ),
         stop_action(IssueImport, what_stays),
     )
-    how_far = staticmethod(how_far)
+    how_far, counts_of = staticmethod(how_far), staticmethod(counts_of)
+    upload_form = IssueImportForm
+    page = UploadPage(
+        PAGE,
+        "Bring the issues that you sent with another program into the archive, with their dates. You see a"
+        " list first. Nothing is sent, and you can undo the import.",
+        (Issue, "Back to issues"),
+        IssueImport.objects.select_related("subscribable"),
+    )
 
-    def look_up(self, rows: Sequence[Any]) -> None:
-        super().look_up(rows)
-        counts = counts_of(rows)
-        for row in rows:
-            row.counts = counts[row.pk]
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._has(request, "add")
-
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        chosen = {"newsletter": request.GET.get("newsletter")}
-        form = IssueImportForm(request.POST or None, request.FILES or None, initial=chosen)
-        if request.method == "POST" and form.is_valid():
-            data = form.cleaned_data
-            row = upload(
-                subscribable=data["newsletter"],
-                name=data["file"].name,
-                pieces=data["file"].chunks(PIECE_SIZE),
-                by=request.user.get_username(),
-                now=utcnow(),
-                pictures=data["pictures"],
-                address=data["address"],
-                with_paid=data["with_paid"],
-            )
-            return HttpResponseRedirect(object_url(row))
-        context = {
-            **self.admin_site.each_context(request),
-            "title": PAGE,
-            "opts": self.opts,
-            "media": self.media,
-            "form": form,
-            "latest": IssueImport.objects.select_related("subscribable")[:5],
-            "imports": list_url(IssueImport),
-            "back": list_url(Issue),
-        }
-        return TemplateResponse(request, "admin/delivery/import_issues.html", context)
+    def keep(self, request: HttpRequest, form: Any) -> IssueImport:
+        data = dict(form.cleaned_data)
+        subscribable, file = data.pop("newsletter"), data.pop("file")
+        facts = upload_facts(request, file)
+        return upload(subscribable=subscribable, pieces=pieces_of(file), **facts, **data)
 
     def report_of(self, row: IssueImport) -> tuple[str, Iterator[list[str]]]:
         return f"old-issues-{row.pk}.csv", _csv(row)
@@ -300,10 +238,6 @@ class IssueImportAdmin(UploadAdmin):
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, row: IssueImport) -> str:
         return str(row.subscribable)
-
-    @display(description="outcome")
-    def outcome(self, row: Any) -> str:
-        return ", ".join(f"{name.lower()}: {number:,}" for name, number in _as_shown(row, row.counts))
 
 
 def _csv(row: IssueImport) -> Iterator[list[str]]:

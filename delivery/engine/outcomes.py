@@ -2,12 +2,12 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from email import message_from_bytes, policy
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from django.db import transaction
 from django.db.models import F
@@ -42,6 +42,7 @@ from delivery.rules.outcomes import (
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
+R = TypeVar("R", MailboxMessage, Attempt, RemotePost)
 
 # Characters kept of a server's answer.
 LONGEST_OUTCOME_TEXT = 2000
@@ -124,12 +125,8 @@ def _keep_letters(accepted: Sequence[SendTask]) -> None:
         for task in accepted
         if isinstance(task.outcome, Sent) and (raw := task.outcome.stored) is not None
     }
-    if not stored:
-        return
-    # The newsletter may have been deleted with its deliveries.
-    there = Delivery.objects.filter(pk__in=stored).values_list("pk", flat=True)
     MailboxMessage.objects.bulk_create(
-        [stored[pk] for pk in there],
+        _still_there(stored),
         update_conflicts=True,
         unique_fields=["delivery"],
         update_fields=["recipient", "subject", "stored_at", "raw"],
@@ -143,10 +140,13 @@ def _keep_remarks(accepted: Sequence[SendTask]) -> None:
         for task in accepted
         if isinstance(sent := task.outcome, Sent) and sent.remark
     }
-    if said:
-        # The newsletter may have been deleted with its deliveries.
-        there = Delivery.objects.filter(pk__in=said).values_list("pk", flat=True)
-        Attempt.objects.bulk_create([said[pk] for pk in there])
+    Attempt.objects.bulk_create(_still_there(said))
+
+
+def _still_there(rows: Mapping[int, R]) -> list[R]:
+    """Leave out rows of deliveries that were deleted with their newsletter."""
+    there = Delivery.objects.filter(pk__in=rows).values_list("pk", flat=True) if rows else ()
+    return [rows[pk] for pk in there]
 
 
 def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
@@ -193,15 +193,12 @@ def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> No
     for task in failed:
         if isinstance(task.outcome, Temporary | Ambiguous) and task.outcome.progress is not None:
             kept[task.pk] = RemotePost(delivery_id=task.pk, progress=dict(task.outcome.progress))
-    if kept:
-        # The newsletter may have been deleted with its deliveries.
-        there = Delivery.objects.filter(pk__in=kept).values_list("pk", flat=True)
-        RemotePost.objects.bulk_create(
-            [kept[pk] for pk in there],
-            update_conflicts=True,
-            unique_fields=["delivery"],
-            update_fields=["url", "parts", "progress"],
-        )
+    RemotePost.objects.bulk_create(
+        _still_there(kept),
+        update_conflicts=True,
+        unique_fields=["delivery"],
+        update_fields=["url", "parts", "progress"],
+    )
     for task in (*accepted, *failed):
         if task.new_state is not None:
             Lane.objects.filter(pk=task.delivery.lane.pk).update(state=dict(task.new_state))

@@ -1,4 +1,4 @@
-"""Edits of a draft: leave posts out, put them back, reorder them, change words.
+"""Edits of a draft: leave posts out, put them back, move them, change words.
 
 Each edit renders the letter outside of any transaction. If the draft has changed meanwhile, it starts again.
 """
@@ -96,17 +96,6 @@ def move_in_draft(*, issue_id: int, item_id: int, way: str | int, now: datetime)
             return draft
         said = f"moving “{_named(draft.posts, item_id)}”"
         return _ordered(draft, order).noting(edits.ORDER, said, {"order": draft.order})
-
-    _edit(issue_id, change, now)
-
-
-def reorder_draft(*, issue_id: int, order: Sequence[int], now: datetime) -> None:
-    """Put these posts first, in this order. Raises CannotEdit, CannotAct."""
-
-    def change(draft: Draft) -> Draft:
-        if not set(order) <= set(draft.order):
-            raise CannotEdit(NOT_THERE)
-        return _ordered(draft, order).noting(edits.ORDER, "the order of posts", {"order": draft.order})
 
     _edit(issue_id, change, now)
 

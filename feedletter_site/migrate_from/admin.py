@@ -5,40 +5,41 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model, Sum
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.db.models import Sum
+from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import facts, html_table, list_url, listed, object_url, paragraph, when
+from common.admin.html import facts, listed, when
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
-    UploadAdmin,
+    ReportedUploadAdmin,
+    UploadField,
+    UploadPage,
     begin_action,
+    pieces_of,
+    report_panel,
     size_of,
     stop_action,
+    upload_facts,
     words_about_worker,
     work_progress,
 )
-from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.optional_apps import is_on
 from common.ports.panels import Panel
 from common.text import pluralize, shortened
-from common.uploads import MOST_BYTES, PIECE_SIZE
 from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
 from feedletter_site.migrate_from.source import SOURCES, Source, source_called
 from feedletter_site.migrate_from.worker import State, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.models import Reader
 
-LINES_SHOWN, LONGEST_NAME = 25, 200
+LONGEST_NAME = 200
 FATES_AS_SHOWN = {
     ImportResult.REFUSED: ("Can’t be imported", "Not imported"),
     ImportResult.UNREAD: ("Couldn’t be read", "Couldn’t be read"),
@@ -57,10 +58,6 @@ SAID = {
 UNCHANGED = "Nothing has changed yet. Only the servers of feeds were contacted."
 
 
-def counts(row: Arrival) -> list[tuple[str, int]]:
-    return counts_of([row])[row.pk]
-
-
 def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
     lines = ArrivalLine.objects.filter(arrival__in=[row.pk for row in rows]).order_by()
     numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
@@ -70,9 +67,12 @@ def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
 
 
 def _as_shown(row: Arrival, found: Mapping[str, int]) -> list[tuple[str, int]]:
-    is_done = row.begun_at is not None
     shown = (fate for fate in ORDER if found.get(fate) or (row.is_read and fate in READING))
-    return [(FATES_AS_SHOWN[fate][is_done], found.get(fate, 0)) for fate in shown]
+    return [(label_of(row, fate), found.get(fate, 0)) for fate in shown]
+
+
+def label_of(row: Arrival, fate: ImportResult) -> str:
+    return FATES_AS_SHOWN[fate][row.begun_at is not None]
 
 
 def how_far(row: Arrival) -> SafeString:
@@ -82,7 +82,7 @@ def how_far(row: Arrival) -> SafeString:
         percent=100 * row.done // row.parts if row.parts else 0,
         lines=pluralize(row.parts, "feed") if row.parts else "",
         words=sentence_about_state(row, utcnow()),
-        facts=[(name, f"{number:,}") for name, number in counts(row)],
+        facts=[(name, f"{number:,}") for name, number in counts_of([row])[row.pk]],
     )
 
 
@@ -100,24 +100,14 @@ def what_to_mind(row: Arrival) -> SafeString | str:
 
 def report(row: Arrival) -> SafeString | str:
     """Show the first lines of each fate, the most urgent first."""
-    drawn, is_done = [], row.begun_at is not None
-    numbers = dict(counts(row))
-    for fate in ORDER:
-        label = FATES_AS_SHOWN[fate][is_done]
-        lines = row.lines.filter(what=fate).order_by("pk").values_list("kind", "name", "words")
-        shown = [(kind, shortened(name, LONGEST_NAME), words) for kind, name, words in lines[:LINES_SHOWN]]
-        if not shown:
-            continue
-        more = row.lines.filter(what=fate).count() - len(shown)
-        drawn.append(format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{numbers[label]:,}"))
-        drawn.append(html_table(("what", "name", "why, or how"), shown))
-        if more:
-            drawn.append(paragraph(f"and {pluralize(more, 'more line')}"))
-    if not drawn:
-        return ""
-    url = reverse("admin:feedletter_site_arrival_report", args=[row.pk])
-    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
-    return format_html_join("", "{}", ((each,) for each in (link, *drawn)))
+    numbers = dict(counts_of([row])[row.pk])
+    labels = [(label_of(row, fate), row.lines.filter(what=fate)) for fate in ORDER]
+    return report_panel(
+        reverse("admin:feedletter_site_arrival_report", args=[row.pk]),
+        ("what", "name", "why, or how"),
+        [(label, numbers.get(label, 0), lines) for label, lines in labels],
+        lambda line: (line.kind, shortened(line.name, LONGEST_NAME), line.words),
+    )
 
 
 def about_arrival(row: Arrival) -> SafeString:
@@ -147,18 +137,13 @@ def _options_of(row: Arrival) -> Iterator[tuple[str, str]]:
             yield field.label or name.capitalize(), dict(getattr(field, "choices", ())).get(value, value)
 
 
-PAGE = "Import from another program"
+PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
 
 
 class ArrivalForm(forms.Form):
     program = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
-    file = forms.FileField(
-        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
-        widget=UnfoldAdminFileFieldWidget(),
-    )
-    second = forms.FileField(
-        label="Second file", required=False, allow_empty_file=True, widget=UnfoldAdminFileFieldWidget()
-    )
+    file = UploadField(otherwise=OTHERWISE)
+    second = UploadField(otherwise=OTHERWISE, label="Second file", required=False, allow_empty_file=True)
     reader = forms.CharField(
         required=False,
         max_length=40,
@@ -207,10 +192,6 @@ class ArrivalForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        if sum(file.size for file in files_of(data).values()) > MOST_BYTES:
-            raise ValidationError(
-                f"At most {MOST_BYTES // MEGABYTE} MB. For a larger file use the command migrate_from."
-            )
         source = source_called(data["program"]) if data.get("program") else None
         if source is not None and source.needs_second and not data.get("second"):
             self.add_error("second", f"Choose the second file, too. {source.second_help}")
@@ -244,7 +225,7 @@ def what_stays(row: Arrival) -> str:
 
 
 @admin.register(Arrival)
-class ArrivalAdmin(UploadAdmin):
+class ArrivalAdmin(ReportedUploadAdmin):
     rows = ("file", "files")
     list_display = ("file_name", "program", "shown_state", "uploaded", "outcome")
     empty = EmptyList(
@@ -273,44 +254,22 @@ class ArrivalAdmin(UploadAdmin):
         ),
         stop_action(Arrival, what_stays),
     )
-    how_far = staticmethod(how_far)
+    how_far, counts_of = staticmethod(how_far), staticmethod(counts_of)
+    upload_form = ArrivalForm
+    page = UploadPage(
+        PAGE,
+        "Posts that it already sent aren’t sent again. Posts published since then are. Stop the other program"
+        " for good, then upload its database. You’ll see what happens, and which posts are new, before"
+        " anything changes. For the subscribers of a newsletter, use “Import a list” instead.",
+        (Arrival, "Back"),
+        Arrival.objects.all(),
+    )
 
-    def look_up(self, rows: Sequence[Any]) -> None:
-        super().look_up(rows)
-        counts = counts_of(rows)
-        for row in rows:
-            row.counts = counts[row.pk]
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self._has(request, "add")
-
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        form = ArrivalForm(request.POST or None, request.FILES or None)
-        if request.method == "POST" and form.is_valid():
-            data = form.cleaned_data
-            row = Arrival.keep(
-                {suffix: file.chunks(PIECE_SIZE) for suffix, file in files_of(data).items()},
-                State.LOOKING,
-                source=data["program"],
-                options=form.options(),
-                name=data["file"].name,
-                by=request.user.get_username(),
-                now=utcnow(),
-            )
-            return HttpResponseRedirect(object_url(row))
-        context = {
-            **self.admin_site.each_context(request),
-            "title": PAGE,
-            "opts": self.opts,
-            "media": self.media,
-            "form": form,
-            "latest": Arrival.objects.all()[:5],
-            "back": list_url(Arrival),
-        }
-        return TemplateResponse(request, "admin/feedletter_site/arrival_add.html", context)
+    def keep(self, request: HttpRequest, form: Any) -> Arrival:
+        data = form.cleaned_data
+        files = {suffix: pieces_of(file) for suffix, file in files_of(data).items()}
+        about = {"source": data["program"], "options": form.options()}
+        return Arrival.keep(files, State.LOOKING, **upload_facts(request, data["file"]), **about)
 
     def report_of(self, row: Arrival) -> tuple[str, Iterator[list[str]]]:
         lines = row.lines.order_by("pk").values_list(*COLUMNS)
@@ -319,7 +278,3 @@ class ArrivalAdmin(UploadAdmin):
     @display(description="from", ordering="source")
     def program(self, row: Arrival) -> str:
         return source_called(row.source).name
-
-    @display(description="outcome")
-    def outcome(self, row: Arrival) -> str:
-        return ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)  # type: ignore[attr-defined]

@@ -20,9 +20,9 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.decorators import action
-from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from common.admin.html import list_url
+from common.admin.uploads import UploadField, UploadPage
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.secrets import decrypt, encrypt
@@ -52,11 +52,10 @@ FILE_LOST = "The file is no longer at hand. Choose it again: feeds that were add
 
 
 class FileForm(forms.Form):
-    file = forms.FileField(
+    file = UploadField(
+        accept=".opml,.xml,text/x-opml,text/xml",
         label="OPML file",
         help_text="At most 5 MB and 10,000 feeds. You see a preview before anything is added.",
-        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".opml,.xml,text/x-opml,text/xml"}),
     )
     tags = TagsField(label="Tags for all of them", help_text="Added to the tags from the file’s folders.")
 
@@ -70,6 +69,14 @@ class FileForm(forms.Form):
         except ValidationError as error:
             self.add_error("tags", error.messages)
         return None
+
+
+PAGE = UploadPage(
+    "Import feeds",
+    "Most feed readers and newsletter programs can export their feeds as an OPML file. We add its feeds and"
+    " send their new posts. Feeds that are already here don’t change.",
+    (Feed, "Back to feeds"),
+)
 
 
 class OpmlPages:
@@ -89,7 +96,7 @@ class OpmlPages:
         form = FileForm(request.POST or None, request.FILES or None)
         plan = form.plan() if request.method == "POST" and form.is_valid() else None
         if plan is None:
-            return _page(self, request, "opml_file.html", "Import feeds", form=form)
+            return PAGE.response(self, request, form)
         keep(request, plan, OpmlReport())
         return HttpResponseRedirect(reverse("admin:feeds_feed_opml_look"))
 

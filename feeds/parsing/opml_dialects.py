@@ -10,7 +10,6 @@ from common.text import one_line
 SCRAPED = frozenset({"html+xpath", "xml+xpath", "json+dotnotation", "html+xpath+json+dotnotation"})
 MAX_NAMED, MAX_OPTIONS = 20, 10_000
 FORCED = "#force_feed"
-IS_PAUSED = "It is paused there."
 _IGNORED = frozenset({"", "0", "false", "null", "[]"})
 
 

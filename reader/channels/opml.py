@@ -16,7 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from common.archives import Budget, is_zip, open_zip, pieces_of
+from common.archives import Budget, is_zip, open_zip, read_member
 from common.body_limits import MEGABYTE
 from common.clock import utcnow
 from common.db.leases import RELEASED, lease, unleased
@@ -221,8 +221,7 @@ def _unpacked(body: bytes) -> tuple[Opml, list[SavedPost]]:
                 opml.outlines and not name.endswith(".json")
             ):
                 continue
-            with archive.open(member) as stream:
-                content = b"".join(pieces_of(stream, budget))
+            content = read_member(archive, member, budget)
             if name.endswith(".json"):
                 with suppress(EmptyPosts):
                     saved += parse_saved(content)

@@ -35,7 +35,7 @@ class NewcomerForm(TypedOnce, SetPasswordMixin, NameForm):  # type: ignore[type-
         required=False,
         widget=forms.EmailInput(attrs={"autocomplete": "email"}),
     )
-    password1, password2 = SetPasswordMixin.create_password_fields()
+    password1 = SetPasswordMixin.create_password_fields()[0]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data

@@ -4,7 +4,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter, RelatedFieldListFilter
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import (
     HttpRequest,
@@ -17,19 +17,25 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from common.admin.flows import asks
 from common.admin.html import list_url, object_url
 from common.admin.lists import as_csv
 from common.admin.page_words import EmptyList
-from common.admin.uploads import UploadAdmin, begin_action, stop_action
-from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
-from common.clock import utcnow
+from common.admin.uploads import (
+    UploadAdmin,
+    UploadField,
+    UploadPage,
+    begin_action,
+    pieces_of,
+    stop_action,
+    takes_upload,
+    upload_facts,
+)
 from common.ports import channels as kinds
 from common.ports.panels import Action, Panel
 from common.text import pluralize
-from common.uploads import MOST_BYTES, PIECE_SIZE
 from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns
 from subscriptions.lists.export import export_subscribers
@@ -55,11 +61,11 @@ class UploadForm(forms.Form):
     newsletter = forms.ModelChoiceField(
         queryset=Subscribable.objects.none(), widget=UnfoldAdminSelectWidget(), empty_label=None
     )
-    file = forms.FileField(
+    file = UploadField(
+        otherwise="Split it, or use the command import_subscribers.",
+        accept=".csv,.tsv,.txt,text/csv,text/plain",
         label="CSV file",
         help_text="At most 200 MB. You see what happens before anything changes.",
-        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.tsv,.txt,text/csv,text/plain"}),
     )
     status = forms.ChoiceField(
         label="People without a status in the file",
@@ -81,20 +87,24 @@ class UploadForm(forms.Form):
         field: Any = self.fields["newsletter"]
         field.queryset = with_lists()
 
-    def clean_file(self) -> Any:
-        file = self.cleaned_data["file"]
-        if file.size > MOST_BYTES:
-            raise ValidationError(
-                f"The file has {file.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB. "
-                "Split it, or use the command import_subscribers."
-            )
-        return file
+
+PAGE = UploadPage(
+    "Import a list",
+    "Choose a CSV file. Its first line names the columns; only “email” is required. Exports of Mailchimp,"
+    " MailPoet, Substack, Buttondown, Ghost, beehiiv, listmonk, Brevo, phpList, MailerLite, Kit,"
+    " ActiveCampaign, Mailman and FeedBurner work as they are. If a column may mark people who unsubscribed,"
+    " we ask you first. Importing doesn’t send any email, and never removes anybody from the Do not email"
+    " list.",
+    (Destination, "Back to subscribers"),
+    ListImport.objects.select_related("subscribable"),
+    "Import a list of subscribers",
+)
 
 
 class ListPages:
     actions_list = ("import_list", "export_list")
 
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    @takes_upload
     @action(description="Import a list", url_path="import", icon="upload", permissions=["add"])
     def import_list(self: Any, request: HttpRequest) -> HttpResponse:
         chosen = {"newsletter": request.GET.get("newsletter")}
@@ -102,8 +112,7 @@ class ListPages:
         if request.method == "POST" and form.is_valid():
             row = take_in(request, form)
             return HttpResponseRedirect(object_url(row))
-        running = ListImport.objects.select_related("subscribable")[:5]
-        return _page(self, request, "import_file.html", "Import a list", form=form, running=running)
+        return PAGE.response(self, request, form)
 
     @action(description="Export a list", url_path="export", icon="download", permissions=["view"])
     def export_list(self: Any, request: HttpRequest) -> HttpResponseBase:
@@ -116,18 +125,24 @@ class ListPages:
             return download(chosen)
         confirmed = Count("subscriptions", filter=Q(subscriptions__status="confirmed"))
         counted = rows.annotate(every=Count("subscriptions"), confirmed=confirmed)
-        return _page(self, request, "export.html", "Export a list", newsletters=counted)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Export a list",
+            "opts": self.opts,
+            "media": self.media,
+            "back": list_url(Destination),
+            "newsletters": counted,
+        }
+        return TemplateResponse(request, "admin/subscriptions/export.html", context)
 
 
 def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
     data = form.cleaned_data
     return upload(
         subscribable=data["newsletter"],
-        name=data["file"].name,
-        pieces=data["file"].chunks(PIECE_SIZE),
+        pieces=pieces_of(data["file"]),
         terms=Terms(data["status"], data["words"].strip()),
-        by=request.user.get_username(),
-        now=utcnow(),
+        **upload_facts(request, data["file"]),
     )
 
 
@@ -142,18 +157,6 @@ def import_url(subscribable: Subscribable) -> str:
 def download(subscribable: Subscribable) -> StreamingHttpResponse:
     name = f"{subscribable.name}-{timezone.localdate():%Y-%m-%d}.csv"
     return as_csv(export_subscribers(subscribable=subscribable), name)
-
-
-def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
-    shared = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
-        "back": list_url(Destination),
-        "imports": list_url(ListImport),
-    }
-    return TemplateResponse(request, f"admin/subscriptions/{template}", {**shared, **context})
 
 
 def what_stays(row: ListImport) -> str:

@@ -1,7 +1,7 @@
 """Names of collections: unique within a newsletter, and issued at most once."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 from subscriptions.rules.periods import Period, instant_id, period_for
 from subscriptions.rules.schedule import Schedule
 
-_RESENT = re.compile(r"\+([0-9]+)\Z")
 _NUMBERED = re.compile(r"#([0-9]+)(?:\+|\Z)")
 LOOK_AHEAD = 100
 
@@ -32,14 +31,6 @@ def within_type_id_for(
 def number_of(wti: str) -> int | None:
     match = _NUMBERED.match(wti)
     return int(match[1]) if match else None
-
-
-def resend_wti(wti: str, taken: Collection[str]) -> str:
-    """Return the name for another sending: "+2", "+3", …"""
-    base = _RESENT.sub("", wti)
-    numbers = (_RESENT.search(other) for other in taken if _RESENT.sub("", other) == base)
-    highest = max((int(match[1]) if match else 1 for match in numbers), default=1)
-    return f"{base}+{highest + 1}"
 
 
 @dataclass(frozen=True, slots=True)

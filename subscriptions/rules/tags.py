@@ -73,9 +73,6 @@ class Segment:
         return has_any and self.all_of <= own and not self.none_of & own
 
 
-EVERYBODY = Segment()
-
-
 def segment_of(
     *, any_of: Iterable[str] = (), all_of: Iterable[str] = (), none_of: Iterable[str] = ()
 ) -> Segment:

@@ -5,7 +5,7 @@ from typing import Any
 
 from channels.base import Outcome
 from channels.email.account_url import parse_email_url
-from channels.email.letter_form import compose_mail
+from channels.email.letter_form import WireLetter
 from channels.email.mail_message import MailMessage
 from channels.email.session import BlockingSmtpSession
 from channels.email.smtp_connection import Timeouts
@@ -46,6 +46,10 @@ def recipient(**changes: Any) -> Recipient:
         "manage_url": "https://letters.example.org/manage/abc123/",
     }
     return Recipient(**(fields | changes))
+
+
+def compose_mail(letter: Letter, recipient: Recipient, **options: Any) -> MailMessage:
+    return WireLetter(letter, **options).message(recipient)
 
 
 def message(to: str = "ada@example.test", **changes: Any) -> MailMessage:

@@ -10,9 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.email.body import Written, body
-from channels.email.letter_form import compose_mail
 from channels.placeholders import fill_html, fill_text, written_html, written_text
-from tests.channels.email_letters import NOW, letter, recipient
+from tests.channels.email_letters import NOW, compose_mail, letter, recipient
 
 TOKENS = {"one": "\ue000one\ue001", "two": "\ue000two\ue001", "three": "\ue000three\ue001"}
 TOKEN = re.compile("|".join(TOKENS.values()))

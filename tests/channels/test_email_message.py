@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from channels.email.address import clean_name
 from channels.email.headers import MAX_FIELD_TEXT
-from channels.email.letter_form import compose_mail, message_mark
+from channels.email.letter_form import message_mark
 from channels.email.mail_message import MailMessage
 from common.ports.channels import InvalidDestination
-from tests.channels.email_letters import NOW, letter, recipient
+from tests.channels.email_letters import NOW, compose_mail, letter, recipient
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029"))
 # Python's own parser loses some spaces beside what looks like an encoded word, and splits on rare ones.

@@ -14,7 +14,6 @@ from django.urls import reverse
 
 from common.clock import utcnow
 from common.uploads import claim
-from subscriptions.admin import list_import
 from subscriptions.admin.list_import_panels import sentence_about_state
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Consent, ListImport, Notice, Subscription
@@ -206,7 +205,7 @@ def test_a_second_word_is_refused_with_a_sentence(admin_client: Client) -> None:
 def test_a_file_that_is_empty_or_too_large_is_refused_at_its_field(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    monkeypatch.setattr(list_import, "MOST_BYTES", 1000)
+    monkeypatch.setattr("common.admin.uploads.MOST_BYTES", 1000)
     shown = choose(admin_client, text).content.decode()
     assert "The file is empty." in shown or "import_subscribers" in shown
     assert not ListImport.objects.exists()

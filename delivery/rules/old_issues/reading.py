@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.body_limits import MEGABYTE
 from common.refused import Refused
 from delivery.rules.old_issues import dumps, hosted
-from delivery.rules.old_issues.files import MEGABYTE, MOST_JSON, json_of, opened_zip
+from delivery.rules.old_issues.files import MOST_JSON, json_of, opened_zip
 from delivery.rules.old_issues.found import Found, Wanted
 
 UNKNOWN = (

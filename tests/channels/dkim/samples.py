@@ -4,8 +4,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from channels.email.letter_form import compose_mail
-from tests.channels.email_letters import letter, recipient
+from tests.channels.email_letters import compose_mail, letter, recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 WORDS = (

@@ -13,7 +13,6 @@ from delivery.issues.draft_edits import (
     leave_out_of_draft,
     move_in_draft,
     put_back_in_draft,
-    reorder_draft,
     reword_draft,
     undo_in_draft,
 )
@@ -88,13 +87,13 @@ def test_posts_move_and_words_change_and_all_is_undone() -> None:
     issue, (first, second, third) = a_draft()
     move_in_draft(issue_id=issue.pk, item_id=third.pk, way="up", now=NOW)
     assert titles() == [first.title, third.title, second.title]
-    reorder_draft(issue_id=issue.pk, order=[second.pk], now=NOW)
+    move_in_draft(issue_id=issue.pk, item_id=second.pk, way="first", now=NOW)
     assert titles() == [second.title, first.title, third.title]
     reword_draft(issue_id=issue.pk, wording=Wording("Mine", "Hi *you*", ""), now=NOW)
     after = Issue.objects.get()
     assert (after.subject, after.revision) == ("Mine", 3)
     assert "<em>you</em>" in after.html
-    for said in ("the change of words", "the order of posts", f"moving “{third.title}”"):
+    for said in ("the change of words", f"moving “{second.title}”", f"moving “{third.title}”"):
         assert undo_in_draft(issue_id=issue.pk, now=NOW) == said
     after = Issue.objects.get()
     assert (after.subject, after.title) == (issue.subject, issue.title)
@@ -163,8 +162,8 @@ def test_what_cannot_be_done_to_a_draft_is_said_and_changes_nothing() -> None:
     for change in (leave_out_of_draft, put_back_in_draft):
         with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
             change(issue_id=issue.pk, item_id=only.pk + 1, now=NOW)
-    with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
-        reorder_draft(issue_id=issue.pk, order=[only.pk, only.pk + 1], now=NOW)
+    with pytest.raises(CannotEdit, match="not in this issue any more"):
+        move_in_draft(issue_id=issue.pk, item_id=only.pk + 1, way="up", now=NOW)
     with pytest.raises(CannotEdit, match="no such issue"):
         leave_out_of_draft(issue_id=issue.pk + 1, item_id=only.pk, now=NOW)
     assert titles() == [only.title]

@@ -145,7 +145,7 @@ POSTS = (
 
 def test_paths_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
     for name in ("../posts/1.x.html", "/etc/passwd", "a\\..\\..\\b"):
-        with pytest.raises(Refused, match="lead out"):
+        with pytest.raises(Refused, match="outside of its folder"):
             read(tmp_path / "x", a_zip({"posts.csv": POSTS, name: b"x"}))
 
 
@@ -198,7 +198,7 @@ def test_a_password_is_told_of(tmp_path: Path) -> None:
     data[6] |= 1
     at = data.find(b"PK\x01\x02")
     data[at + 8] |= 1
-    with pytest.raises(Refused, match="password"):
+    with pytest.raises(Refused, match="encrypted"):
         read(tmp_path / "x", bytes(data))
 
 

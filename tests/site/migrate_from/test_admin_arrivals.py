@@ -23,7 +23,7 @@ from django.urls import reverse
 from chat.models import GuildFeed
 from common.clock import utcnow
 from common.uploads import LEASE, WAITS_FOR, claim, unpacked
-from feedletter_site.migrate_from import admin, take_over, worker
+from feedletter_site.migrate_from import take_over, worker
 from feedletter_site.migrate_from.cordfeeder.source import AddressPart
 from feedletter_site.migrate_from.worker import work_off_arrivals
 from feedletter_site.models import Arrival, ArrivalLine, ArrivalPiece, Origin
@@ -147,7 +147,7 @@ def test_what_is_no_database_is_said_by_its_name_and_forgotten(
 
 
 def test_too_much_is_refused(admin_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "MOST_BYTES", 10)
+    monkeypatch.setattr("common.admin.uploads.MOST_BYTES", 10)
     (tmp_path / "c.db").write_bytes(b"x" * 11)
     assert "migrate_from" in choose(admin_client, tmp_path / "c.db", with_wal=False).content.decode()
     assert "Choose the file." in admin_client.post(ADD, {"program": "cordfeeder"}).content.decode()

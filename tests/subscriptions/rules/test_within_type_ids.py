@@ -5,9 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from subscriptions.rules.collections import resend_wti, within_type_id_for
+from subscriptions.rules.collections import within_type_id_for
 from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
 from tests.subscriptions.rules.strategies import moments, schedules, zones
@@ -41,24 +40,3 @@ def test_neighbouring_periods_have_different_names(
     names = {within_type_id_for(schedule.arrangement, period=each) for each in (period, following)}
     assert len(names) == 2
     assert {len(name) for name in names} == {20}
-
-
-@pytest.mark.parametrize(
-    ("wti", "taken", "expected"),
-    [
-        ("17", {"17"}, "17+2"),
-        ("17", {"17", "17+2"}, "17+3"),
-        ("17+2", {"17", "17+2"}, "17+3"),
-        ("17", {"17", "17+9"}, "17+10"),
-        ("17", {"17", "171+5", "1+4"}, "17+2"),
-        ("17", (), "17+2"),
-        ("2026-11-21T05:00:00Z", {"2026-11-21T05:00:00Z"}, "2026-11-21T05:00:00Z+2"),
-    ],
-)
-def test_sending_again_on_purpose_takes_the_next_number(wti: str, taken: set[str], expected: str) -> None:
-    assert resend_wti(wti, taken) == expected
-
-
-@given(taken=st.sets(st.from_regex(r"\A[0-9]{1,2}(\+[0-9]{1,2})?\Z")), wti=st.integers(0, 99).map(str))
-def test_the_name_for_sending_again_is_free(taken: set[str], wti: str) -> None:
-    assert resend_wti(wti, taken) not in taken | {wti}
