@@ -1,5 +1,6 @@
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
@@ -30,8 +31,8 @@ __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 
 for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)
-# No stage uses these.
-for model in (SolarSchedule, ClockedSchedule):
+# Nothing here uses these.
+for model in (SolarSchedule, ClockedSchedule, EmailAddress):
     admin.site.unregister(model)
 
 # Like the menu.

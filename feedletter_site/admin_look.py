@@ -223,7 +223,9 @@ ADMIN_LOOK = {
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("feedletter/favicon.svg")}
     ],
     "SHOW_HISTORY": True,
-    "LOGIN": {"form": "feedletter_site.sign_in.setup.LimitedSignInForm"},
+    "ACCOUNT": {
+        "navigation": [{"title": "Change password", "link": reverse_lazy("account_change_password")}]
+    },
     "DASHBOARD_CALLBACK": "feedletter_site.monitoring.dashboard.dashboard",
     "STYLES": [
         lambda request: static("feedletter/admin.css"),

@@ -21,6 +21,7 @@ from common.net.addresses import read_address
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy, web_request
 from common.text import one_line, shortened
 from feedletter_site.env import Network
+from reader.pages.access import policy_to_own_sites, reading_page
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +121,18 @@ class AdminPolicyMiddleware(Middleware):
         if request.path_info.startswith(("/admin/", "/setup/")):
             response.headers.setdefault("Content-Security-Policy", ADMIN_POLICY)
         return response
+
+
+class AccountPolicyMiddleware(Middleware):
+    """Restrict sign-in and account pages as readers' pages, but forms may lead to other sites."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith("/account/"):
+            return self.get_response(request)
+        response = reading_page(self.get_response)(request)
+        policy = policy_to_own_sites().replace("img-src 'self'", "img-src 'self' data:")
+        response.headers["Content-Security-Policy"] = policy
+        return response  # type: ignore[return-value]
 
 
 class HostMiddleware(Middleware):

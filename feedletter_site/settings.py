@@ -283,6 +283,8 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
@@ -303,6 +305,7 @@ MIDDLEWARE = [
     "feedletter_site.middleware.BodyLimitMiddleware",
     "feedletter_site.middleware.WebSlotMiddleware",
     "feedletter_site.middleware.AdminPolicyMiddleware",
+    "feedletter_site.middleware.AccountPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "feedletter_site.middleware.LanguageMiddleware",
@@ -312,6 +315,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 
 ROOT_URLCONF = "feedletter_site.urls"
@@ -382,9 +386,26 @@ CACHES = {
     }
 }
 
-LOGIN_URL = "admin:login"
-LOGIN_REDIRECT_URL = "/admin/"
+LOGIN_URL = "account_login"
 PASSWORD_RESET_TIMEOUT = 3600
+_ACCOUNTS = "feedletter_site.sign_in"
+ACCOUNT_ADAPTER = f"{_ACCOUNTS}.adapters.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": f"{_ACCOUNTS}.forms.SignInForm",
+    "reset_password": f"{_ACCOUNTS}.forms.ResetForm",
+    "reset_password_from_key": f"{_ACCOUNTS}.forms.NewPasswordForm",
+    "change_password": f"{_ACCOUNTS}.forms.ChangePasswordForm",
+    "set_password": f"{_ACCOUNTS}.forms.FirstPasswordForm",
+    "reauthenticate": f"{_ACCOUNTS}.forms.ConfirmForm",
+}
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = urlsplit(SITE_URL).scheme
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105
+# Passwords and emails are limited in rows, by `networks_of` (feedletter_site.services.password_limits).
+ACCOUNT_RATE_LIMITS = {"login": None, "reset_password": None}
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_SIGNUP_ENABLED = False
 
 # Only views that declare it accept files (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []

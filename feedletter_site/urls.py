@@ -25,7 +25,6 @@ from feedletter_site import env
 from feedletter_site.first_steps import first_steps, settings_page
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.sign_in import password_reset
 from feedletter_site.sign_in.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
@@ -56,22 +55,21 @@ urlpatterns = [
     path(
         "admin/bridge/<str:bridge>/connect/", admin.site.admin_view(bridge_reconnect), name="bridge_reconnect"
     ),
-    # Django's sign-in page links to this name.
-    path("admin/password-reset/", password_reset.Asked.as_view(), name="admin_password_reset"),
-    path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),
-    path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),
-    *token_paths(
-        "admin/password-reset/<uidb64>/", password_reset.NewPassword.as_view(), "admin_password_reset_link"
-    ),
     path("admin/settings/", admin.site.admin_view(settings_page), name="admin_settings"),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/login/", sign_in, name="admin_sign_in"),
+    path(
+        "admin/password_change/",
+        RedirectView.as_view(pattern_name="account_change_password"),
+        name="admin_password_change",
+    ),
     path("admin/", admin.site.urls),
     path("api/v1/", include("feedletter_site.api_urls")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     *token_paths("setup/", setup, "setup"),
+    path("", include("feedletter_site.sign_in.urls")),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
@@ -81,7 +79,6 @@ if is_on("chat"):
     urlpatterns.insert(0, path("admin/discord/", include("chat.admin.urls")))
     urlpatterns.append(path("", include("chat.urls")))
 if is_on("reader"):
-    urlpatterns.append(path("reader/", include("feedletter_site.sign_in.urls")))
     urlpatterns.append(path("", include("reader.urls")))
 if env.text("FEEDLETTER_DEMO"):
     urlpatterns.append(path("", include("demo.urls")))

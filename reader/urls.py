@@ -39,7 +39,6 @@ urlpatterns = [
     path("reader/begin/", people.begin_reading, name="begin"),
     *token_paths("reader/invitation/", people.invitation, "invitation", parameter="key"),
     path("reader/account/", account.account, name="account"),
-    path("reader/account/password/", account.password, name="password"),
     path("reader/account/data/", account.data, name="data"),
     path("reader/account/erase/", account.erase, name="erase"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),

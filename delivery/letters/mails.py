@@ -9,8 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.urls import reverse
-from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
+from django.utils.http import int_to_base36
 
 from channels.letter import LetterError
 from delivery.customisation import own_source, site_theme, theme_of
@@ -22,24 +21,19 @@ from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
-ADMIN, READER = "admin", "reader"
-# Target of the link, by the key in the mail's context.
-PAGES = {ADMIN: "admin_password_reset_link", READER: "reader_password_reset_link"}
 
 
 def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mail's values. Raises LetterError if the user no longer exists."""
-    whose = next(whose for whose in PAGES if whose in context)
-    users = User.objects.filter(pk=int(context[whose]), is_active=True)
-    user = (users.filter(is_staff=True) if whose == ADMIN else users).first()
+    user = User.objects.filter(pk=int(context["user"]), is_active=True).first()
     if user is None:
         raise LetterError("There is no such user any more.")
-    uid = urlsafe_base64_encode(force_bytes(user.pk))
     token = default_token_generator.make_token(user)
+    path = reverse("account_reset_password_from_key", args=[int_to_base36(user.pk), token])
     return {
         "newsletter": site_facts().name,
         "user_name": user.get_username(),
-        "reset_url": settings.SITE_URL + reverse(PAGES[whose], args=[uid, token]),
+        "reset_url": settings.SITE_URL + path,
         "minutes": str(settings.PASSWORD_RESET_TIMEOUT // 60),
         "site_url": settings.SITE_URL,
     }

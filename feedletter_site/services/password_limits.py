@@ -15,35 +15,35 @@ from common.ports.site_mail import site_mail
 from common.rates import DAY, HOUR, Limit, OverLimit, Use, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.text import one_line, shortened
-from delivery.letters.mails import ADMIN, PASSWORD_RESET
+from delivery.letters.mails import PASSWORD_RESET
 
-ASKED = "A new %s password was asked for from %s: %s"
-RESETS_OF_NETWORK = Limit("admin reset ip", 10, HOUR)
+ASKED = "A new password was asked for from %s: %s"
+RESETS_OF_NETWORK = Limit("reset ip", 10, HOUR)
 # Protects mailboxes, and other networks still get a mail.
-OF_ADDRESS = Limit("admin reset to", 3, DAY)
+OF_ADDRESS = Limit("reset to", 3, DAY)
 MOST_ACCOUNTS = 5
 LONGEST_SHOWN = 150
 
 
-def ask_for_reset(*, email: str, whose: str, ip: str, now: datetime, language: str = "") -> None:
+def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> None:
     """Queue a mail for each user of the address, with the same result for every address.
 
-    `whose` is ADMIN or READER. Raises OverLimit if the network asked too often.
+    Raises OverLimit if the network asked too often.
     """
-    log.warning(ASKED, whose, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
+    log.warning(ASKED, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
     with transaction.atomic():
         count_rows(check_rows(RESETS_OF_NETWORK.by_network(ip), now))
         if not count_rows_within(*OF_ADDRESS.by_network(ip, email.lower()), now=now):
             return
         # Active users with a usable password.
         users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
-        for user in [each for each in users if _is_meant(each, whose)][:MOST_ACCOUNTS]:
+        for user in users[:MOST_ACCOUNTS]:
             try:
                 # The link is created with the mail, so neither database nor backups contain it.
                 site_mail().send(
                     address=user.email,
                     template=PASSWORD_RESET,
-                    context={whose: user.pk},
+                    context={"user": user.pk},
                     now=now,
                     language=language,
                 )
@@ -51,17 +51,12 @@ def ask_for_reset(*, email: str, whose: str, ip: str, now: datetime, language: s
                 log.warning("a user's address cannot be written to: %s", error)
 
 
-def _is_meant(user: User, whose: str) -> bool:
-    return user.is_staff if whose == ADMIN else hasattr(user, "reader")
-
-
 log = logging.getLogger(__name__)
 
-OF_NETWORK = Limit("admin ip", 10, HOUR)
-OF_NAME = Limit("admin user", 20, DAY)
+OF_NETWORK = Limit("sign-in ip", 10, HOUR)
+OF_NAME = Limit("sign-in user", 20, DAY)
 LONGEST_USER_NAME = 150
-FAILED = "Admin sign-in failed from %s: %s"
-TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin for a new password."
+FAILED = "Sign-in failed from %s: %s"
 
 
 def tries_left(request: HttpRequest, username: str) -> bool:

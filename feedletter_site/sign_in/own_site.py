@@ -3,24 +3,22 @@
 from dataclasses import asdict
 from http import HTTPStatus
 
-from django.contrib.auth import login
+from allauth.account.utils import perform_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
 from common.rates import Limit, count_within
 from common.text import one_line
+from feedletter_site.sign_in.adapters import is_own
 from reader.indieauth.client import begin, finish
 from reader.indieauth.discovery import NotConfirmed, discover, site_url
 from reader.pages.access import policy_to_own_sites, reading_page
 from reader.people.tokens import connect_site, reader_with_site
 from reader.rules.identity import LONGEST_IDENTITY
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Strangers can make us contact any site.
 TRIES, TRIES_OF_ALL = Limit("sign-in-site", 6), Limit("sign-in-sites", 120)
 BEGUN, GOING_TO = "sign_in_site", "sign_in_site_next"
@@ -61,11 +59,10 @@ def finish_sign_in(request: HttpRequest) -> HttpResponse:
         problem = gettext("You may use the admin of this site, so sign in with your password.")
         return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
     connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
-    login(request, reader.user, BACKEND)
-    is_ours = url_has_allowed_host_and_scheme(
-        going_to, {request.get_host()}, require_https=request.is_secure()
-    )
-    return HttpResponseRedirect(going_to if is_ours else reverse("reader:all"))
+    # A second factor is asked for here, too.
+    next_url = going_to if is_own(request, going_to) else None
+    response: HttpResponse = perform_login(request, reader.user, redirect_url=next_url)
+    return response
 
 
 def _again(

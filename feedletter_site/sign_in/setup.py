@@ -10,7 +10,8 @@ from django.contrib.auth import get_user_model, login
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
-from django.core.exceptions import ValidationError
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -19,19 +20,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
-from unfold.forms import AuthenticationForm
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
-
-from feedletter_site.services.password_limits import TOO_MANY, tries_left
-
-
-class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
-    """Refuses even the right password after too many wrong ones."""
-
-    def clean(self) -> Any:
-        if not tries_left(self.request, self.cleaned_data.get("username") or ""):
-            raise ValidationError(TOO_MANY, code="limited")
-        return super().clean()
 
 
 class FirstAdminForm(forms.Form):
@@ -116,10 +105,13 @@ def create_first_admin(form: FirstAdminForm) -> User:
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
+    """Replace Django's page, which knows no second factor."""
     if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
         context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}
         return render(request, "site/no_admin.html", context)
-    return admin.site.login(request)
+    if request.user.is_authenticated and not request.user.is_staff:
+        raise PermissionDenied
+    return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
 @sensitive_post_parameters("password")

@@ -1,17 +1,34 @@
-from django.urls import path
+from allauth.account import views
+from django.conf import settings
+from django.urls import path, reverse_lazy
 
+from common.optional_apps import is_on
 from common.token_paths import token_paths
 from feedletter_site.sign_in import own_site, readers
+from reader.people.readers import OPEN
 
+sign_in = views.LoginView.as_view(
+    extra_context={"is_open": lambda: settings.READER == OPEN, "reads_here": lambda: is_on("reader")}
+)
+new_password = views.PasswordResetFromKeyView.as_view(success_url=reverse_lazy("account_login"))
+
+# Without allauth's pages for sign-up, email addresses and connections.
 urlpatterns = [
-    path("sign-in/site/", own_site.begin_sign_in, name="reader_sign_in_site"),
-    path("sign-in/site/back/", own_site.finish_sign_in, name="reader_sign_in_back"),
-    path("sign-in/", readers.ReaderSignIn.as_view(), name="reader_sign_in"),
-    path("sign-out/", readers.ReaderSignOut.as_view(), name="reader_sign_out"),
-    path("join/", readers.join, name="reader_join"),
-    path("password-reset/", readers.ReaderReset.as_view(), name="reader_password_reset"),
-    path("password-reset/sent/", readers.ReaderResetTold.as_view(), name="reader_password_reset_done"),
+    path("account/sign-in/", sign_in, name="account_login"),
+    path("account/sign-out/", views.logout, name="account_logout"),
+    path("account/inactive/", views.account_inactive, name="account_inactive"),
+    path("account/confirm/", views.reauthenticate, name="account_reauthenticate"),
+    path("account/password/", views.password_change, name="account_change_password"),
+    path("account/password/first/", views.password_set, name="account_set_password"),
+    path("account/password-reset/", views.password_reset, name="account_reset_password"),
+    path("account/password-reset/sent/", views.password_reset_done, name="account_reset_password_done"),
     *token_paths(
-        "password-reset/<uidb64>/", readers.ReaderNewPassword.as_view(), "reader_password_reset_link"
+        "account/password-reset/<uidb36>/", new_password, "account_reset_password_from_key", parameter="key"
     ),
 ]
+if is_on("reader"):
+    urlpatterns += [
+        path("reader/sign-in/site/", own_site.begin_sign_in, name="reader_sign_in_site"),
+        path("reader/sign-in/site/back/", own_site.finish_sign_in, name="reader_sign_in_back"),
+        path("reader/join/", readers.join, name="reader_join"),
+    ]

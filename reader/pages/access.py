@@ -79,7 +79,7 @@ def for_users(view: View) -> View:
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
-            return redirect_to_login(back, "reader_sign_in")
+            return redirect_to_login(back)
         return view(request, *args, **kwargs)
 
     return reading_page(wrapped)

@@ -2,7 +2,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import logout, update_session_auth_hash
+from django.contrib.auth import logout
 from django.http import (
     Http404,
     HttpRequest,
@@ -18,7 +18,6 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
-from common.passwords import ChangePasswordForm, NewPasswordForm
 from common.ports.site_mail import site_mail
 from common.refused import Refused
 from reader.indieauth.discovery import profile_of
@@ -113,7 +112,7 @@ def _revoke(reader: Reader, text: str) -> None:
     revoke_app_password(password=password, now=utcnow())
 
 
-EMAIL, PASSWORD, READING = "email", "password", "reading"
+EMAIL, READING = "email", "reading"
 
 
 @sensitive_post_parameters("password")
@@ -132,7 +131,7 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
     if given is not None and form.is_valid():
         user.email = form.cleaned_data["email"]
         user.save(update_fields=["email"])
-        return _back(EMAIL)
+        return HttpResponseRedirect(f"{reverse('reader:account')}?changed={EMAIL}")
     context = {
         **surroundings(reader),
         "section": "account",
@@ -144,21 +143,6 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         "is_mailed": site_mail().is_sent(),
     }
     return render(request, "reader/account.html", context, status=_status(reading if is_reading else form))
-
-
-@sensitive_post_parameters("old_password", "new_password1")
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def password(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Ends the user's other sessions."""
-    made: Any = ChangePasswordForm if reader.user.has_usable_password() else NewPasswordForm
-    form = made(reader.user, posted(request), label_suffix="")
-    if request.method == "POST" and form.is_valid():
-        form.save()
-        update_session_auth_hash(request, reader.user)
-        return _back(PASSWORD)
-    context = {**surroundings(reader), "section": "account", "form": form}
-    return render(request, "reader/account_password.html", context, status=_status(form))
 
 
 @for_readers
@@ -187,10 +171,6 @@ def erase(request: HttpRequest, reader: Reader) -> HttpResponse:
 def posted(request: HttpRequest) -> QueryDict | None:
     """Return form data; unlike `request.POST or None` this binds an empty POST, too."""
     return request.POST if request.method == "POST" else None
-
-
-def _back(changed: str) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('reader:account')}?changed={changed}")
 
 
 def _status(form: Any) -> int:

@@ -6,7 +6,6 @@ from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy
 
-from common.passwords import TypedOnce
 from reader.models import Reader
 from reader.people.readers import LONGEST_SLUG
 from reader.rules.saving import is_template
@@ -27,7 +26,8 @@ class NameForm(forms.Form):
         return str(self.cleaned_data["name"]).lower()
 
 
-class NewcomerForm(TypedOnce, SetPasswordMixin, NameForm):  # type: ignore[type-arg]
+class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
+    shows_password = True
     email = forms.EmailField(
         label=gettext_lazy("Your email address"),
         help_text=gettext_lazy("optional; used only to reset your password"),
@@ -37,10 +37,14 @@ class NewcomerForm(TypedOnce, SetPasswordMixin, NameForm):  # type: ignore[type-
     )
     password1 = SetPasswordMixin.create_password_fields()[0]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password1"].widget.attrs["data-show"] = gettext("Show")
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         user = User(username=data.get("name", ""), email=data.get("email", ""))
-        self.validate_password_for_user(user)
+        self.validate_password_for_user(user, "password1")
         return data
 
 

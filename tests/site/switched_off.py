@@ -20,7 +20,7 @@ from feedletter_site.ticks.scheduler import Scheduler
 PAGES = {
     "reader": (
         "/reader/",
-        "/reader/sign-in/",
+        "/reader/sign-in/site/",
         "/indieauth/token",
         "/microsub/ada",
         "/greader/",

@@ -1,4 +1,4 @@
-"""The admin's sign-in counts and logs wrong passwords, and soon refuses more."""
+"""The sign-in counts and logs wrong passwords, and soon refuses more; the admin has no other."""
 
 import logging
 import re
@@ -11,7 +11,7 @@ from django.test import Client
 from common.models import Tally
 
 pytestmark = pytest.mark.django_db
-LOGIN = "/admin/login/"
+LOGIN = "/account/sign-in/"
 RIGHT = "right-horse-1"
 
 
@@ -21,7 +21,7 @@ def ada() -> User:
 
 
 def sign_in(password: str, *, name: str = "ada", ip: str = "203.0.113.7") -> Any:
-    return Client().post(LOGIN, {"username": name, "password": password}, REMOTE_ADDR=ip)
+    return Client().post(LOGIN, {"login": name, "password": password}, REMOTE_ADDR=ip)
 
 
 def test_the_right_password_lets_in() -> None:
@@ -52,9 +52,9 @@ def test_each_wrong_one_is_logged_with_its_address_and_without_the_password(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        sign_in("s3cret-guess", name="ada\nAdmin sign-in failed from 192.0.2.99: x")
-    (line,) = [record.getMessage() for record in caplog.records if "sign-in failed" in record.getMessage()]
-    assert line.startswith("Admin sign-in failed from 203.0.113.7: ")
+        sign_in("s3cret-guess", name="ada\nSign-in failed from 192.0.2.99: x")
+    (line,) = [record.getMessage() for record in caplog.records if "ign-in failed" in record.getMessage()]
+    assert line.startswith("Sign-in failed from 203.0.113.7: ")
     assert "\n" not in line
     assert "s3cret" not in caplog.text
 
@@ -62,7 +62,25 @@ def test_each_wrong_one_is_logged_with_its_address_and_without_the_password(
 def test_what_is_refused_unlooked_at_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(11):
         sign_in("wrong")
-    assert caplog.messages[-1] == "Admin sign-in failed from 203.0.113.7: too many wrong passwords"
+    assert caplog.messages[-1] == "Sign-in failed from 203.0.113.7: too many wrong passwords"
     keys = Tally.objects.values_list("key", flat=True)
     # A digest may contain the letters of a short name by chance.
     assert "ada" not in {word for key in keys for word in re.split(r"\W", str(key))}
+
+
+def test_the_admin_has_no_sign_in_of_its_own() -> None:
+    """It would know no second factor."""
+    answer = Client().post("/admin/login/?next=/admin/auth/", {"username": "ada", "password": RIGHT})
+    assert answer["Location"] == f"{LOGIN}?next=/admin/auth/"
+    assert Client().get("/admin/").status_code == 302
+    client = Client()
+    client.force_login(User.objects.get())
+    User.objects.create_superuser("eve", password=RIGHT)
+    client.post("/admin/login/", {"username": "eve", "password": RIGHT})
+    assert client.session["_auth_user_id"] == str(User.objects.get(username="ada").pk)
+
+
+def test_a_user_without_rights_is_told_so() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("plain"))
+    assert client.get("/admin/", follow=True).status_code == 403

@@ -19,14 +19,15 @@ PUBLIC = {
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
     "admin_sign_in": "where admins sign in",
-    "reader_sign_in": "where people sign in who read here",
+    "account_login": "where people sign in",
+    "account_logout": "its sending limits",
+    "account_inactive": "says that an account is switched off",
     "reader_sign_in_site": "where people sign in with their own site",
     "reader_sign_in_back": "where their own site leads back to",
-    "reader_sign_out": "its sending limits",
     "reader_join": "where anybody may begin to read, if the site says so",
-    "reader_password_reset": "where a reader asks for a new password",
-    "reader_password_reset_done": "says that a mail comes, if there is such a reader",
-    "reader_password_reset_link": "its authority is a token",
+    "account_reset_password": "where people ask for a new password",
+    "account_reset_password_done": "says that a mail comes, if there is such a user",
+    "account_reset_password_from_key": "its authority is a token",
     "reader:invitation": "its authority is a one-time key",
     "setup": "its authority is a one-time token",
     "feeds:websub": "its authority is a token that only the hub knows",
@@ -84,10 +85,8 @@ PUBLIC = {
     "delivery:push_renewed": "its authority is the old secret of a device",
     "delivery:push_worker": "a script for browsers",
     "delivery:manifest": "a newsletter's name, for home screens",
-    "admin_password_reset": "where an admin asks for a new password",
-    "admin_password_reset_done": "says that a mail comes, if there is such an admin",
-    "admin_password_reset_complete": "says that the new password is good",
-    "admin_password_reset_link": "its authority is a token",
+    "admin_password_change": "leads to a page that asks for a sign-in",
+    "admin:password_change": "leads there, too",
     "admin:login": "the way in",
     "admin:logout": "its sending limits",
     "admin:jsi18n": "Django's own translations",
@@ -154,7 +153,7 @@ def test_a_stranger_is_sent_away(method: str) -> None:
 
 def is_sent_away(answer: HttpResponse, method: str, address: str) -> bool:
     if answer.status_code in {301, 302}:
-        ways_in = {"/mine/": "/sign-in/", "/reader/": "/reader/sign-in/"}
+        ways_in = {"/mine/": "/sign-in/", "/reader/": "/account/sign-in/", "/account/": "/account/sign-in/"}
         way_in = next((way for start, way in ways_in.items() if address.startswith(start)), "/admin/login/")
         return way_in in answer.headers["Location"]
     return answer.status_code in ({401, 403} if method == "get" else {401, 403, 405})

@@ -18,7 +18,7 @@ CONTEXT: dict[str, Any] = {
     "days": "14",
     "sign_in_url": f"{SITE}/sign-in/abc/",
     "user_name": "ada",
-    "reset_url": f"{SITE}/admin/password-reset/x/y/",
+    "reset_url": f"{SITE}/account/password-reset/1/y/",
     "invitation_url": f"{SITE}/reader/invitation/x/",
     "minutes": "30",
     "page_url": f"{SITE}/s/valley/",

@@ -43,7 +43,6 @@ NO_PAGES = {
     "logout",
     "search",
     "view_on_site",
-    "admin_password_reset_link",
     "admin_sign_in",
     "bridge_connected",
     "delivery_issue_edit",
@@ -146,7 +145,7 @@ def admin_pages() -> Iterator[tuple[str, str]]:
         given = {key: GIVEN.get(key, row.pk if row is not None else None) for key in keys}
         if None in given.values():
             continue
-        space = "" if name in OUR_PAGES or "password_reset" in name else "admin:"
+        space = "" if name in OUR_PAGES else "admin:"
         address = reverse(space + name, kwargs=given)
         yield name, address
         if row is not None and name.endswith("_change"):

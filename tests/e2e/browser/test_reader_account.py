@@ -68,7 +68,7 @@ def test_from_the_invitation_to_the_end(page: Any, site: str, settings: Any, tmp
 
 def test_whoever_comes_by_themselves_and_whoever_forgot(page: Any, site: str, settings: Any) -> None:
     settings.READER, settings.EMAIL_URL = "open", "smtp://127.0.0.1:1"
-    page.goto(f"{site}/reader/sign-in/")
+    page.goto(f"{site}/account/sign-in/")
     look_at(page, "reader-sign-in-open")
     page.get_by_role("link", name="New here? Create an account").click()
     page.wait_for_url("**/join/")
@@ -85,11 +85,11 @@ def test_whoever_comes_by_themselves_and_whoever_forgot(page: Any, site: str, se
     page.get_by_role("button", name="Create account").click()
     page.wait_for_url("**/reader/")
     page.context.clear_cookies()
-    page.goto(f"{site}/reader/password-reset/")
+    page.goto(f"{site}/account/password-reset/")
     look_at(page, "reader-password-reset")
     page.get_by_label("Your email address").fill("grace@example.org")
     page.get_by_role("button", name="Email me a link").click()
     page.wait_for_url("**/sent/")
     look_at(page, "reader-password-reset-told")
-    page.goto(f"{site}/reader/password-reset/x/y/")
+    page.goto(f"{site}/account/password-reset/1/y/")
     look_at(page, "reader-password-reset-wrong")

@@ -68,7 +68,7 @@ def test_a_site_of_ones_own_is_connected_and_opens_the_door(
     page.get_by_role("button", name="Continue with your website").click()
     page.wait_for_url("**/reader/starred/")
     page.context.clear_cookies()
-    page.goto(f"{site}/reader/sign-in/")
+    page.goto(f"{site}/account/sign-in/")
     page.get_by_label("Your website’s address").fill(OwnSite(server, "/bob/").me)
     page.get_by_role("button", name="Continue with your website").click()
     page.get_by_text("Nobody here has connected this site").wait_for()

@@ -76,7 +76,7 @@ class TestThePage:
 
     def test_whoever_is_not_signed_in_signs_in_first(self, app: ClientApp) -> None:
         asked = app.http.get(app.asks())
-        assert asked.headers["Location"].startswith("/reader/sign-in/?next=/indieauth/authorize%3F")
+        assert asked.headers["Location"].startswith("/account/sign-in/?next=/indieauth/authorize%3F")
 
     def test_a_form_from_another_site_is_refused(self, app: ClientApp) -> None:
         action = app.asks().replace("/indieauth/authorize", "/reader/allow/")

@@ -103,14 +103,14 @@ def test_one_signs_in_with_a_password_and_lands_where_one_was_going(ada: Reader)
     ada.user.save()
     client = Client()
     asked = client.get("/reader/c/home/?unread").headers["Location"]
-    assert asked == "/reader/sign-in/?next=/reader/c/home/%3Funread"
+    assert asked == "/account/sign-in/?next=/reader/c/home/%3Funread"
     assert client.get(asked).status_code == 200
-    given = {"username": "ada", "password": "wrong", "next": "/reader/c/home/?unread"}
-    assert client.post("/reader/sign-in/", given).status_code == 200
-    answer = client.post("/reader/sign-in/", {**given, "password": "a long enough one"})
+    given = {"login": "ada", "password": "wrong", "next": "/reader/c/home/?unread"}
+    assert client.post("/account/sign-in/", given).status_code == 200
+    answer = client.post("/account/sign-in/", {**given, "password": "a long enough one"})
     assert answer.headers["Location"] == "/reader/c/home/?unread"
     assert client.get("/reader/").status_code == 200
-    assert client.post("/reader/sign-out/").headers["Location"] == "/reader/sign-in/"
+    assert client.post("/account/sign-out/").headers["Location"] == "/account/sign-in/"
     assert client.get("/reader/").status_code == 302
 
 
@@ -119,8 +119,8 @@ def test_too_many_wrong_passwords_have_to_wait(ada: Reader) -> None:
     ada.user.save()
     client = Client()
     for _ in range(10):
-        client.post("/reader/sign-in/", {"username": "ada", "password": "wrong"})
-    answer = client.post("/reader/sign-in/", {"username": "ada", "password": "a long enough one"})
+        client.post("/account/sign-in/", {"login": "ada", "password": "wrong"})
+    answer = client.post("/account/sign-in/", {"login": "ada", "password": "a long enough one"})
     assert "Too many wrong passwords" in answer.content.decode()
 
 

@@ -42,7 +42,7 @@ def _password(ada: Reader) -> None:
 def test_the_page_leads_to_all_of_it(ada: Reader, web: Browser) -> None:
     page = web(ada).get("/reader/account/").content.decode()
     for link in (
-        "/reader/account/password/",
+        "/account/password/",
         "/reader/account/data/",
         "/reader/account/erase/",
         "microsub/ada",
@@ -65,10 +65,11 @@ def test_the_mail_address_is_changed_by_whoever_knows_the_password(
 
 def test_another_password_signs_out_elsewhere(ada: Reader, web: Browser) -> None:
     here, elsewhere = web(ada), web(ada)
-    given = {"old_password": OLD, "new_password1": NEW}
-    assert here.post("/reader/account/password/", {**given, "old_password": "wrong"}).status_code == 400
-    assert here.post("/reader/account/password/", given)["Location"] == "/reader/account/?changed=password"
-    assert here.get("/reader/account/").status_code == 200
+    given = {"oldpassword": OLD, "password1": NEW}
+    refused = here.post("/account/password/", {**given, "oldpassword": "wrong"})
+    assert "type your current password" in refused.content.decode()
+    assert here.post("/account/password/", given)["Location"] == "/reader/account/"
+    assert "signed out on all other devices" in here.get("/reader/account/").content.decode()
     assert elsewhere.get("/reader/account/").status_code == 302
     assert User.objects.get().check_password(NEW)
 
@@ -220,8 +221,8 @@ def test_nobody_changes_the_account_of_another(ada: Reader, bob: Reader, web: Br
     given = {"user": ada.user.pk, "reader": ada.pk, "username": "ada", "slug": "ada"}
     browser.post("/reader/account/", {**given, "email": "bob@example.org", "password": OLD})
     browser.post(
-        "/reader/account/password/",
-        {**given, "old_password": OLD, "new_password1": NEW},
+        "/account/password/",
+        {**given, "oldpassword": OLD, "password1": NEW},
     )
     browser.post("/reader/account/erase/", {**given, "sure": "on", "password": OLD})
     archive = zipfile.ZipFile(io.BytesIO(b"".join(browser.get("/reader/account/data/?user=ada"))))

@@ -205,7 +205,7 @@ class TestSigningIn:
         assert "127.0.0.1" not in page.replace("http://127.0.0.1:8000", "")
 
     def test_the_page_offers_it_and_its_form_may_lead_away(self, db: None) -> None:
-        page = Client().get("/reader/sign-in/?next=/reader/starred/")
+        page = Client().get("/account/sign-in/?next=/reader/starred/")
         assert f'action="{SIGN_IN}"' in page.content.decode()
         assert page.content.decode().count('name="next" value="/reader/starred/"') == 2
         assert "form-action 'self' https:" in page["Content-Security-Policy"]

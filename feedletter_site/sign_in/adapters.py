@@ -1,0 +1,52 @@
+"""Rules of this site for django-allauth."""
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy
+
+from common.optional_apps import is_on
+from feedletter_site.services.password_limits import tries_left
+
+
+def is_own(request: HttpRequest, url: str) -> bool:
+    return url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    error_messages = {  # noqa: RUF012 - allauth's name and type
+        **DefaultAccountAdapter.error_messages,
+        "too_many_login_attempts": gettext_lazy("Too many wrong passwords. Try again in an hour."),
+        "username_password_mismatch": gettext_lazy(
+            "The username or the password is wrong. Capitals matter in both."
+        ),
+    }
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse even the right password after too many wrong ones."""
+        if not tries_left(request, credentials["username"]):
+            raise self.validation_error("too_many_login_attempts")
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        if getattr(request.user, "is_staff", False):
+            return reverse("admin:index")
+        return reverse("reader:all") if is_on("reader") else "/"
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        if is_on("reader") and not getattr(request.user, "is_staff", False):
+            return reverse("reader:account")
+        return self.get_login_redirect_url(request)
+
+    def is_safe_url(self, url: str) -> bool:
+        return is_own(self.request, url)
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """ProxyMiddleware has set it."""
+        return str(request.META.get("REMOTE_ADDR", ""))
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """ResetForm queues the only email."""
+        raise NotImplementedError(template_prefix)

@@ -1,0 +1,88 @@
+"""The forms of django-allauth, with passwords typed once.
+
+Templates load feedletter/password.js, which adds a button that shows what is typed.
+"""
+
+from typing import Any
+
+from allauth.account import forms
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.ratelimit import respond_429
+from django.http import HttpRequest
+from django.utils.translation import get_language, gettext, gettext_lazy
+
+from common.clock import utcnow
+from common.ports.site_mail import site_mail
+from common.rates import OverLimit
+from feedletter_site.services.password_limits import ask_for_reset
+
+
+class Plain:
+    """Leaves out placeholders, which repeat the labels."""
+
+    password2 = None
+    fields: dict[str, Any]
+    shows_password = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        for name, field in self.fields.items():
+            field.widget.attrs.pop("placeholder", None)
+            if name in {"password", "oldpassword"}:
+                field.help_text = ""
+            if name == "password1":
+                field.label = gettext("New password")
+                field.widget.attrs["data-show"] = gettext("Show")
+                self.shows_password = True
+        next(iter(self.fields.values())).widget.attrs["autofocus"] = True
+
+
+class SignInForm(Plain, forms.LoginForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].widget.attrs |= {"autocapitalize": "none", "spellcheck": "false"}
+
+
+class NewPasswordForm(Plain, forms.ResetPasswordKeyForm):  # type: ignore[misc]
+    pass
+
+
+class FirstPasswordForm(Plain, forms.SetPasswordForm):  # type: ignore[misc]
+    pass
+
+
+class ChangePasswordForm(Plain, forms.ChangePasswordForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["oldpassword"].label = gettext("Current password")
+
+
+class ConfirmForm(Plain, forms.ReauthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class ResetForm(Plain, forms.ResetPasswordForm):  # type: ignore[misc]
+    """The response does not reveal whether the user exists."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].label = gettext_lazy("Your email address")
+        # All admins read the mailbox page, so a link must not wait there.
+        self.is_mailed = site_mail().is_sent()
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"])
+
+    def save(self, request: HttpRequest, **_: Any) -> str:
+        email = str(self.cleaned_data["email"])
+        try:
+            if self.is_mailed:
+                ask_for_reset(
+                    email=email,
+                    ip=str(request.META.get("REMOTE_ADDR", "")),
+                    now=utcnow(),
+                    language=get_language() or "",
+                )
+        except OverLimit as error:
+            raise ImmediateHttpResponse(respond_429(request)) from error
+        return email
