@@ -21,6 +21,8 @@ def without_controls(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Also remove control characters and direction overrides."""
+    if text.isprintable() and "  " not in text:
+        return text.strip()
     return " ".join(_OVERRIDES.sub("", without_controls(" ".join(text.split()))).split())
 
 

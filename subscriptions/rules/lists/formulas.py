@@ -15,4 +15,4 @@ def as_text(cell: str) -> str:
 
 
 def from_text(cell: str) -> str:
-    return _MADE_SAFE.sub("", cell)
+    return _MADE_SAFE.sub("", cell) if "'" in cell else cell

@@ -1,5 +1,6 @@
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 from common.refused import Refused
 
@@ -17,6 +18,8 @@ class NoTime(Refused):
     """Invalid or ambiguous time. The message is a sentence."""
 
 
+# The columns of a line often have the same time.
+@lru_cache(maxsize=1000)
 def read_moment(text: str, dates: str = "") -> datetime:
     """Return UTC, the default zone. Raises NoTime.
 
