@@ -21,6 +21,7 @@ BY_NAME = (
     "large",
     "distance",
     "bridges",
+    "newsletters",
     "reader",
     "search",
     "pages",
