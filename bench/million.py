@@ -77,7 +77,8 @@ def bare_insert(issue: Issue, lane: Lane) -> float:
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE bare (LIKE {table} INCLUDING ALL)")
         cursor.execute(
-            "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' AND conrelid = %s::regclass",
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint"
+            " WHERE contype = 'f' AND conrelid = %s::regclass",
             [table],
         )
         for (key,) in cursor.fetchall():
