@@ -40,6 +40,19 @@ def batched(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
+def pieces_by_key(
+    rows: "models.QuerySet[Any, tuple[Any, ...]]", size: int, *, newest_first: bool = False
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield lists of rows by their keys, which are their last values. A cursor may be behind a pooler."""
+    order, beyond = ("-pk", "pk__lt") if newest_first else ("pk", "pk__gt")
+    rows = ordered = rows.order_by(order)
+    while piece := list(rows[:size]):
+        yield piece
+        if len(piece) < size:
+            return
+        rows = ordered.filter(**{beyond: piece[-1][-1]})
+
+
 def update_rows(rows: Sequence[models.Model], fields: Sequence[str]) -> None:
     """Update rows by one statement sent many times.
 

@@ -5,12 +5,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.hashers import make_password
 from django.db import DEFAULT_DB_ALIAS, connections, models
 
+from common.db.bulk import pieces_by_key
 from common.refused import Refused
 from common.secrets import Sealed, SecretsField
 from feedletter_site.export.cipher import Cipher
@@ -61,15 +63,12 @@ class Rows:
         self._seen: dict[Any, dict[tuple[Any, ...], Any]] = {}
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the rows by number; a piece at a time, since cursors may be behind a pooler."""
+        """Yield the rows by number."""
         paths = [path for column in self.columns for path in column.paths]
-        rows = self.part.rows.order_by("pk").values_list(*paths, "pk")
+        rows = self.part.rows.values_list(*paths, "pk")
         has_blobs = any(isinstance(column.field, models.BinaryField) for column in self.columns)
         size = BLOBS_A_QUERY if has_blobs else ROWS_A_QUERY
-        piece = list(rows[:size])
-        while piece:
-            yield from map(self._line, piece)
-            piece = list(rows.filter(pk__gt=piece[-1][-1])[:size])
+        return map(self._line, chain.from_iterable(pieces_by_key(rows, size)))
 
     def _line(self, values: Sequence[Any]) -> bytes:
         row = dict(zip(self._names, values, strict=False))

@@ -56,7 +56,7 @@ def export_site(
 
 def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progress) -> dict[str, int]:
     lost: dict[str, int] = {}
-    progress.total = sum(part.rows.count() for part in PARTS)
+    progress.total = sum(part.rows.count() for part in PARTS) + people.count_rows()
     for part in PARTS:
         rows = Rows(part, cipher)
         if part.needs_secrets and cipher is None:
@@ -65,7 +65,7 @@ def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progr
         writer.write(part.file, _counted(rows.lines(), progress))
         lost |= {f"{part.label}.{name}": count for name, count in rows.lost.items()}
     for name, lines in people.files(now=now):
-        writer.write(name, lines)
+        writer.write(name, lines if name.endswith(".opml") else _counted(lines, progress))
     secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
     sealed = cipher and {
         "salt": base64.b64encode(cipher.salt).decode(),

@@ -1,9 +1,9 @@
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 
 from django.db.models import Exists, OuterRef
 
+from common.db.bulk import pieces_by_key
 from subscriptions.lists.plan import further_upstream_ids
 from subscriptions.lists.reading import kind_of_list
 from subscriptions.models import Consent, Subscribable, Suppression
@@ -29,9 +29,7 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
     # Devices belong to one browser.
     listed = subscribable.subscriptions.filter(destination__kind=subscribable.channel)
-    rows = listed.annotate(suppressed=Exists(same)).order_by("pk")
-    values = rows.values_list(
-        "pk",
+    values = listed.annotate(suppressed=Exists(same)).values_list(
         "destination__label",
         "display_name",
         "status",
@@ -42,15 +40,16 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         "left_at",
         "upstream_id",
         "destination",
-    ).iterator(chunk_size=ROWS_A_CHUNK)
-    while chunk := list(islice(values, ROWS_A_CHUNK)):
-        keys = frozenset(row[0] for row in chunk)
+        "pk",
+    )
+    for chunk in pieces_by_key(values, ROWS_A_CHUNK):
+        keys = frozenset(row[-1] for row in chunk)
         consents = Consent.objects.filter(subscription__pk__any_of=keys).order_by("at", "pk")
         consent_rows = consents.values_list("subscription_id", "at", "how", "words", "ip")
         proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in consent_rows}
         further = further_upstream_ids(keys)
-        tags = tags_of(row[-1] for row in chunk)
-        for key, label, name, status, suppressed, language, *times, upstream_id, destination in chunk:
+        tags = tags_of(row[-2] for row in chunk)
+        for label, name, status, suppressed, language, *times, upstream_id, destination, key in chunk:
             upstream_ids = " ".join(map(str, filter(None, (upstream_id, *further.get(key, ())))))
             cells = [
                 label,

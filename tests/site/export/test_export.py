@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,17 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from common.cli.progress import Progress
 from common.refused import Refused
 from common.secrets import opened
 from delivery.models import Delivery, DkimKey
+from feedletter_site.export import people
 from feedletter_site.export.parts import LEFT_OUT, PARTS
 from feedletter_site.export.site import ARRIVED, export_site, import_site
 from feeds.models import Feed
 from reader.models import Token
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
-from tests.factories import NOW, FeedFactory, SuppressionFactory
+from tests.factories import NOW, FeedFactory, IssueFactory, SubscribableFactory, SuppressionFactory
 from tests.site.export.whole_site import whole_site
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,6 +120,27 @@ def test_files_for_people(tmp_path: Path) -> None:
     assert b"<opml" in files["people/feeds.opml"]
     page = next(text for name, text in files.items() if name.endswith(".html"))
     assert b"The text of post" in page
+
+
+def test_older_issues_share_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    newsletter = SubscribableFactory(name="news")
+    for number in range(6):
+        IssueFactory(
+            subscribable=newsletter, within_type_id=str(number), title=f"Issue {number}", published_at=NOW
+        )
+    monkeypatch.setattr(people, "MOST_PAGES", 1)
+    monkeypatch.setattr(people, "OLDER_TOGETHER", 3)
+    monkeypatch.setattr(people, "ROWS_A_QUERY", 2)
+    progress = Progress("", io.StringIO())
+    path = tmp_path / "site.zip"
+    export_site(path, "", now=NOW, progress=progress)
+    with zipfile.ZipFile(path) as archive:
+        pages = {name: archive.read(name).decode() for name in archive.namelist() if "people/issues" in name}
+    titles = [re.findall(r"<h1>Issue (\d)</h1>", text) for text in pages.values()]
+    assert titles == [["5"], ["4", "3", "2"], ["1", "0"]]
+    assert [name.rpartition("/")[2] for name in pages][1:] == ["older-00001.html", "older-00002.html"]
+    assert {(text.count("<html"), text.count("</html>")) for text in pages.values()} == {(1, 1)}
+    assert progress.done == progress.total
 
 
 def test_rows_name_others_by_their_natural_keys(tmp_path: Path) -> None:
