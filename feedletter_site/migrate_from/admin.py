@@ -31,11 +31,11 @@ from common.admin.uploads import (
 )
 from common.clock import utcnow
 from common.optional_apps import is_on
-from common.ports.panels import Panel
+from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
 from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
-from feedletter_site.migrate_from.source import SOURCES, Source, source_called
-from feedletter_site.migrate_from.worker import State, begin_reading, begin_taking
+from feedletter_site.migrate_from.source import SOURCES, Options, Source, source_called
+from feedletter_site.migrate_from.worker import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.models import Reader
 
@@ -50,6 +50,7 @@ FATES_AS_SHOWN = {
     ImportResult.THERE: ("Already here", "Already here"),
 }
 SAID = {
+    State.ASKING: "The file has several people’s data. Answer the questions first.",
     State.UPLOADING: CUT_OFF,
     State.STOPPED: "Stopped. The file is deleted. Imported rows stay.",
     State.DONE: "The file is deleted. Upload a newer one to add what is missing. Nothing is imported twice.",
@@ -135,6 +136,40 @@ def _options_of(row: Arrival) -> Iterator[tuple[str, str]]:
         if value:
             field: Any = form[name]
             yield field.label or name.capitalize(), dict(getattr(field, "choices", ())).get(value, value)
+    for question in row.questions:
+        if (name := question["option"]) in given:
+            yield question["label"], dict(question["choices"])[_choice(given[name])]
+
+
+def _choice(value: Any) -> str:
+    return value if isinstance(value, str) else "yes" if value else ""
+
+
+class AnswersForm(forms.Form):
+    """Questions about one file. The choices of a flag are "" and “yes”."""
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        row = Arrival.objects.get(pk=keys[0])
+        for question in row.questions:
+            choices = [(value, label) for value, label in question["choices"]]
+            is_optional = "" in dict(choices)
+            self.fields[question["option"]] = forms.ChoiceField(
+                label=question["label"],
+                choices=choices if is_optional else [("", "– please choose –"), *choices],
+                required=not is_optional,
+                initial=_choice(row.options.get(question["option"])),
+                widget=UnfoldAdminSelectWidget(),
+            )
+
+    def clean(self) -> dict[str, Any]:
+        kinds = {name: type(getattr(Options(), name)) for name in self.cleaned_data}
+        return {"answers": {name: kinds[name](value) for name, value in self.cleaned_data.items()}}
+
+
+def answer(request: HttpRequest, keys: list[int], *, answers: dict[str, Any]) -> str:
+    answer_questions(Arrival.objects.get(pk=keys[0]), answers, now=utcnow())
+    return "Thank you. The file is being read again. Nothing changes until you import it."
 
 
 PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
@@ -251,6 +286,13 @@ class ArrivalAdmin(ReportedUploadAdmin):
             "See which posts would be new",
             begin_reading,
             "The feeds are being read.",
+        ),
+        Action(
+            "answer",
+            "Answer questions",
+            answer,
+            form=AnswersForm,
+            fits=lambda row: bool(row.questions) and row.state in row.WAITING,
         ),
         stop_action(Arrival, what_stays),
     )

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from django.utils.module_loading import import_string
 
+from common.refused import Refused
 from feedletter_site.migrate_from.report import Line, Origins
 from feeds.models import Feed
 from feeds.polling.read import FetchResult
@@ -52,13 +53,34 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Question about a file, for one of its Options. Choices: values and labels."""
+
+    option: str
+    label: str
+    choices: Sequence[tuple[str, str]]
+
+
+class Undecided(Refused):
+    """Nothing can be taken before these questions are answered."""
+
+    def __init__(self, message: str, questions: Sequence[Question]) -> None:
+        super().__init__(message)
+        self.questions = questions
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """`refused` cannot be taken; `notes` are about everything; `environment` has settings for this site."""
+    """`refused` cannot be taken; `notes` are about everything; `environment` has settings for this site.
+
+    `questions` have an answer already, which can be changed.
+    """
 
     parts: Sequence[Part]
     refused: Sequence[Line] = ()
     notes: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    questions: Sequence[Question] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +118,7 @@ class Source(Protocol):
     has_unsent: bool
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
-        """Read a file, a folder or a database's URL, and write nothing there. Raises Refused."""
+        """Read a file, a folder or a database's URL, and write nothing there. Raises Refused, Undecided."""
         ...
 
     def prepare(self, *, now: datetime) -> None:

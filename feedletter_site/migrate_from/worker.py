@@ -4,7 +4,8 @@ Our own rows are written before the report and the count of parts: after a crash
 was taken already.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ from common.refused import Refused
 from common.text import without_controls
 from common.uploads import process_uploads, unpacked
 from feedletter_site.migrate_from.report import READING, Line
-from feedletter_site.migrate_from.source import Options, Plan, source_called
+from feedletter_site.migrate_from.source import Options, Plan, Question, Undecided, source_called
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
 from feedletter_site.models import Arrival, ArrivalLine
 
@@ -43,6 +44,14 @@ def begin_taking(arrival: Arrival, *, now: datetime) -> None:
     row.hand_on(State.TAKING, now, begun_at=now, is_read=False, done=0)
 
 
+@transaction.atomic
+def answer_questions(arrival: Arrival, answers: Mapping[str, Any], *, now: datetime) -> None:
+    """Look again, with these options. Raises NotPossible."""
+    row = arrival.locked(*Arrival.WAITING)
+    row.lines.all().delete()
+    row.hand_on(State.LOOKING, now, options={**row.options, **answers}, is_read=False, done=0)
+
+
 def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
     return (Arrival.claimable(now), Arrival.forgettable(now))
 
@@ -56,6 +65,10 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     with unpacked(row, FOLDER) as place:
         try:
             plan = source.read(str(place), options=Options(**row.options), now=utcnow())
+        except Undecided as error:
+            _ask(row, error.questions)
+            row.finish(State.ASKING)
+            return
         except Refused as error:
             # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")
@@ -73,11 +86,16 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     row.finish(State.DONE if doing is Doing.TAKE else State.LOOKED)
 
 
+def _ask(row: Arrival, questions: Sequence[Question]) -> None:
+    row.questions = [asdict(question) for question in questions]
+
+
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
     """Return False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             row.parts, row.notes = len(plan.parts), list(plan.notes)
+            _ask(row, plan.questions)
             if doing is not Doing.READ:
                 # A killed worker may have left lines.
                 row.lines.all().delete()

@@ -35,6 +35,7 @@ class Arrival(Upload):
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
         LOOKING = "looking", "being checked"
+        ASKING = "asking", "waiting for your answer"
         LOOKED = "looked", "ready to import"
         READING = "reading", "its feeds are being read"
         TAKING = "taking", "being imported"
@@ -43,7 +44,7 @@ class Arrival(Upload):
         UNUSABLE = "unusable", "not usable"
 
     OPEN = (State.LOOKING, State.READING, State.TAKING)
-    WAITING = (State.LOOKED,)
+    WAITING = (State.ASKING, State.LOOKED)
     KEPT_FOR = timedelta(days=365)
 
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
@@ -51,6 +52,8 @@ class Arrival(Upload):
     source = models.CharField("from", max_length=20)
     # Fields of feedletter_site.migrate_from.source.Options; never secrets.
     options = models.JSONField(default=dict)
+    # Of feedletter_site.migrate_from.source.Question: option, label and choices.
+    questions = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)

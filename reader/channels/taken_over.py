@@ -5,7 +5,7 @@ Each step can be repeated: known rows stay as they are.
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from common.clock import utcnow
 from common.db.bulk import batched
@@ -172,6 +173,30 @@ def mark_posts(*, feed: Feed, posts: Sequence[OldPost]) -> None:
                 _find_items(locked, [_Row(old, {}) for old in some])
 
 
+def missing_posts(
+    *, channel: Channel, feed: Feed | None, posts: Iterable[OldPost], since: datetime
+) -> Iterator[OldPost]:
+    """Yield posts that the channel has never had; `since` is when it took the feed's first posts."""
+    waiting = iter(posts)
+    while some := list(islice(waiting, POSTS_TOGETHER)):
+        rows = [_Row(old, {}) for old in some]
+        if feed is not None:
+            _match_items(feed, rows)
+        for row in rows:
+            if row.item is None:
+                row.columns = _columns(row.old, feed)
+        hashes = [row.columns["hash"] for row in rows if row.item is None]
+        same = Q(item__in=[row.item for row in rows if row.item]) | Q(feed=feed, hash__in=hashes)
+        placed = TimelineEntry.objects.filter(channel=channel, entry=OuterRef("pk"))
+        # Forgotten, shown here, or known to be left out.
+        had = Q(jf2__isnull=True) | Q(Exists(placed)) | Q(placed_at=None) | Q(placed_at__lte=since)
+        known = set(Entry.objects.filter(same & had).values_list("item", "hash"))
+        items, texts = {item for item, _hash in known}, {text for _item, text in known}
+        for row in rows:
+            if (row.columns["hash"] not in texts) if row.item is None else (row.item not in items):
+                yield row.old
+
+
 @dataclass(slots=True)
 class _Row:
     old: OldPost
@@ -238,18 +263,20 @@ def _find_items(feed: Feed, rows: Sequence[_Row]) -> None:
 
     Newsletters decide about unknown posts of their feeds themselves.
     """
-    ids = [digest(guid) for row in rows for guid in row.guids]
-    items = Item.objects.filter(feed=feed, guid_hash__in=ids)
-    known = dict(items.values_list("guid_hash", "pk"))
+    _match_items(feed, rows)
     new: dict[str, Item] = {}
-    for row in rows:
-        if feed.for_letters or any(digest(guid) in known for guid in row.guids):
-            continue
-        for guid, reason in zip(row.guids, (ONLY_READ, REPOST), strict=False):
-            new.setdefault(digest(guid), _item(feed, guid, row.old, reason))
-    Item.objects.bulk_create(new.values(), ignore_conflicts=True)
+    for row in rows if not feed.for_letters else ():
+        if row.item is None:
+            for guid, reason in zip(row.guids, (ONLY_READ, REPOST), strict=False):
+                new.setdefault(digest(guid), _item(feed, guid, row.old, reason))
     if new:
-        known = dict(items.values_list("guid_hash", "pk"))
+        Item.objects.bulk_create(new.values(), ignore_conflicts=True)
+        _match_items(feed, rows)
+
+
+def _match_items(feed: Feed, rows: Sequence[_Row]) -> None:
+    ids = {digest(guid) for row in rows for guid in row.guids}
+    known = dict(Item.objects.filter(feed=feed, guid_hash__in=ids).values_list("guid_hash", "pk"))
     for row in rows:
         row.item = next((known[id_] for id_ in map(digest, row.guids) if id_ in known), None)
 

@@ -1,4 +1,4 @@
-"""Documents of MongoDB: extended JSON (mongoexport) and BSON (mongodump, https://bsonspec.org).
+"""Documents of MongoDB: extended JSON (mongoexport), BSON and archives (mongodump, https://bsonspec.org).
 
 Ids become hex digits, dates ISO 8601, other types of MongoDB None. Pure.
 """
@@ -7,7 +7,7 @@ import codecs
 import json
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
@@ -16,6 +16,8 @@ from common.refused import Refused
 
 # MongoDB's own limits.
 LONGEST, DEEPEST = 17_000_000, 100
+# Of an archive: its start, and its end mark (a length of -1).
+ARCHIVE, END = bytes.fromhex("6de29981"), bytes.fromhex("ffffffff")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Separators, also in an array.
 _BETWEEN = re.compile(r"[\s,\[\]]*")
@@ -58,25 +60,75 @@ def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
 
 def bson_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
     """Raises BadDocuments."""
+    for count, octets in enumerate(_octets_of(pieces)):
+        if octets is None:
+            raise _broken(count)
+        yield _parsed(octets, count)
+
+
+def archive_documents(
+    pieces: Iterable[bytes], wanted: Sequence[str]
+) -> Iterator[tuple[str, Document | None]]:
+    """Yield the wanted collections of `mongodump --archive`, without a document, and then their documents.
+
+    It has blocks of a header, documents and an end mark. The first block describes the collections, whose
+    blocks alternate; the last one of each says EOF (mongo-tools, common/archive). Raises BadDocuments.
+    """
+    header: Document | None = None
+    blocks, count, unfinished = 0, 0, set[str]()
+    for octets in _octets_of(pieces, ARCHIVE):
+        if octets is None:
+            if header is None:
+                raise _broken(count)
+            header, blocks = None, blocks + 1
+        elif header is None:
+            header = _parsed(octets, count)
+            if header.get("EOF"):
+                unfinished.discard(f"{header.get('db')}.{header.get('collection')}")
+        elif not blocks:
+            described = _parsed(octets, count)
+            if (name := str(described.get("collection"))) in wanted:
+                unfinished.add(f"{described.get('db')}.{name}")
+                yield name, None
+        elif (name := str(header.get("collection"))) in wanted:
+            yield name, _parsed(octets, count)
+            count += 1
+    if header is not None or not blocks or unfinished:
+        raise _broken(count)
+
+
+def _octets_of(pieces: Iterable[bytes], start: bytes = b"") -> Iterator[bytes | None]:
+    """Yield each document after the file's start, and None for an end mark."""
     octets, count = bytearray(), 0
     for piece in pieces:
         octets += piece
-        position = 0
-        while len(octets) - position >= 4:
+        if len(octets) < len(start):
+            continue
+        if not octets.startswith(start):
+            raise BadDocuments("It isn’t an archive of mongodump.")
+        position, start = len(start), b""
+        while len(octets) - position >= len(END):
+            if octets[position : position + len(END)] == END:
+                yield None
+                position += len(END)
+                continue
             size = int.from_bytes(octets[position : position + 4], "little")
             if not 5 <= size <= LONGEST:
                 raise _broken(count)
             if len(octets) - position < size:
                 break
-            try:
-                document, _ = _document(bytes(octets[position : position + size]), 0, DEEPEST)
-            except (ValueError, struct.error, IndexError) as error:
-                raise _broken(count) from error
-            yield document
+            yield bytes(octets[position : position + size])
             count, position = count + 1, position + size
         del octets[:position]
     if octets:
         raise _broken(count)
+
+
+def _parsed(octets: bytes, count: int) -> Document:
+    try:
+        return _document(octets, 0, DEEPEST)[0]
+    except (ValueError, struct.error, IndexError) as error:
+        raise _broken(count) from error
 
 
 def _document(octets: bytes, start: int, depth: int) -> tuple[Document, int]:

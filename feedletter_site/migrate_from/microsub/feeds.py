@@ -16,6 +16,7 @@ from feedletter_site.migrate_from.microsub.documents import Document
 from feedletter_site.migrate_from.microsub.move import FEED, REST, MicrosubPart, Move
 from feedletter_site.migrate_from.microsub.rows import OldChannel, OldFeed
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.models import Origin
 from feeds.adding.add import add_feed, new_feed
 from feeds.credentials import without_secrets
 from feeds.models import Feed
@@ -26,10 +27,11 @@ from reader.channels.taken_over import (
     feed_to_take,
     follow_taken,
     mark_posts,
+    missing_posts,
     refuse_password,
     take_posts,
 )
-from reader.models import Channel
+from reader.models import Channel, Follow
 
 
 @dataclass(slots=True)
@@ -101,8 +103,10 @@ class FeedPart(MicrosubPart):
         return _facts(self.move, self._key)
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        if self._is_taken(origins):
-            return [self._there()]
+        if origin := self._taken(origins):
+            follow = self._follow(origins, origin)
+            missing = self._missing(follow, origin, {}) if follow else ()
+            return [self._there(follow, sum(1 for _post in missing))]
         try:
             self._check()
         except (Refused, ValidationError) as error:
@@ -110,9 +114,13 @@ class FeedPart(MicrosubPart):
         return list(self._lines(self.facts.count))
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        """Add the feed paused, then its posts, then follow and start it. A run that was cut off goes on."""
-        if self._is_taken(origins):
-            return [self._there()]
+        """Add the feed paused, then its posts, then follow and start it. A run that was cut off goes on.
+
+        A later run adds the posts that are missing.
+        """
+        if origin := self._taken(origins):
+            follow = self._follow(origins, origin)
+            return self._take_missing(follow, origin, now) if follow else [self._there(None, 0)]
         channel = self.move.channel(origins, self.feed.channel)
         if channel is None:
             why = "Its channel wasn’t imported, or was deleted here."
@@ -127,14 +135,14 @@ class FeedPart(MicrosubPart):
             follow_taken(channel=channel, feed=feed, name=self.feed.title, read_until=self.facts.newest)
             origins.finish(FEED, self._old_key, now=now)
         except TakenMeanwhile:
-            return [self._there()]
+            return [Line(ImportResult.THERE, "feed", self.name, "Another run has just imported it.")]
         except (Refused, ValidationError) as error:
             return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
         return [*self._lines(taken), *trouble]
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
         """Refused feeds were listed before."""
-        if self._is_taken(origins):
+        if self._taken(origins):
             return None
         try:
             self._check()
@@ -162,12 +170,43 @@ class FeedPart(MicrosubPart):
         refuse_password(self.feed.url)
         new_feed(url=self.feed.url, now=self.move.now)
 
-    def _is_taken(self, origins: Origins) -> bool:
+    def _taken(self, origins: Origins) -> Origin | None:
         origin = origins.find(FEED, self._old_key)
-        return origin is not None and origin.finished_at is not None
+        return origin if origin is not None and origin.finished_at is not None else None
 
-    def _there(self) -> Line:
-        return Line(ImportResult.THERE, "feed", self.name, "It was imported before.")
+    def _take_missing(self, follow: Follow, origin: Origin, now: datetime) -> Sequence[Line]:
+        try:
+            guids, trouble = self._look(now)
+            mark_posts(feed=follow.feed, posts=self._stripped(guids))
+            taken = take_posts(
+                reader=self.move.reader,
+                channel=follow.channel,
+                feed=follow.feed,
+                posts=self._missing(follow, origin, guids),
+                now=now,
+            )
+        except Refused as error:
+            return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
+        return [self._there(follow, taken), *trouble]
+
+    def _missing(self, follow: Follow, origin: Origin, guids: Mapping[str, str]) -> Iterator[OldPost]:
+        posts, since = _posts(self.move, self._key, self.facts, guids), origin.finished_at or self.move.now
+        return missing_posts(channel=follow.channel, feed=follow.feed, posts=posts, since=since)
+
+    def _follow(self, origins: Origins, origin: Origin) -> Follow | None:
+        """Return that of its channel, or of the one to which the reader moved it."""
+        rows = Follow.objects.filter(feed=origin.row, channel__reader=self.move.reader)
+        channel = self.move.channel(origins, self.feed.channel)
+        return min(
+            rows.select_related("channel", "feed"), key=lambda row: row.channel != channel, default=None
+        )
+
+    def _there(self, follow: Follow | None, taken: int) -> Line:
+        if taken and follow is not None:
+            words = f"{pluralize(taken, 'more post')} in “{follow.channel}”."
+            return Line(ImportResult.TAKEN, "posts", self.name, words)
+        gone = "" if follow else " It isn’t followed here any more."
+        return Line(ImportResult.THERE, "feed", self.name, f"It was imported before.{gone}")
 
     def _lines(self, taken: int) -> Iterator[Line]:
         facts = self.facts
@@ -249,27 +288,44 @@ class UnfollowedPart(MicrosubPart):
         return self.move.key(f"{self.channel.key}/{self.feed_key}")
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        return [self._there() if origins.find(REST, self._old_key) else self._line(self.facts.count)]
+        origin, channel = self._origin(origins), self.move.channel(origins, self.channel.key)
+        if origin is None or channel is None:
+            return [self._line(self.facts.count)]
+        return [self._line(sum(1 for _post in self._missing(channel, origin)), is_again=True)]
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        if origins.find(REST, self._old_key):
-            return [self._there()]
-        channel = self.move.channel(origins, self.channel.key)
+        origin, channel = self._origin(origins), self.move.channel(origins, self.channel.key)
         if channel is None:
             return [Line(ImportResult.REFUSED, "posts", self.name, "Their channel wasn’t imported.")]
-        posts = _posts(self.move, (self.channel.key, self.feed_key), self.facts, {})
+        posts = self._missing(channel, origin) if origin else self._posts()
+        feed = _feed_of(origin)
         try:
-            taken = take_posts(reader=self.move.reader, channel=channel, feed=None, posts=posts, now=now)
-            origins.note(REST, self._old_key, channel.pk, now=now, finished=True)
+            taken = take_posts(reader=self.move.reader, channel=channel, feed=feed, posts=posts, now=now)
+            if origin is None:
+                origins.note(REST, self._old_key, channel.pk, now=now, finished=True)
         except TakenMeanwhile:
-            return [self._there()]
+            return [self._line(0, is_again=True)]
         except Refused as error:
             return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
-        return [self._line(taken)]
+        return [self._line(taken, is_again=origin is not None)]
 
-    def _there(self) -> Line:
-        return Line(ImportResult.THERE, "posts", self.name, "They were imported before.")
+    def _origin(self, origins: Origins) -> Origin | None:
+        """Return that of an earlier run, which may have taken the feed, too."""
+        return origins.find(REST, self._old_key) or origins.find(FEED, self.move.key(self.feed_key))
 
-    def _line(self, count: int) -> Line:
+    def _posts(self) -> Iterator[OldPost]:
+        return _posts(self.move, (self.channel.key, self.feed_key), self.facts, {})
+
+    def _missing(self, channel: Channel, origin: Origin) -> Iterator[OldPost]:
+        since = origin.finished_at or self.move.now
+        return missing_posts(channel=channel, feed=_feed_of(origin), posts=self._posts(), since=since)
+
+    def _line(self, count: int, *, is_again: bool = False) -> Line:
+        if is_again and not count:
+            return Line(ImportResult.THERE, "posts", self.name, "They were imported before.")
         words = f"{pluralize(count, 'post')} of a feed that isn’t followed any more."
         return Line(ImportResult.TAKEN, "posts", self.name, words)
+
+
+def _feed_of(origin: Origin | None) -> Feed | None:
+    return Feed.objects.filter(pk=origin.row).first() if origin and origin.kind == FEED else None

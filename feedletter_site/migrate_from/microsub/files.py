@@ -1,10 +1,10 @@
-"""Files of an export: a folder or a zip of mongoexport's or mongodump's files, a collection each."""
+"""Exports: a folder or a zip of mongoexport's or mongodump's files, or an archive of mongodump."""
 
 import json
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +14,10 @@ from common.archives import BadArchive, Budget, is_zip, open_zip, pieces_of
 from common.body_limits import MEGABYTE
 from common.refused import Refused
 from feedletter_site.migrate_from.microsub.documents import (
+    ARCHIVE,
     BadDocuments,
     Document,
+    archive_documents,
     bson_documents,
     json_documents,
 )
@@ -25,13 +27,15 @@ MOST_OCTETS = 2_000 * MEGABYTE
 MOST_ITEMS, MOST_OTHERS = 1_000_000, 20_000
 MOST_NAMES, DEEPEST = 10_000, 3
 ITEMS, NOTIFICATIONS = "items", "notifications"
+GZIP = b"\x1f\x8b"
 NEEDED = ("channels", "feeds")
 COLLECTIONS = (*NEEDED, ITEMS, NOTIFICATIONS, "muted", "blocked", "deck_config")
 _NAME = re.compile(rf"(?:.*[._-])?microsub_({'|'.join(COLLECTIONS)})\.(json|jsonl|ndjson|bson)(\.gz)?")
 HOW = (
     "Export each collection with: mongoexport --db=DATABASE --collection=microsub_channels"
     " --out=FOLDER/microsub_channels.json, likewise microsub_feeds, microsub_items, microsub_notifications,"
-    " microsub_muted, microsub_blocked and microsub_deck_config."
+    " microsub_muted, microsub_blocked and microsub_deck_config. Or all at once with: mongodump"
+    " --db=DATABASE --archive=FILE"
 )
 
 
@@ -41,8 +45,10 @@ class Spool:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the plan
         self._places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self.total = 0
 
     def add(self, key: tuple[str, str], document: Document) -> None:
+        self.total += 1
         self._places[key].append(self._file.tell())
         self._file.write(json.dumps(document).encode() + b"\n")
 
@@ -66,41 +72,74 @@ class Export:
     items: Spool = field(default_factory=Spool)
     lacking: list[str] = field(default_factory=list)
 
+    def add(self, name: str, document: Document) -> None:
+        """Raises BadDocuments."""
+        most = MOST_ITEMS if name == ITEMS else MOST_OTHERS
+        if (self.items.total if name == ITEMS else len(self.small[name])) >= most:
+            raise BadDocuments(f"It has more than {most:,} documents.")
+        if name == ITEMS:
+            channel, feed = (str(document.get(key) or "") for key in ("channelId", "feedId"))
+            self.items.add((channel, feed), document)
+        else:
+            self.small[name].append(document)
+
 
 def read_export(place: Path) -> Export:
     """Raises Refused."""
     budget, export = Budget(MOST_OCTETS), Export()
     try:
         with ExitStack() as stack:
-            found = _files(place, stack)
-            if missing := [name for name in NEEDED if name not in found]:
-                names = " and ".join(f"microsub_{name}" for name in missing)
-                raise Refused(f"{place} has no {names}. {HOW}")
-            for name, (file_name, opened) in found.items():
-                with opened() as stream:
-                    pieces = pieces_of(stream, budget, is_gzip=file_name.endswith(".gz"))
-                    read = bson_documents if ".bson" in file_name else json_documents
-                    try:
-                        _keep(export, name, read(pieces))
-                    except (BadArchive, BadDocuments) as error:
-                        raise Refused(f"{file_name}: {error}") from error
+            head = b"" if place.is_dir() else _head(place)
+            if head.startswith((ARCHIVE, GZIP)):
+                _read_archive(export, place, budget, is_gzip=head.startswith(GZIP))
+            else:
+                _read_files(export, place, _files(place, stack), budget)
     except OSError as error:
         raise Refused(f"{place} cannot be read: {error.strerror}.") from error
-    export.lacking = [name for name in COLLECTIONS if name not in found]
+    export.lacking = [name for name in COLLECTIONS if name not in export.small]
     return export
 
 
-def _keep(export: Export, name: str, documents: Iterable[Document]) -> None:
-    most = MOST_ITEMS if name == ITEMS else MOST_OTHERS
-    kept = export.small.setdefault(name, [])
-    for number, document in enumerate(documents):
-        if number >= most:
-            raise BadDocuments(f"It has more than {most:,} documents.")
-        if name == ITEMS:
-            key = tuple(str(document.get(key) or "") for key in ("channelId", "feedId"))
-            export.items.add((key[0], key[1]), document)
-        else:
-            kept.append(document)
+def _head(place: Path) -> bytes:
+    with place.open("rb") as stream:
+        return stream.read(4)
+
+
+def _read_archive(export: Export, place: Path, budget: Budget, *, is_gzip: bool) -> None:
+    names = {f"microsub_{name}": name for name in COLLECTIONS}
+    try:
+        with place.open("rb") as stream:
+            pieces = pieces_of(stream, budget, is_gzip=is_gzip)
+            for collection, document in archive_documents(pieces, tuple(names)):
+                if document is not None:
+                    export.add(names[collection], document)
+                elif names[collection] in export.small:
+                    raise Refused(f"{place} has {collection} of two databases. Use mongodump --db=DATABASE.")
+                else:
+                    export.small[names[collection]] = []
+    except (BadArchive, BadDocuments) as error:
+        raise Refused(f"{place}: {error}") from error
+    _refuse_missing(place, export.small)
+
+
+def _read_files(export: Export, place: Path, found: "Mapping[str, Opened]", budget: Budget) -> None:
+    _refuse_missing(place, found)
+    for name, (file_name, opened) in found.items():
+        export.small[name] = []
+        with opened() as stream:
+            pieces = pieces_of(stream, budget, is_gzip=file_name.endswith(".gz"))
+            read = bson_documents if ".bson" in file_name else json_documents
+            try:
+                for document in read(pieces):
+                    export.add(name, document)
+            except (BadArchive, BadDocuments) as error:
+                raise Refused(f"{file_name}: {error}") from error
+
+
+def _refuse_missing(place: Path, found: Collection[str]) -> None:
+    if missing := [name for name in NEEDED if name not in found]:
+        names = " and ".join(f"microsub_{name}" for name in missing)
+        raise Refused(f"{place} has no {names}. {HOW}")
 
 
 Opened = tuple[str, Callable[[], IO[bytes]]]
@@ -137,7 +176,7 @@ def _in_zip(place: Path, stack: ExitStack) -> Iterator[Opened]:
     stream = stack.enter_context(place.open("rb"))
     head = stream.read(4)
     if not is_zip(head):
-        raise Refused(f"{place} is no folder and no zip file of an export. {HOW}")
+        raise Refused(f"{place} is no folder, zip file or archive of an export. {HOW}")
     try:
         archive = stack.enter_context(open_zip(stream))
     except BadArchive as error:

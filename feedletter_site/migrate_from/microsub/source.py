@@ -14,7 +14,7 @@ from feedletter_site.migrate_from.microsub.move import Move
 from feedletter_site.migrate_from.microsub.people import MutesPart, NotificationsPart
 from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
 from feedletter_site.migrate_from.report import ImportResult, Line
-from feedletter_site.migrate_from.source import Options, Part, Plan
+from feedletter_site.migrate_from.source import Options, Part, Plan, Question, Undecided
 from reader.indieauth.discovery import profile_of
 from reader.models import Reader
 from reader.rules.identity import same_profile
@@ -30,13 +30,20 @@ NOTES = (
     " as they publish.",
 )
 
+MOST_PEOPLE = 200
+_ORPHANS = Question(
+    "orphans",
+    "Channels that belong to nobody",
+    [("", "Don’t import them"), ("yes", "Import them, too")],
+)
+
 
 class Microsub:
     key = "microsub"
     name = "Indiekit (Microsub)"
     file_help = (
-        "A zip of its collections in MongoDB, exported with mongoexport or mongodump:"
-        " docs/coming-from/indiekit.md has the commands."
+        "A zip of its collections in MongoDB, exported with mongoexport or mongodump, or an archive of"
+        " mongodump: docs/coming-from/indiekit.md has the commands."
     )
     second = ""
     second_help = ""
@@ -46,13 +53,14 @@ class Microsub:
     has_unsent = False
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
-        """Raises Refused."""
+        """Raises Refused and Undecided."""
         if not is_on("reader"):
             raise Refused("The reader is switched off. Set READER to another value first.")
         export = read_export(Path(place))
         row = _reader_called(options.reader)
         channels = [channel_of(document) for document in export.small["channels"]]
-        owners = _owners(channels, row, options.user)
+        orphans = [_ORPHANS] if any(not one.owner for one in channels) else []
+        owners, questions = _owners(channels, row, options.user, orphans)
         wanted = [one for one in channels if one.owner in owners or (options.orphans and not one.owner)]
         wanted.sort(key=lambda one: one.order)
         move = Move(row, owners, export, {one.key: one for one in wanted}, now)
@@ -82,7 +90,7 @@ class Microsub:
         notes = [f"It is imported for the reader {row}.", *NOTES]
         if ITEMS in export.lacking:
             notes.insert(1, "The export has no posts (microsub_items): feeds begin as if newly followed.")
-        return Plan(parts, refused, notes)
+        return Plan(parts, refused, notes, questions=questions)
 
     def prepare(self, *, now: datetime) -> None:
         pass
@@ -99,9 +107,14 @@ def _reader_called(name: str) -> Reader:
     raise Refused(f"{asked} {there}")
 
 
-def _owners(channels: Sequence[OldChannel], reader: Reader, user: str) -> frozenset[str]:
-    """Return the user's ids there. Raises Refused if there are several people."""
+def _owners(
+    channels: Sequence[OldChannel], reader: Reader, user: str, orphans: Sequence[Question]
+) -> tuple[frozenset[str], Sequence[Question]]:
+    """Return the user's ids there, and what to ask. Raises Refused, and Undecided about several people."""
     people = {one.owner for one in channels if one.owner} - {DEFAULT}
+    choices = [(one, one) for one in sorted(people)[:MOST_PEOPLE]]
+    whose = [Question("user", "Import the channels of", choices)] if len(choices) > 1 else []
+    questions = [*whose, *orphans]
     if user:
         people = {one for one in people | {DEFAULT} if one == user or same_profile(one, user)}
         if not people:
@@ -112,14 +125,18 @@ def _owners(channels: Sequence[OldChannel], reader: Reader, user: str) -> frozen
     people = own or people
     if len(people) > 1:
         names = ", ".join(sorted(people)[:10])
-        raise Refused(f"The channels belong to several people: {names}. Say whose to import, with --user.")
-    return frozenset(people | {DEFAULT})
+        words = f"The channels belong to several people: {names}. Say whose to import, with --user."
+        raise Undecided(words, questions)
+    return frozenset(people | {DEFAULT}), questions
 
 
 def _refused(channel: OldChannel, export: Export) -> list[Line]:
     why = f"It belongs to {channel.owner}. Import it for another reader, with --user."
     if not channel.owner:
-        why = "It belongs to nobody: its userId is empty. Import it, too, with --orphans."
+        why = (
+            "It belongs to nobody: its userId is empty. Import it, too, with --orphans, or with “Answer"
+            " questions” in the admin."
+        )
     feeds = [feed_of(document) for document in export.small["feeds"]]
     own = [Line(ImportResult.REFUSED, "channel", channel.name, why)]
     return own + [

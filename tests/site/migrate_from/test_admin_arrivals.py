@@ -31,6 +31,7 @@ from tests.chat.conftest import service, site
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
+from tests.site.migrate_from.pages import act, page
 from tests.site.migrate_from.test_cordfeeder import DAY, C, G, outcome, rounds, serve, servers, several
 from tests.site.migrate_from.test_read_ahead import posted
 
@@ -52,16 +53,6 @@ def choose(client: Client, place: Path, *, with_wal: bool = True) -> Any:
 
 def work(budget: timedelta = LONG) -> None:
     work_off_arrivals(budget=budget)
-
-
-def page(client: Client, row: Arrival) -> str:
-    return client.get(reverse("admin:feedletter_site_arrival_change", args=[row.pk])).content.decode()
-
-
-def act(client: Client, row: Arrival, action: str, **data: str) -> str:
-    given: dict[str, Any] = {"action": action, "_selected_action": [row.pk], "_on_page": str(row.pk), **data}
-    answer = client.post(reverse("admin:feedletter_site_arrival_changelist"), given, follow=True)
-    return answer.content.decode()
 
 
 def looked(client: Client, place: Path) -> Arrival:

@@ -16,7 +16,8 @@ from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable
 from tests.site.migrate_from.feedletter_dump import NAMES, NOW, ZONE, dump, site
-from tests.site.migrate_from.test_admin_arrivals import ADD, Killed, act, dies_at, page, work
+from tests.site.migrate_from.pages import act, page
+from tests.site.migrate_from.test_admin_arrivals import ADD, Killed, dies_at, work
 
 __all__ = ["dump", "site"]
 NEEDS_APP = "chat"

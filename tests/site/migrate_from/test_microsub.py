@@ -19,20 +19,44 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from feedletter_site.migrate_from.microsub import channels, feeds, people
+from feedletter_site.migrate_from.microsub import channels, feeds, files, people
+from feedletter_site.migrate_from.microsub.documents import ARCHIVE, END
 from feedletter_site.migrate_from.worker import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
 from reader.entries.place import place_due
+from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Follow, Mention, Mute, Reader, TimelineEntry, Unread
 from reader.people.readers import add_reader
 from tests.servers.feed_server import FeedServer
+from tests.site.migrate_from.acceptance import not_said
+from tests.site.migrate_from.pages import act, page
 
 NEEDS_APP = "reader"
 pytestmark = pytest.mark.django_db(transaction=True)
 OLD_SITE = "http://127.0.0.1:8992"
 FILES = Path(__file__).parents[2] / "fixtures" / "migrations" / "microsub"
+
+# As in the README of the fixture.
+TRAPS = (
+    "channel Orphan: It belongs to nobody",
+    "feed Lost: Its channel isn’t in the export",
+    "posts 1 post: Their channels aren’t in the export",
+    "filter Slow: excludeRegex: It can take too long",
+    "filter Code: excludeRegex: It uses signs that have another meaning here",
+    "feed Secret: Its address contains a user name or password",
+    "notification javascript:alert(6)",
+    "blocked author troll",
+    "settings News: These settings have no equivalent here: excludeTypes sponsored.",
+    "maxItems 500; maxUnreadAgeDays 30",
+    "channel Odd uid: Its uid was “odd/uid”",
+    "posts River: 2 posts had no text left",
+    "feed Gone: It failed there (HTTP 410)",
+    "deck deck: Its columns are in the order of the channels",
+    "muted author https://troll.example/: Hides 1 post.",
+    "blocked author https://spam.example/: Removes 1 post.",
+)
 
 
 @pytest.fixture
@@ -109,31 +133,7 @@ def test_channels_feeds_posts_and_people_come_along(ada: Reader, folder: Path) -
     assert not Feed.objects.filter(for_letters=True).exists()
     assert unread("Home") == ["14", "11", "09", "left", "Only a title"]
     assert unread("News") == ["plain"] or unread("News") == []
-    refused = "\n".join(lines(facts, "not taken"))
-    for said in (
-        "channel Orphan: It belongs to nobody",
-        "feed Lost: Its channel isn’t in the export",
-        "posts 1 post: Their channels aren’t in the export",
-        "filter Slow: excludeRegex: It can take too long",
-        "filter Code: excludeRegex: It uses signs that have another meaning here",
-        "feed Secret: Its address contains a user name or password",
-        "notification javascript:alert(6)",
-        "blocked author troll",
-    ):
-        assert said in refused
-    changed = "\n".join(lines(facts, "changed"))
-    for said in (
-        "settings News: These settings have no equivalent here: excludeTypes sponsored.",
-        "maxItems 500; maxUnreadAgeDays 30",
-        "channel Odd uid: Its uid was “odd/uid”",
-        "posts River: 2 posts had no text left",
-        "feed Gone: It failed there (HTTP 410)",
-        "deck deck: Its columns are in the order of the channels",
-    ):
-        assert said in changed
-    taken = "\n".join(lines(facts, "taken"))
-    assert "muted author https://troll.example/: Hides 1 post." in taken
-    assert "blocked author https://spam.example/: Removes 1 post." in taken
+    assert not_said(facts, TRAPS) == []
     assert "hidden-word" not in json.dumps(facts)
 
 
@@ -194,6 +194,71 @@ def test_a_dry_run_changes_no_row_and_a_second_run_takes_nothing_again(ada: Read
     assert lines(facts, "taken") == []
     facts = run(folder, "--reader", "ada", "--dry-run")
     assert lines(facts, "taken") == []
+
+
+def test_a_later_export_adds_what_is_missing_and_overwrites_nothing(ada: Reader, folder: Path) -> None:
+    run(folder)
+    Unread.objects.all().delete()
+    prune_entries(now=utcnow() + timedelta(days=5_000))
+    before, there = everything(), set(Entry.objects.values_list("pk", flat=True))
+    items = folder / "microsub_items.json"
+    text = items.read_text()
+    new = [copied(text, "Post 12", 20, []), copied(text, "Post 13", 21, ["https://ada.example/"])]
+    items.write_text(text + "".join([*new, copied(text, "Post left", 22, [])]))
+    more = [
+        "posts River: 2 more posts in “Home”.",
+        "posts Home: 1 post of a feed that isn’t followed any more.",
+    ]
+    assert lines(run(folder, "--reader", "ada", "--dry-run"), "taken") == more
+    assert everything() == before
+    assert lines(run(folder), "taken") == more
+    assert sorted(unread("Home")) == ["20", "22"]
+    # Forgotten posts stay forgotten.
+    assert set(Entry.objects.filter(jf2__isnull=True).values_list("pk", flat=True)) == there
+    assert Entry.objects.count() == len(there) + 3
+    once = everything()
+    assert lines(run(folder), "taken") == []
+    assert everything() == once
+    Follow.objects.filter(feed__title="River").delete()
+    items.write_text(items.read_text() + copied(text, "Post 12", 23, []))
+    facts = run(folder)
+    assert lines(facts, "taken") == []
+    assert "feed River: It was imported before. It isn’t followed here any more." in lines(
+        facts, "there already"
+    )
+
+
+def test_posts_that_the_first_export_lacked_come_later(ada: Reader, folder: Path) -> None:
+    items = folder / "microsub_items.json"
+    text = items.read_text()
+    items.unlink()
+    run(folder)
+    poll_due()
+    place_due()
+    items.write_text(text)
+    run(folder)
+    counts = outcome()
+    assert counts["places"] >= FIGURES["places"]
+    urls: list[Any] = [row and row.get("url") for row in Entry.objects.values_list("jf2", flat=True)]
+    assert len(set(filter(None, urls))) == len(list(filter(None, urls)))
+    run(folder)
+    assert outcome() == counts
+
+
+def copied(text: str, name: str, number: int, read_by: list[str]) -> str:
+    """Return the line of a post, as if it were another one."""
+    row = next(row for row in map(json.loads, text.splitlines()) if row.get("name") == name)
+    row |= {
+        "_id": {"$oid": f"{number:024x}"},
+        "name": f"Post {number}",
+        "readBy": read_by,
+        "uid": f"{number:024x}",
+    }
+    row |= {
+        "url": f"https://river.example/{number}/",
+        "source": {**row["source"], "originalId": f"tag:{number}"},
+    }
+    return f"{json.dumps(row)}\n"
 
 
 @pytest.mark.parametrize("cut", range(6))
@@ -275,6 +340,35 @@ def as_bson(folder: Path) -> Path:
     return folder
 
 
+def as_archive(folder: Path) -> Path:
+    """Return an archive of mongodump whose collections alternate."""
+    place, blocks, names = folder.with_suffix(".archive"), [], []
+    for file in sorted(folder.glob("*.json")):
+        rows = [bson(json.loads(line)) for line in file.read_text().splitlines()]
+        names.append(file.stem)
+        blocks += [(file.stem, False, rows[::2]), (file.stem, False, rows[1::2])]
+    blocks = [*blocks[::2], *blocks[1::2], *((name, True, []) for name in names)]
+    place.write_bytes(mongodump(names, blocks))
+    return place
+
+
+def mongodump(names: list[str], blocks: list[tuple[str, bool, list[bytes]]]) -> bytes:
+    """Return an archive of these collections; a block is its collection, whether it ends it, and rows."""
+    start = [ARCHIVE, bson({"concurrent_collections": 4, "version": "0.1"})]
+    start += [bson({"db": "indiekit", "collection": name, "metadata": "{}", "size": 1}) for name in names]
+    body = [
+        bson({"db": "indiekit", "collection": name, "EOF": is_last, "CRC": 0}) + b"".join(rows) + END
+        for name, is_last, rows in blocks
+    ]
+    return b"".join([*start, END, *body])
+
+
+def as_packed_archive(folder: Path) -> Path:
+    place = as_archive(folder)
+    place.write_bytes(gzip.compress(place.read_bytes()))
+    return place
+
+
 def bson(value: dict[str, Any]) -> bytes:
     body = b"".join(_element(name, one) for name, one in value.items())
     return struct.pack("<i", len(body) + 5) + body + b"\0"
@@ -306,10 +400,35 @@ def _milliseconds(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
-@pytest.mark.parametrize("form", [zipped, as_arrays, as_bson])
+@pytest.mark.parametrize("form", [zipped, as_arrays, as_bson, as_archive, as_packed_archive])
 def test_every_form_of_an_export_is_read(ada: Reader, folder: Path, form: Callable[[Path], Path]) -> None:
     run(form(folder))
     assert outcome() == FIGURES
+
+
+@pytest.mark.parametrize(
+    ("octets", "says"),
+    [
+        (gzip.compress(b"a diary", mtime=0), "It isn’t an archive of mongodump"),
+        (mongodump(["microsub_channels"], [("microsub_channels", True, [])]), "has no microsub_feeds"),
+        (mongodump(["microsub_channels"], []), "broken after 0 documents"),
+        (mongodump(["microsub_feeds"] * 2, []), "has microsub_feeds of two databases"),
+        (gzip.compress(ARCHIVE + bytes(200_000_000), mtime=0), "broken after 0 documents"),
+        (
+            gzip.compress(ARCHIVE + bson({}) + END + bson({"collection": "x"}) * 200_000, mtime=0),
+            "larger than 1 MB",
+        ),
+    ],
+    ids=["no archive", "no feeds", "cut off", "two databases", "zeros", "large"],
+)
+def test_other_archives_are_refused(
+    ada: Reader, tmp_path: Path, octets: bytes, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_OCTETS", 1024 * 1024)
+    place = tmp_path / "dump"
+    place.write_bytes(octets)
+    with pytest.raises(CommandError, match=says):
+        run(place)
 
 
 def test_several_people_are_told_apart(ada: Reader, folder: Path) -> None:
@@ -374,6 +493,48 @@ def test_a_zip_is_uploaded_in_the_admin(ada: Reader, folder: Path, admin_client:
     row.refresh_from_db()
     assert row.state == "done"
     assert outcome()["places"] == 13
+
+
+def test_the_page_asks_whose_channels_to_import_only_if_there_are_several_people(
+    ada: Reader, folder: Path, admin_client: Client
+) -> None:
+    file = folder / "microsub_channels.json"
+    own = file.read_text()
+    row = looked(admin_client, folder)
+    assert (row.state, [each["option"] for each in row.questions]) == ("looked", ["orphans"])
+    file.write_text("".join(line for line in own.splitlines(True) if '"Orphan"' not in line))
+    row = looked(admin_client, folder)
+    assert (row.state, row.questions) == ("looked", [])
+    assert "Answer questions" not in page(admin_client, row)
+
+    file.write_text(own.replace('"Slow","userId":"https://ada.', '"Slow","userId":"https://bob.'))
+    row = looked(admin_client, folder)
+    assert row.state == "asking"
+    shown = page(admin_client, row)
+    assert "Answer the questions first" in shown
+    assert "Preview" not in shown
+    assert "https://bob.example/" in act(admin_client, row, "answer")
+    given = {"with-orphans": "yes", "with-user": "https://ada.example/", "confirmed": "1"}
+    assert "This field is required" in act(admin_client, row, "answer", **{**given, "with-user": ""})
+    assert "being read again" in act(admin_client, row, "answer", **given)
+    work_off_arrivals(budget=timedelta(minutes=5))
+    row.refresh_from_db()
+    assert row.state == "looked"
+    assert (row.options["user"], row.options["orphans"]) == ("https://ada.example/", True)
+    assert "Import them, too" in page(admin_client, row)
+    begin_taking(row, now=utcnow())
+    work_off_arrivals(budget=timedelta(minutes=5))
+    assert ada.channels.filter(name="Orphan").exists()
+    assert not ada.channels.filter(name="Slow").exists()
+
+
+def looked(client: Client, folder: Path) -> Arrival:
+    file = SimpleUploadedFile("export.zip", zipped(folder).read_bytes())
+    client.post(
+        reverse("admin:feedletter_site_arrival_add"), {"program": "microsub", "file": file, "reader": "ada"}
+    )
+    work_off_arrivals(budget=timedelta(minutes=5))
+    return Arrival.objects.latest("pk")
 
 
 def test_two_readers_may_import_the_same_export(ada: Reader, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Extended JSON and BSON, cut anywhere and from anybody."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedletter_site.migrate_from.microsub import documents
-from feedletter_site.migrate_from.microsub.documents import BadDocuments, bson_documents, json_documents
-from tests.site.migrate_from.test_microsub import bson
+from feedletter_site.migrate_from.microsub.documents import (
+    BadDocuments,
+    archive_documents,
+    bson_documents,
+    json_documents,
+)
+from tests.site.migrate_from.test_microsub import bson, mongodump
 
 TEXT = (
     '{"a": "ä€😀", "n": [1, {"b": null}]}\n{"_id": {"$oid": "66"}, "at": {"$date": "2026-01-01T00:00:00Z"}}'
@@ -33,6 +39,25 @@ def test_bson_is_read_in_any_pieces(size: int) -> None:
     documents: list[dict[str, Any]] = [{"a": "ä", "n": [1, True, None]}, {"b": {"c": 2}}]
     octets = b"".join(bson(document) for document in documents) * 3
     assert list(bson_documents(cut(octets, size))) == documents * 3
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_an_archive_is_read_in_any_pieces(size: int) -> None:
+    wanted: list[dict[str, Any]] = [{"a": "ä"}, {"b": {"c": 2}}, {}]
+    other = bson({"x": 1})
+    rows = [bson(document) for document in wanted]
+    blocks = [("w", False, rows[:2]), ("o", False, [other]), ("w", False, rows[2:]), ("o", True, [])]
+    octets = mongodump(["w", "o", "e"], [*blocks, ("w", True, []), ("e", True, [])])
+    read = list(archive_documents(cut(octets, size), ("w", "e")))
+    assert read == [("w", None), ("e", None), *(("w", document) for document in wanted)]
+
+
+def test_half_an_archive_is_refused() -> None:
+    whole = mongodump(["w"], [("w", False, [bson({"a": "text"})]), ("w", True, [])])
+    for end in range(len(whole)):
+        with pytest.raises(BadDocuments):
+            list(archive_documents([whole[:end]], ("w",)))
+    assert len(list(archive_documents([whole], ("w",)))) == 2
 
 
 def test_other_types_of_bson_are_passed_over() -> None:
@@ -98,8 +123,10 @@ def test_bson_has_a_largest_depth() -> None:
 @given(st.binary(max_size=200), st.integers(0, 60))
 def test_no_bytes_raise_anything_but_the_one_error(body: bytes, at: int) -> None:
     whole = bson({"a": "text", "b": [1, {"c": None}]})
-    for octets in (body, whole[:at] + body + whole[at:], len(body).to_bytes(4, "little") + body):
-        for read in (json_documents, bson_documents):
+    archive = mongodump(["w"], [("w", False, [whole]), ("w", True, [])])
+    given = (body, whole[:at] + body + whole[at:], len(body).to_bytes(4, "little") + body)
+    for octets in (*given, archive[:at] + body + archive[at:]):
+        for read in (json_documents, bson_documents, partial(archive_documents, wanted=("w",))):
             try:
                 list(read([octets]))
             except BadDocuments:
