@@ -16,37 +16,37 @@ class DeliveryConfig(AppConfig):
         from common.ports import registries
         from common.ports.events import happened
         from common.ports.figures import counters
+        from common.ports.later import later
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
         from common.ports.site_mail import install_site_mail
         from delivery.bounces import list_growth
-        from delivery.bounces.esp_events import on_tracking
-        from delivery.bridges.corrections import refuse_changed_digests
         from delivery.checks import check_email
-        from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
-        from delivery.issues import progress
-        from delivery.letters.site_mail import SiteMailByLane
         from delivery.privacy.personal_data import SOURCES, needed
-        from delivery.views.issues import latest_of
-        from delivery.views.preview import brands
-        from delivery.webhooks.outbox import enqueue
+        from delivery.rules.progress import ISSUE_FIGURE
 
         lookups.register()
         register_all()
         register(check_email, OWN_CHECKS)
-        tracking.connect(on_tracking, dispatch_uid="delivery")
-        happened.connect(enqueue, dispatch_uid="webhooks")
+        on_tracking = later("delivery.bounces.esp_events", "on_tracking")
+        tracking.connect(on_tracking, weak=False, dispatch_uid="delivery")
+        enqueue = later("delivery.webhooks.outbox", "enqueue")
+        happened.connect(enqueue, weak=False, dispatch_uid="webhooks")
         install_later("delivery.panels")
         counters[list_growth.GROWTH] = list_growth.count_growth
-        counters[progress.ISSUE_FIGURE] = progress.count_large_issues
+        counters[ISSUE_FIGURE] = later("delivery.issues.progress", "count_large_issues")
         sources.extend(SOURCES)
-        registries.brand_sources.append(brands)
-        registries.latest_sources.append(latest_of)
+        registries.brand_sources.append(later("delivery.views.preview", "brands"))
+        registries.latest_sources.append(later("delivery.views.issues", "latest_of"))
         registries.newsletter_checks.extend(
-            (refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests)
+            (
+                later("delivery.customisation", "refuse_wrong_template"),
+                later("delivery.customisation", "refuse_wrong_sender"),
+                later("delivery.bridges.corrections", "refuse_changed_digests"),
+            )
         )
         registries.needed_destinations.append(needed)
-        install_site_mail(SiteMailByLane())
+        install_site_mail(later("delivery.letters.site_mail", "SiteMailByLane"))
 
         add_commands(
             "delivery.management",

@@ -1,6 +1,11 @@
+import gc
+
 from feedletter_site.celery import app as celery_app
 from feedletter_site.refusal import tell_in_a_sentence
 
 __all__ = ["celery_app"]
+
+# Python would look through the modules, which stay, for garbage again and again while they load.
+gc.set_threshold(50_000)
 
 tell_in_a_sentence()

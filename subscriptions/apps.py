@@ -8,10 +8,10 @@ class SubscriptionsConfig(AppConfig):
     def ready(self) -> None:
         from common.cli.registry import add_commands
         from common.ports.figures import counters
+        from common.ports.later import later
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
         from common.ports.registries import shown_by
-        from subscriptions.newsletters.define import open_newsletters
         from subscriptions.privacy.personal_data import SOURCES
         from subscriptions.subscribers import counts
 
@@ -21,7 +21,7 @@ class SubscriptionsConfig(AppConfig):
         install_later("subscriptions.panels_sign_up")
         sources.extend(SOURCES)
         # Commands warn as well, and load no admin pages.
-        shown_by.append(open_newsletters)
+        shown_by.append(later("subscriptions.newsletters.define", "open_newsletters"))
 
         add_commands(
             "subscriptions.management",

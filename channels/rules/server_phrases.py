@@ -8,11 +8,11 @@ import re
 
 from channels.rules.meaning import Meaning
 
-Table = tuple[tuple[Meaning, re.Pattern[str]], ...]
+Table = tuple[tuple[Meaning, str], ...]
 
 
 def _table(phrases: dict[Meaning, tuple[str, ...]]) -> Table:
-    return tuple((meaning, re.compile("|".join(words))) for meaning, words in phrases.items())
+    return tuple((meaning, "|".join(words)) for meaning, words in phrases.items())
 
 
 _MAILBOX = (

@@ -5,6 +5,7 @@ server's own code precedes the `Status` of another host. Linear, up to MOST_SERV
 """
 
 import re
+from functools import cache
 
 from channels.rules.meaning import Meaning
 from channels.rules.server_phrases import LIKELY, LISTS, SURE, VAGUE, Table
@@ -57,7 +58,13 @@ _REPLY = re.compile(r"(?:\A|[:'\[>] ?|<<< )([45][0-9]{2})[ -]")
 
 
 def _first(table: Table, bare: str) -> Meaning | None:
-    return next((said for said, pattern in table if pattern.search(bare)), None)
+    return next((said for said, words in table if _compiled(words).search(bare)), None)
+
+
+@cache
+def _compiled(words: str) -> re.Pattern[str]:
+    """Compiling all takes too long for the start of each process."""
+    return re.compile(words)
 
 
 def _is_for_now(code: int, enhanced: str, words: str) -> bool:

@@ -8,7 +8,6 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.core.management.base import CommandError, CommandParser
 from django.db import models
 
-from common.pictures.codec import clean_picture
 from common.pictures.picture import BadPicture, CleanPicture
 
 Model = TypeVar("Model", bound=models.Model)
@@ -68,6 +67,9 @@ def whole(text: str) -> int:
 def picture(path: str) -> CleanPicture | None:
     if not path:
         return None
+    # Loads Pillow.
+    from common.pictures.codec import clean_picture
+
     try:
         with Path(path).open("rb") as file:
             return clean_picture(file)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import nh3
-from markdown_it import MarkdownIt
 
 from common.html import embeds, foreign, images, visible
 from common.html.balance import MAX_HTML, balance
@@ -15,6 +15,9 @@ from common.html.hidden import hides, without_hidden
 from common.html.numbering import with_starts
 from common.html.tags import mended, scheme
 from common.text import one_line, without_controls, words
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 MAX_LINE = 10_000
 # Parsers may take long for more, so the HTML is balanced first.
@@ -171,6 +174,9 @@ def html_of(markdown: str, *, base: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
+    # Only posts and letters in Markdown need it.
+    from markdown_it import MarkdownIt
+
     options = {"html": False, "maxNesting": MOST_NESTING, "breaks": False}
     return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])

@@ -1,6 +1,6 @@
 """Mails to one person, requested by earlier apps and sent by a later one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -29,13 +29,13 @@ class SiteMail(Protocol):
         """Delete the address and its mails, unless it got other mail."""
 
 
-_mail: list[SiteMail] = []
+_mail: list[Callable[[], SiteMail]] = []
 
 
-def install_site_mail(mail: SiteMail) -> None:
+def install_site_mail(mail: Callable[[], SiteMail]) -> None:
     """Call in AppConfig.ready()."""
     _mail[:] = [mail]
 
 
 def site_mail() -> SiteMail:
-    return _mail[0]
+    return _mail[0]()

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from email.message import Message
 from functools import cached_property
 
-from flufl.bounce import all_failures
-
 from channels.rules.meaning import Meaning
 from channels.rules.server_words import MOST_SERVER_WORDS, meaning
 from common.text import one_line
@@ -123,6 +121,9 @@ def failures(message: Message) -> tuple[BounceFinding, ...]:
     is_forwarded = _FORWARDED.match(decoded_field(message, "subject"))
     by_flufl: dict[str, BounceKind] = {}
     if (is_report or not is_forwarded) and "from" in message:  # flufl.bounce needs From
+        # Its many patterns are compiled then.
+        from flufl.bounce import all_failures
+
         delayed, failed = all_failures(message)
         by_flufl |= {_address_of_flufl(address): BounceKind.DELAYED for address in sorted(delayed)}
         by_flufl |= {_address_of_flufl(address): BounceKind.SOFT for address in sorted(failed)}

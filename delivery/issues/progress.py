@@ -20,7 +20,16 @@ from delivery.issues.publish import LATE_KEY
 from delivery.models import Bounce, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, PENDING_STATES
 from delivery.models.issue import SENT_HERE
-from delivery.rules.progress import ARRIVED, Flags, SentStretch, state_of, stretches, total, waiting
+from delivery.rules.progress import (
+    ARRIVED,
+    ISSUE_FIGURE,
+    Flags,
+    SentStretch,
+    state_of,
+    stretches,
+    total,
+    waiting,
+)
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.counts import large_newsletters
 
@@ -28,7 +37,6 @@ T = TypeVar("T")
 
 DOMAINS_SHOWN = 20
 # Stored counts of large newsletters' NEWEST issues.
-ISSUE_FIGURE = "issue"
 NEWEST = 12
 # States that a retry of a finished issue changes.
 CHANGING = ("failed", *NOT_FINISHED)

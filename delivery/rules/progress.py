@@ -7,6 +7,8 @@ from common.text import pluralize
 ARRIVED = ("sent", "stored")
 ON_THEIR_WAY = ("queued", "deferred", "sending")
 ENDED = (*ARRIVED, "failed", "cancelled")
+# Stored counts (common.ports.figures).
+ISSUE_FIGURE = "issue"
 STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled", "imported")
 
 Counts = Mapping[str, int]

@@ -5,7 +5,7 @@ from django.db.models import Case, Count, DateTimeField, F, Q, When
 
 from common.admin.html import ago, list_url, object_url
 from common.text import shortened
-from feeds.admin.words import next_reading
+from feeds.admin_words import next_reading
 from feeds.models import Feed
 
 TROUBLES_SHOWN = 8

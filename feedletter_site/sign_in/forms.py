@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext, gettext_lazy
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
 from common.rates import OverLimit
-from feedletter_site.services.password_limits import ask_for_reset
+from feedletter_site.services.password_resets import ask_for_reset
 
 
 class Plain:

@@ -18,7 +18,7 @@ from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.preview import NoPreview, Preview, preview, preview_of
 from feeds.admin.adding_forms import AddressForm, ChoiceForm, defaults
-from feeds.admin.words import tell
+from feeds.admin_words import tell
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.poll import poll_feed

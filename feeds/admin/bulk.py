@@ -16,7 +16,7 @@ from common.ports.panels import Action
 from common.text import pluralize
 from feeds.adding.edit import alter_feed, alter_feeds, start_over
 from feeds.admin.tag import AddTags, RemoveTags, add_tags, remove_tags
-from feeds.admin.words import tell
+from feeds.admin_words import tell
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll

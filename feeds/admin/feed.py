@@ -37,7 +37,7 @@ from feeds.admin.item import ASK_AGAIN, held, holds_posts, send_all, send_none, 
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import FEED_LISTS, TagFilter
 from feeds.admin.timeline import ForecastPage, at_a_glance, timeline
-from feeds.admin.words import last_reading, next_reading
+from feeds.admin_words import last_reading, next_reading
 from feeds.credentials import exposure
 from feeds.hubs.maintain import ask_again
 from feeds.hubs.subscriptions import is_reachable, offered

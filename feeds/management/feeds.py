@@ -15,7 +15,7 @@ from feeds.adding.candidates import Candidate
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.edit import alter_feed
 from feeds.addresses import is_address
-from feeds.admin.words import next_reading
+from feeds.admin_words import next_reading
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
 from feeds.hubs.pushes import read_pushes
 from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence

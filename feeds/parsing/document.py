@@ -1,6 +1,6 @@
 from typing import Any
 
-from feeds.parsing import format, json_feed, xml_feed
+from feeds.parsing import format
 from feeds.parsing.entry import ParsedFeed
 from feeds.parsing.expense import cpu_limit
 
@@ -12,6 +12,9 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES)
 
     Detects the format from the bytes. Raises only ParseError, also above `expense.PROCESSOR_SECONDS`.
     """
+    # They load slowly (feedparser), and most commands parse nothing.
+    from feeds.parsing import json_feed, xml_feed
+
     readers = {
         format.Form.JSON: json_feed.read_json_feed,
         format.Form.PAGE: _read_page,

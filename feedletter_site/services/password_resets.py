@@ -1,0 +1,47 @@
+import logging
+from datetime import datetime
+
+from django.contrib.auth.forms import PasswordResetForm
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.ports.site_mail import site_mail
+from common.rates import DAY, HOUR, Limit, check_rows, count_rows, count_rows_within
+from common.refused import Refused
+from common.text import one_line, shortened
+from delivery.letters.mails import PASSWORD_RESET
+
+log = logging.getLogger(__name__)
+
+ASKED = "A new password was asked for from %s: %s"
+RESETS_OF_NETWORK = Limit("reset ip", 10, HOUR)
+# Protects mailboxes, and other networks still get a mail.
+OF_ADDRESS = Limit("reset to", 3, DAY)
+MOST_ACCOUNTS = 5
+LONGEST_SHOWN = 150
+
+
+def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> None:
+    """Queue a mail for each user of the address, with the same result for every address.
+
+    Raises OverLimit if the network asked too often.
+    """
+    log.warning(ASKED, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
+    with transaction.atomic():
+        count_rows(check_rows(RESETS_OF_NETWORK.by_network(ip), now))
+        if not count_rows_within(*OF_ADDRESS.by_network(ip, email.lower()), now=now):
+            return
+        # Active users with a usable password.
+        users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
+        for user in users[:MOST_ACCOUNTS]:
+            try:
+                # The link is created with the mail, so neither database nor backups contain it.
+                site_mail().send(
+                    address=user.email,
+                    template=PASSWORD_RESET,
+                    context={"user": user.pk},
+                    now=now,
+                    language=language,
+                )
+            except Refused as error:
+                log.warning("a user's address cannot be written to: %s", error)
