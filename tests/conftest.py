@@ -95,7 +95,8 @@ def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     xdist gives each worker one chunk. A slow test at the end would leave the other workers idle.
     """
     slow = [item for item in items if item.get_closest_marker(SLOW) or item.get_closest_marker(NIGHTLY)]
-    rest = [item for item in items if item not in set(slow)]
+    first = set(slow)
+    rest = [item for item in items if item not in first]
     size = -(-len(rest) // workers)
     piles = [slow[pile::workers] + rest[pile * size : (pile + 1) * size] for pile in range(workers)]
     return [item for pile in piles for item in pile]

@@ -96,15 +96,27 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
 
 
 def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
-    """Migrate databases to be copied by every process, and add them to the environment."""
+    """Migrate databases to be copied by every process, and add them to the environment.
+
+    In a new clone, meanwhile, one process compiles all tests: otherwise each worker would, at the same time.
+    """
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-migrated-")))
     with ThreadPoolExecutor() as both:
+        if not list(databases.ROOT.glob("tests/**/*-pytest-*.pyc")):
+            both.submit(collect)
         file = both.submit(databases.migrate_file, folder)
         if url := environment.get("TEST_POSTGRES_URL"):
             name = both.submit(databases.migrate_database, url, "feedletter_migrated")
             environment[databases.DATABASE] = name.result()
             stack.callback(databases.drop_database, url, name.result())
         environment[databases.FILE] = str(file.result())
+
+
+def collect() -> None:
+    environment = {**os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from email import message_from_bytes, policy
+from email import policy
+from email.parser import BytesHeaderParser
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -114,11 +115,12 @@ def _count_refusals(tasks: Sequence[SendTask]) -> None:
 
 def _keep_letters(accepted: Sequence[SendTask]) -> None:
     """Store mailbox letters in the caller's transaction, replacing older copies."""
+    headers = BytesHeaderParser(policy=policy.default)
     stored = {
         task.pk: MailboxMessage(
             delivery_id=task.pk,
             recipient=task.delivery.destination.core[:320],
-            subject=str(message_from_bytes(raw, policy=policy.default)["Subject"] or ""),
+            subject=str(headers.parsebytes(raw)["Subject"] or ""),
             stored_at=task.at,
             raw=raw,
         )

@@ -1,4 +1,4 @@
-"""The place stage is killed a hundred times: no post is missing in a channel or doubled."""
+"""The place stage is killed again and again: no post is missing in a channel or doubled."""
 
 import json
 from collections.abc import Iterator
@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.examples import examples
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
 pytestmark = pytest.mark.slow
 
-KILLS = 100
+KILLS = examples(100)
 POSTS, CHANNELS = 2_000, 10
 
 # The killed process is a fork: a hundred program starts would take minutes.
@@ -72,7 +73,7 @@ def installation(request: Any, tmp_path: Path) -> Iterator[Installation]:
             yield made
 
 
-def test_a_hundred_kills_lose_no_post_and_double_none(installation: Installation) -> None:
+def test_kills_at_random_moments_lose_no_post_and_double_none(installation: Installation) -> None:
     found = json.loads(installation.script(SCRIPT, timeout=600).splitlines()[-1])
     wanted = found["made"] * CHANNELS
     assert found["killed"] == KILLS
