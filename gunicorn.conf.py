@@ -1,5 +1,4 @@
-"""What is so however gunicorn is started here: wrong settings are refused before anything listens, and its
-own lines are logged as all others are.
+"""Checks of the settings before gunicorn listens, and its log format, however it is started.
 
 A child process looks at the settings: with them come Django and Celery, 25 MB that gunicorn's parent process
 would keep for as long as it lives.

@@ -16,11 +16,11 @@ from subscriptions.admin.newsletter import SubscribableAdmin
 class ServersFilter(SimpleListFilter):
     """Hides possibly thousands of bridges by default."""
 
-    title = "Those of Discord servers, too?"
+    title = "Show bridges of Discord servers?"
     parameter_name = "servers"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("all", "those, too"), ("only", "only those")] if Guild.objects.exists() else []
+        return [("all", "with all others"), ("only", "only these")] if Guild.objects.exists() else []
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
@@ -40,7 +40,7 @@ def of_servers(feed: Feed) -> SafeString | str:
 
 
 def lend(request: HttpRequest, keys: list[int]) -> str:
-    """Refuses those with credentials."""
+    """Refuses feeds with credentials."""
     feeds = Feed.objects.filter(pk__in=keys, credentials="", bot_feed=None)
     done = BotFeed.objects.bulk_create([BotFeed(feed=feed, is_operators=True) for feed in feeds])
     return f"The Discord bot may use {pluralize(len(done), 'feed')} for servers that request it."

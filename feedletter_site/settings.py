@@ -194,7 +194,7 @@ SIGN_UP_LIMITS = env.checked(
 BACKUP_DIR = env.text(
     "BACKUP_DIR",
     expected="a folder",
-    help="Folder for a copy of the database each night, and for those of BACKUP_KEEP_DAYS. Empty: none.",
+    help="Folder for nightly copies of the database, kept for BACKUP_KEEP_DAYS. Empty: none.",
 )
 BACKUP_KEEP_DAYS = env.whole("BACKUP_KEEP_DAYS", 30, most=36_500, help="Days until copies are deleted.")
 KEEP_DAYS = env.whole(
@@ -358,8 +358,6 @@ FORMAT_MODULE_PATH = "common.formats"
 USE_I18N = True
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# `dumpdata` moves databases (docs/operating/scale.md).
-SERIALIZATION_MODULES = {"json": "common.dumps.json", "jsonl": "common.dumps.jsonl"}
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static-root"

@@ -71,7 +71,7 @@ class LimitsForm(forms.ModelForm):  # type: ignore[type-arg]
 class LaneForm(LimitsForm):
     class Meta:
         model = Lane
-        fields = "__all__"  # noqa: DJ007 - the admin's fieldsets name those that are shown
+        fields = "__all__"  # noqa: DJ007 - the admin's fieldsets name the fields
         labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
             **HELP,

@@ -110,7 +110,7 @@ def all_failing(feeds: Sequence[Feed], watched: int, now: datetime) -> Alert:
     said = many_failing(feeds, now)
     return Alert(
         subject=f"None of your {watched:,} feeds can be read",
-        sentences=(ALL_FAIL.format(watched), "Those that have been failing for about a day:"),
+        sentences=(ALL_FAIL.format(watched), "Failing for about a day:"),
         lines=said.lines,
         closing=said.closing,
         page=said.page,

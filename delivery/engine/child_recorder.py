@@ -1,4 +1,4 @@
-"""Records acceptances in the child process, over database connections of its own.
+"""Records acceptances in the child process, over its database connections.
 
 Recording in the worker took longer than the rest of a letter, while its connection waited. Other outcomes,
 and failures to record, go to the worker.

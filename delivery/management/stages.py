@@ -169,7 +169,7 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(said) or "nothing"
 
 
-NEXT = """What to do next:
+NEXT = """Next:
 
 1. Start the service. It reads feeds and makes issues as usual, and holds them, too.
 2. Look at what is held: manage.py after_restore --show, or the admin's first page.

@@ -62,7 +62,7 @@ class IssueImport(Upload):
 
     @classmethod
     def forgettable(cls, now: datetime) -> "QuerySet[IssueImport]":
-        """Those whose issues are here can still be undone."""
+        """Imports whose issues are here can still be undone."""
         return super().forgettable(now).filter(~Exists(Issue.objects.filter(issue_import=OuterRef("pk"))))
 
 

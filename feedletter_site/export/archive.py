@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from common.archives import BadArchive, open_zip
+from common.body_limits import MEGABYTE
 from common.refused import Refused
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-MEGABYTE = 1024 * 1024
 # The zip's list of files: about 350,000 files, and 200 MB of memory.
 LONGEST_LIST = 16 * MEGABYTE
 LONGEST_MANIFEST = 64 * MEGABYTE
@@ -103,31 +103,19 @@ class Reader:
 
 
 def _checked(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    name = info.filename
-    if name.startswith("/") or "\\" in name or ".." in name.split("/"):
-        raise Refused(f"“{name[:80]}” in the archive leads out of its folder. export_site did not make it.")
-    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Refused(f"“{name[:80]}” in the archive is encrypted or packed in an unknown way.")
     if info.file_size > max(MEGABYTE, MOST_SHRUNK * info.compress_size):
-        raise Refused(f"“{name[:80]}” would become {info.file_size:,} bytes. export_site did not make it.")
+        name, size = info.filename[:80], info.file_size
+        raise Refused(f"“{name}” would become {size:,} bytes. export_site did not make it.")
     return info
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Reader]:
     try:
-        with path.open("rb") as file:
-            _check_list(file)
-            with zipfile.ZipFile(file) as opened:
-                yield Reader(opened)
+        with path.open("rb") as file, open_zip(file, LONGEST_LIST) as opened:
+            yield Reader(opened)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError) as error:
-        raise Refused(f"{path} is no archive of export_site, or damaged.") from error
-
-
-def _check_list(file: BinaryIO) -> None:
-    """Bound the list of files, which ZipFile reads at once."""
-    end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
-    if end is not None and end[zipfile._ECD_SIZE] > LONGEST_LIST:  # type: ignore[attr-defined]
-        raise Refused("The archive lists too many files. export_site did not make it.")
+    except (BadArchive, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        why = f" {error}" if isinstance(error, BadArchive) else ""
+        raise Refused(f"{path} is no archive of export_site, or damaged.{why}") from error

@@ -81,7 +81,7 @@ def paused_newsletters() -> list[Alert]:
 
 
 def paused_issues() -> list[Alert]:
-    """Return those with unsent letters or an automatic pause, unless their newsletter is paused."""
+    """Return issues with unsent letters or an automatic pause, unless their newsletter is paused."""
     rows = Issue.objects.filter(
         paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
     )

@@ -26,7 +26,7 @@ def back_up(path: Path) -> int:
     """Return the size. On BackupError there is no file."""
     if path.exists():
         raise BackupError(f"{path} is there already. Name a new file, such as one with the date.")
-    # Two workers may begin at once: each writes a file of its own.
+    # Two workers may begin at once: each writes another file.
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         part.touch(mode=0o600)

@@ -88,7 +88,7 @@ def _taken_channel(reader: Reader, uid: str, name: str) -> Channel:
 
 
 def take_deck(*, channels: Iterable[Channel], shown: Collection[int]) -> None:
-    """Show those with the keys `shown` in the deck."""
+    """Show channels with the keys `shown` in the deck."""
     for channel in channels:
         Channel.objects.filter(pk=channel.pk).update(in_deck=channel.pk in shown)
 

@@ -27,7 +27,7 @@ from subscriptions.rules.collections import OpenCollection, Slot, period_slot, w
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
     """Record the item for these newsletters. Return earlier copies by newsletter.
 
-    Runs in the caller's transaction with the newsletters locked. Ignores those with one feed.
+    Runs in the caller's transaction with the newsletters locked. Ignores newsletters with one feed.
     """
     if not item.link_hash:
         return {}

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from functools import partial
 from html import escape
 from typing import IO, Any
@@ -13,7 +12,7 @@ from common.refused import Refused
 from common.text import one_line
 from delivery.rules.old_issues import found
 from delivery.rules.old_issues.files import MOST_PAGE, refuse_too_many, refuse_too_much
-from delivery.rules.old_issues.found import Found, NotTaken, OldIssue, Wanted
+from delivery.rules.old_issues.found import Collected, Found, Wanted
 from delivery.rules.old_issues.hosted import markdown_html, rows_of
 from feeds.parsing.dates import moment_of
 
@@ -45,33 +44,25 @@ def _ghost_posts(document: Any) -> list[Any] | None:
 def ghost(document: Any, wanted: Wanted) -> Found:
     rows = [row for row in _ghost_posts(document) or () if isinstance(row, dict)]
     refuse_too_many(len(rows))
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    collected = Collected("Ghost", wanted)
     for row in rows:
-        title = one_line(_text(row, "title")) or "Untitled"
-        at = moment_of(_text(row, "published_at"))
-        why = _why_not_ghost(row, at, wanted)
-        if why or at is None:
-            refused.append(NotTaken(title, why or found.NO_DATE, at))
-            continue
-        key = _text(row, "uuid") or str(row.get("id"))
+        title, at = one_line(_text(row, "title")), moment_of(_text(row, "published_at"))
+        key = f"ghost {_text(row, 'uuid') or row.get('id')}"
         html = f"{_text(row, 'html')}{_text(row, 'lexical')}{_text(row, 'feature_image')}"
         note = NEEDS_ADDRESS if GHOST_URL in html and not wanted.address else ""
-        issues.append(OldIssue(f"ghost {key}", title, at, partial(_ghost_page, row, wanted.address), note))
-    return _sorted("Ghost", issues, refused)
+        read = partial(_ghost_page, row, wanted.address)
+        collected.add(key, title, at, read, why=_why_not_ghost(row, wanted), note=note)
+    return collected.found()
 
 
-def _why_not_ghost(row: Mapping[str, Any], at: datetime | None, wanted: Wanted) -> str:
+def _why_not_ghost(row: Mapping[str, Any], wanted: Wanted) -> str:
     if row.get("status") not in ("published", "sent"):
         return found.NOT_SENT
     if row.get("type", "post") != "post" or row.get("page") in (1, True):
         return "It’s a page, not an issue."
     if row.get("visibility") in ("paid", "tiers") and not wanted.with_paid:
         return found.PAID
-    if not any(_text(row, name).strip() for name in ("html", "lexical")):
-        return found.EMPTY
-    if at is None:
-        return found.NO_DATE
-    return found.IN_THE_FUTURE if at > wanted.now else ""
+    return "" if any(_text(row, name).strip() for name in ("html", "lexical")) else found.EMPTY
 
 
 def _ghost_page(row: Mapping[str, Any], address: str) -> str:
@@ -189,35 +180,25 @@ def _bounded(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
 
 
 def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    collected = Collected("listmonk", wanted)
     for row in rows:
-        title = (
-            one_line(_TEMPLATE.sub("", _text(row, "subject"))) or one_line(_text(row, "name")) or "Untitled"
-        )
-        at = moment_of(_listmonk_time(row))
-        why = _why_not_listmonk(row, at, wanted)
-        if why or at is None:
-            refused.append(NotTaken(title, why or found.NO_DATE, at))
-            continue
-        key = _text(row, "uuid") or str(row.get("id"))
-        issues.append(OldIssue(f"listmonk {key}", title, at, partial(_listmonk_page, row)))
-    return _sorted("listmonk", issues, refused)
+        title = one_line(_TEMPLATE.sub("", _text(row, "subject"))) or one_line(_text(row, "name"))
+        key = f"listmonk {_text(row, 'uuid') or row.get('id')}"
+        at, read = moment_of(_listmonk_time(row)), partial(_listmonk_page, row)
+        collected.add(key, title, at, read, why=_why_not_listmonk(row))
+    return collected.found()
 
 
 def _listmonk_time(row: Mapping[str, Any]) -> str:
     return next(filter(None, (_text(row, name) for name in ("started_at", "send_at", "updated_at"))), "")
 
 
-def _why_not_listmonk(row: Mapping[str, Any], at: datetime | None, wanted: Wanted) -> str:
+def _why_not_listmonk(row: Mapping[str, Any]) -> str:
     if row.get("status") != "finished":
         return found.NOT_SENT
     if row.get("type") == "optin":
         return "It asked people to confirm, so it isn’t an issue."
-    if not _text(row, "body").strip():
-        return found.EMPTY
-    if at is None:
-        return found.NO_DATE
-    return found.IN_THE_FUTURE if at > wanted.now else ""
+    return "" if _text(row, "body").strip() else found.EMPTY
 
 
 def _listmonk_page(row: Mapping[str, Any]) -> str:
@@ -231,7 +212,3 @@ def _listmonk_page(row: Mapping[str, Any]) -> str:
                 f"<p>{escape(part, quote=False).replace(chr(10), '<br>')}</p>" for part in paragraphs if part
             )
     return body
-
-
-def _sorted(program: str, issues: list[OldIssue], refused: list[NotTaken]) -> Found:
-    return Found(program, sorted(issues, key=lambda issue: (issue.at, issue.key)), refused)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 from common.html.balance import VOID
@@ -55,6 +55,31 @@ class Wanted:
     now: datetime
     address: str = ""
     with_paid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Issues of an export while it is read."""
+
+    program: str
+    wanted: Wanted
+    issues: list[OldIssue] = field(default_factory=list)
+    refused: list[NotTaken] = field(default_factory=list)
+
+    def add(
+        self, key: str, title: str, at: datetime | None, read: Callable[[], str], *, why: str, note: str = ""
+    ) -> None:
+        """Refuse the issue for the reason `why`, if any, or for its date."""
+        title = title or "Untitled"
+        if at is None or why:
+            self.refused.append(NotTaken(title, why or NO_DATE, at))
+        elif at > self.wanted.now:
+            self.refused.append(NotTaken(title, IN_THE_FUTURE, at))
+        else:
+            self.issues.append(OldIssue(key, title, at, read, note))
+
+    def found(self) -> Found:
+        return Found(self.program, sorted(self.issues, key=lambda issue: (issue.at, issue.key)), self.refused)
 
 
 def without_parts(html: str, names: Collection[str]) -> str:

@@ -1,7 +1,7 @@
 """Zip archives that Substack, Mailchimp and Buttondown make."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from html import escape
@@ -23,7 +23,7 @@ from delivery.rules.old_issues.files import (
     refuse_too_much,
     table_rows,
 )
-from delivery.rules.old_issues.found import Found, NotTaken, OldIssue, Wanted, text_of, without_parts
+from delivery.rules.old_issues.found import Collected, Found, NotTaken, Wanted, text_of, without_parts
 from feeds.parsing.dates import moment_of
 
 _SUBSTACK_PARTS = frozenset(
@@ -49,37 +49,28 @@ def substack(archive: Archive, wanted: Wanted) -> Found:
     """posts.csv, and posts/ID.slug.html."""
     listed = archive.find("posts.csv")
     pages = {PurePosixPath(name).name[:-5]: name for name in archive.beside(listed, "posts", ".html")}
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    refuse_too_much(sum(map(archive.size, pages.values())))
+    collected = Collected("Substack", wanted)
     for row in table_rows(archive.read(listed, MOST_TABLE)):
         name = row.get("post_id", "")
         title = one_line(row.get("title", "")) or name
         at = moment_of(row.get("email_sent_at", "")) or moment_of(row.get("post_date", ""))
-        why = _why_not_substack(row, name in pages, at, wanted)
-        if why or at is None:
-            refused.append(NotTaken(title, why or found.NO_DATE, at))
-            continue
-        audio = row.get("podcast_url", "")
-        read = partial(_substack_page, archive, pages[name], row.get("subtitle", ""), audio)
-        issues.append(OldIssue(f"substack {name.partition('.')[0]}", title, at, read))
-    return _found("Substack", issues, refused, sum(map(archive.size, pages.values())))
+        about = (row.get("subtitle", ""), row.get("podcast_url", ""))
+        read = partial(_substack_page, archive, pages.get(name, ""), *about)
+        why = _why_not_substack(row, name in pages, wanted)
+        collected.add(f"substack {name.partition('.')[0]}", title, at, read, why=why)
+    return collected.found()
 
 
-def _why_not_substack(row: dict[str, str], has_page: bool, at: datetime | None, wanted: Wanted) -> str:
+def _why_not_substack(row: dict[str, str], has_page: bool, wanted: Wanted) -> str:
     if row.get("is_published", "").lower() != "true":
         return found.NOT_SENT
     if row.get("type", "") in _PAGES:
         return f"It’s a {row['type']}, not an issue."
     if not has_page:
         return found.EMPTY
-    if row.get("audience", "") in ("only_paid", "founding") and not wanted.with_paid:
-        return found.PAID
-    return _why_not_dated(at, wanted)
-
-
-def _why_not_dated(at: datetime | None, wanted: Wanted) -> str:
-    if at is None:
-        return found.NO_DATE
-    return found.IN_THE_FUTURE if at > wanted.now else ""
+    is_paid = row.get("audience", "") in ("only_paid", "founding")
+    return found.PAID if is_paid and not wanted.with_paid else ""
 
 
 def _substack_page(archive: Archive, name: str, subtitle: str, audio: str) -> str:
@@ -94,21 +85,19 @@ def mailchimp(archive: Archive, wanted: Wanted) -> Found:
     listed = archive.find("campaigns.csv")
     data = archive.read(listed, MOST_TABLE)
     pages = _MailchimpPages(archive.beside(listed, "campaigns_content", ".html"))
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    refuse_too_much(sum(map(archive.size, pages.names)))
+    collected = Collected("Mailchimp", wanted)
     rows = [(row, _mailchimp_date(row.get("send date", ""), wanted)) for row in table_rows(data)]
     # Files with the same title are numbered in the order of their campaigns.
     for row, at in sorted(rows, key=lambda pair: (pair[1] is None, pair[1] or wanted.now)):
         subject = _MERGE_TAG.sub("", row.get("subject", ""))
-        title = one_line(subject) or one_line(row.get("title", "")) or "Untitled"
+        title = one_line(subject) or one_line(row.get("title", ""))
         name, note = pages.take(row.get("title", ""), row.get("subject", ""))
-        why = found.EMPTY if not name else _why_not_dated(at, wanted)
-        if why or at is None:
-            refused.append(NotTaken(title, why, at))
-            continue
-        key = row.get("unique id") or PurePosixPath(name).name
-        issues.append(OldIssue(f"mailchimp {key}", title, at, partial(_mailchimp_page, archive, name), note))
-    refused += [NotTaken(PurePosixPath(name).name, found.NO_DATE) for name in pages.left]
-    return _found("Mailchimp", issues, refused, sum(map(archive.size, pages.names)))
+        why = "" if name else found.EMPTY
+        key = f"mailchimp {row.get('unique id') or PurePosixPath(name).name}"
+        collected.add(key, title, at, partial(_mailchimp_page, archive, name), why=why, note=note)
+    collected.refused.extend(NotTaken(PurePosixPath(name).name, found.NO_DATE) for name in pages.left)
+    return collected.found()
 
 
 class _MailchimpPages:
@@ -162,40 +151,37 @@ def buttondown(archive: Archive, wanted: Wanted) -> Found:
     pages = {PurePosixPath(name).name[:-3]: name for name in archive.beside(listed, "emails", ".md")}
     data = archive.read(listed, MOST_TABLE)
     rows = rows_of(json_of(data)) if listed.endswith(".json") else table_rows(data)
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    refuse_too_much(sum(map(archive.size, pages.values())))
+    collected = Collected("Buttondown", wanted)
     for row in rows:
-        name = str(row.get("slug") or "")
-        read = partial(_buttondown_file, archive, pages[name]) if name in pages else None
-        _add_buttondown(row, read, wanted, issues, refused)
-    return _found("Buttondown", issues, refused, sum(map(archive.size, pages.values())))
+        page = pages.get(str(row.get("slug") or ""), "")
+        _add_buttondown(collected, row, partial(_buttondown_file, archive, page), is_empty=not page)
+    return collected.found()
 
 
 def buttondown_answer(answer: Any, wanted: Wanted) -> Found:
     """The API's list of emails, with their text as `body`."""
-    issues, refused = list[OldIssue](), list[NotTaken]()
+    collected = Collected("Buttondown", wanted)
     for row in rows_of(answer):
-        body = row.get("body")
-        read = partial(buttondown_html, body) if isinstance(body, str) and body.strip() else None
-        _add_buttondown(row, read, wanted, issues, refused)
-    return _found("Buttondown", issues, refused, 0)
+        body = row["body"] if isinstance(row.get("body"), str) else ""
+        _add_buttondown(collected, row, partial(buttondown_html, body), is_empty=not body.strip())
+    return collected.found()
 
 
 def _add_buttondown(
-    row: dict[str, Any], read: Any, wanted: Wanted, issues: list[OldIssue], refused: list[NotTaken]
+    collected: Collected, row: dict[str, Any], read: Callable[[], str], *, is_empty: bool
 ) -> None:
-    title = one_line(str(row.get("subject") or row.get("slug") or "")) or "Untitled"
+    title = one_line(str(row.get("subject") or row.get("slug") or ""))
     at = moment_of(str(row.get("publish_date") or ""))
     status, kind = str(row.get("status") or "sent").lower(), str(row.get("email_type") or "").lower()
     if status in ("draft", "deleted", "scheduled", "about_to_send"):
         why = found.NOT_SENT
-    elif kind in ("premium", "paid", "churned") and not wanted.with_paid:
+    elif kind in ("premium", "paid", "churned") and not collected.wanted.with_paid:
         why = found.PAID
     else:
-        why = found.EMPTY if read is None else _why_not_dated(at, wanted)
-    if why or at is None:
-        refused.append(NotTaken(title, why or found.NO_DATE, at))
-    else:
-        issues.append(OldIssue(f"buttondown {row.get('id') or row.get('slug') or title}", title, at, read))
+        why = found.EMPTY if is_empty else ""
+    key = row.get("id") or row.get("slug") or title or "Untitled"
+    collected.add(f"buttondown {key}", title, at, read, why=why)
 
 
 def rows_of(answer: Any) -> list[dict[str, Any]]:
@@ -229,8 +215,3 @@ def markdown_html(text: str) -> str:
 def _parser() -> MarkdownIt:
     options = {"html": True, "maxNesting": MOST_NESTING}
     return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-
-
-def _found(program: str, issues: list[OldIssue], refused: list[NotTaken], size: int) -> Found:
-    refuse_too_much(size)
-    return Found(program, sorted(issues, key=lambda issue: (issue.at, issue.key)), refused)

@@ -19,7 +19,7 @@ self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   const { url, leave } = event.notification.data || {};
   const wanted = event.action === "leave" ? leave : url;
-  // Only to the web: a push comes from whoever has the key, and that is this site.
+  // Only to the web. Only this site has the key for pushes.
   if (wanted && /^https?:\/\//.test(wanted)) event.waitUntil(self.clients.openWindow(wanted));
 });
 

@@ -1,4 +1,4 @@
-// A new newsletter begins in the time zone of whoever makes it. Without scripts it is the site's.
+// A new newsletter begins in its author's time zone. Without scripts it is the site's.
 (() => {
   const zones = document.querySelector("select[data-of-browser]");
   if (!zones) return;

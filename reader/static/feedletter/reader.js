@@ -1,5 +1,5 @@
-// What scripts add to the pages of those who read here: keys, marks without a new page, marks on scroll.
-// Without it every button is a form of its own.
+// Scripts of reading pages: keys, marks without a new page, marks on scroll.
+// Without it every button is a form.
 "use strict";
 (() => {
   const entries = [...document.querySelectorAll(".entry[data-post]")];
@@ -108,7 +108,7 @@
     document.addEventListener("visibilitychange", () => (document.hidden ? leave() : lookIn(0)));
     addEventListener("pagehide", leave);
     addEventListener("pageshow", (event) => event.persisted && lookIn(0));
-    // Whoever only passes through opens none.
+    // A post that is only passed isn’t opened.
     waiting = setTimeout(goOn, SOON);
   }
 
@@ -258,7 +258,7 @@
     act();
   });
 
-  // Marks on scroll, for whoever asks for it; several together, once they have left at the top.
+  // Marks on scroll, if switched on; several together, once they have left at the top.
   const choice = document.querySelector("[data-on-scroll]");
   if (choice) {
     const KEPT = "reader-marks-on-scroll";

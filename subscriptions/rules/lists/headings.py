@@ -144,7 +144,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "confirms": (),
 }
 
-# BLOCKS block people with any value except no, WANTS those with none or no.
+# BLOCKS block people with any value except no, WANTS people with none or no.
 BLOCKS = ("suppressed", "unsubscribed")
 WANTS = ("subscribed", "verified")
 IGNORED = "ignore"
