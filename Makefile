@@ -35,7 +35,7 @@ lint: $(DEV)
 	$(PY) -m bench.prose
 
 mypy: $(DEV)
-	$(VENV)/bin/mypy manage.py $(PACKAGES) tests bench
+	$(VENV)/bin/mypy manage.py feedletter_command.py $(PACKAGES) tests bench
 
 bench: $(DEV)
 	$(PY) -m bench

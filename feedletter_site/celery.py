@@ -1,5 +1,6 @@
 import logging
 import os
+import sys
 import threading
 import time
 import warnings
@@ -44,7 +45,10 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 # Celery warns of root because of pickle, but messages are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser", SecurityWarning)
 
+paths = sys.path.copy()
 app = Celery("feedletter")
+# Celery's fixup for Django has put the working directory first, with all modules that happen to be there.
+sys.path[:] = paths
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 worker_shutting_down.connect(end_in_time)

@@ -11,23 +11,30 @@ from django.core.management.utils import get_random_secret_key
 
 from channels.email.account_url import parse_email_url
 from channels.email.address import parse_sender
+from common.program import IS_CHECKOUT, USUAL_DATA_DIR
 from common.rates import parse_limits
 from delivery.bounces.account import parse_bounce_url
 from feedletter_site import admin_look, env
 from feedletter_site.broker_url import parse_broker_url
 from subscriptions.rules.limits import USUAL_LIMITS
 
-VERSION = "0.1.0.dev0"  # as in pyproject.toml
+VERSION = "0.1.0.dev0"
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.section("Database, queue and keys")
 DATA_DIR = BASE_DIR / env.text(
-    "DATA_DIR", "var", expected="a folder", help="Folder for the secret key, signs of life and pictures."
+    "DATA_DIR",
+    str(USUAL_DATA_DIR),
+    usual="`var` in a checkout, `~/.local/share/feedletter` with the `feedletter` command",
+    expected="a folder",
+    help="Folder for the secret key, signs of life and pictures.",
 )
+# Installed packages are replaced by updates.
+_RELATIVE_TO = BASE_DIR if IS_CHECKOUT else DATA_DIR
 DATABASES = {
     "default": env.database(
         "DATABASE_URL",
         f"sqlite:///{DATA_DIR}/feedletter.db",
-        BASE_DIR,
+        _RELATIVE_TO,
         usual="`feedletter.db` in `DATA_DIR`",
         help="The database. Parameters: docs/operating/settings.md#databases.",
     )
@@ -196,6 +203,7 @@ BACKUP_DIR = env.text(
     expected="a folder",
     help="Folder for nightly copies of the database, kept for BACKUP_KEEP_DAYS. Empty: none.",
 )
+BACKUP_DIR = BACKUP_DIR and str(_RELATIVE_TO / BACKUP_DIR)
 BACKUP_KEEP_DAYS = env.whole("BACKUP_KEEP_DAYS", 30, most=36_500, help="Days until copies are deleted.")
 KEEP_DAYS = env.whole(
     "KEEP_DAYS",
@@ -331,6 +339,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "subscriptions.branding.site.for_pages",
+                "common.program.for_pages",
             ],
             "builtins": ["common.formats.dates"],
         },

@@ -41,13 +41,19 @@ def manage(*arguments: str, environment: Mapping[str, str]) -> Any:
 
 @contextmanager
 def running(
-    name: str, command: Sequence[str], environment: Mapping[str, str], logs: Path, grace: float = 40
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    logs: Path,
+    grace: float = 40,
+    *,
+    folder: Path = ROOT,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process during the block; terminate it after, and show its log if the block fails."""
+    """Run a process in `folder` during the block; terminate it after, and show its log if the block fails."""
     log = logs / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=clean_environment(environment), stdout=output, stderr=subprocess.STDOUT
+            command, cwd=folder, env=clean_environment(environment), stdout=output, stderr=subprocess.STDOUT
         )
         try:
             yield process

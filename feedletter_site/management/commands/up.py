@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.urls import reverse
 
 from common.cli.commands import FeedletterCommand, Printed
+from common.program import IS_CHECKOUT, MANAGE, START
 from delivery.accounts.default_account import keeps_letters
 from feedletter_site import env
 from feedletter_site.sign_in.setup import offer_setup
@@ -66,6 +67,8 @@ class Command(FeedletterCommand):
 def greeting(site: str, setup_path: str | None) -> Printed:
     setup_url = f"{site}{setup_path}" if setup_path else None
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
+    if not IS_CHECKOUT:
+        lines.append(f"Data is in {settings.DATA_DIR}. Settings can be in {settings.DATA_DIR}/.env")
     if setup_url:
         lines.append(f"Create your account with this link, which works once: {setup_url}")
     is_kept = keeps_letters()
@@ -116,7 +119,7 @@ def lock(path: Path, setting: str, doing: str) -> int:
     except BlockingIOError as error:
         os.close(file)
         raise CommandError(
-            f"Another “manage.py up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
+            f"Another “{MANAGE} up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
         ) from error
     os.set_inheritable(file, True)
     return file
@@ -150,7 +153,7 @@ def refuse_taken(host: str, port: int) -> None:
     except OSError as error:
         raise CommandError(
             f"Feedletter can't listen on {host}:{port} ({error.strerror}). "
-            f"Choose another port: BIND={host}:{next_free(host, port)} make run"
+            f"Choose another port: BIND={host}:{next_free(host, port)} {START}"
         ) from error
 
 
