@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.core.management import CommandError
 
+from common.program import DEMO
 from demo import MARK
 from demo.discord.interactions import Application
 from demo.discord.places import API as DISCORD_API
@@ -108,7 +109,7 @@ def free_port(host: str, wanted: int) -> int:
         if is_free(host, port):
             return port
     raise CommandError(
-        f"No port from {wanted} on is free on {host}. Choose another one: BIND={host}:9000 make demo"
+        f"No port from {wanted} on is free on {host}. Choose another one: BIND={host}:9000 {DEMO}"
     )
 
 

@@ -38,7 +38,7 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
         if not is_there:
             warning = Warning(
                 f"HOOK_MODULES names “{name}”, which is not there.",
-                hint="It must be on Python's path. Put it next to manage.py, install it, or set PYTHONPATH.",
+                hint="It must be on Python's path. Install it, or set PYTHONPATH.",
                 id="feedletter.W005",
             )
             messages.append(warning)

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
 from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from channels.rules.accounts import DEFAULT_ACCOUNT
+from common.program import MANAGE
 
 EXPECTED_ACCOUNT_URLS = (
     "smtp://user:password@host:25, smtps://user:password@host:465, "
@@ -43,7 +44,7 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
     if not url:
         raise ImproperlyConfigured(
             f"The email account {account} doesn’t exist, or its URL can’t be read because SECRET_KEY has "
-            f"changed. Save it again with “manage.py add_account {account} --replace”."
+            f"changed. Save it again with “{MANAGE} add_account {account} --replace”."
         )
     return parse_email_url(url, name=f"The URL of the email account {account}")
 

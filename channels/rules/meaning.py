@@ -1,5 +1,7 @@
 from enum import StrEnum
 
+from common.program import MANAGE
+
 
 class Concern(StrEnum):
     """Whom a refusal concerns, which alone decides the consequences."""
@@ -46,13 +48,13 @@ _CONCERNS = {
 HOLDUP_ADVICE = {
     Meaning.SENDER: "Allow the account (“Email set-up”, or EMAIL_URL) to send from that address, or change "
     "the newsletter’s sender.",
-    Meaning.IDENTITY: "Check SPF, DKIM, DMARC and reverse DNS (manage.py check_mail).",
+    Meaning.IDENTITY: f"Check SPF, DKIM, DMARC and reverse DNS ({MANAGE} check_mail).",
     Meaning.BLOCKED: "Look up the mail server’s address on the block list that it names, and ask to be "
     "removed.",
     Meaning.RELAY: "Check the server and sign-in (“Email set-up”, or EMAIL_URL). The server doesn’t relay "
     "for us.",
     Meaning.LOGIN: "Check the user and password (“Email set-up”, or EMAIL_URL).",
-    Meaning.RATE: "Lower the sending limit (manage.py alter_lane, --per-hour or --rate).",
+    Meaning.RATE: f"Lower the sending limit ({MANAGE} alter_lane, --per-hour or --rate).",
     Meaning.SIZE: "Raise the mail server’s limit (in Postfix, message_size_limit), or send fewer posts per "
     "issue.",
 }

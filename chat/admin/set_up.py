@@ -20,6 +20,7 @@ from chat.registration import endpoint_urls, invite_link, register
 from common.admin.html import list_link
 from common.admin.refusals import report
 from common.clock import utcnow
+from common.program import MANAGE
 from common.text import pluralize
 from delivery.lanes.breakers import why_resting
 from delivery.models import ServiceAccount
@@ -131,7 +132,7 @@ def set_up_steps() -> list[Step]:
         Step(
             "Tell Discord",
             "Registers the commands and addresses, and checks that the values belong "
-            "together. Does the same as manage.py discord_register. You can run it any "
+            f"together. Does the same as {MANAGE} discord_register. You can run it any "
             "time.",
             has_account and not missing and is_reachable,
         ),

@@ -18,6 +18,7 @@ from common.checks import OWN_CHECKS
 from common.cli.arguments import AddArguments, argument
 from common.cli.progress import Progress
 from common.cli.tables import TableRow, record, table_lines
+from common.program import MANAGE
 from common.refused import Refused
 
 BAD = {"failing", "failed", "held"}
@@ -214,7 +215,7 @@ def database_sentence(error: BaseException) -> str:
         return f"The database cannot be used ({text}). Create it first: docs/operating/scale.md#the-database."
     return (
         f"The database cannot be used ({text}). "
-        "Check DATABASE_URL, and run “manage.py migrate” once if that was not done."
+        f"Check DATABASE_URL, and run “{MANAGE} migrate” once if that was not done."
     )
 
 

@@ -18,6 +18,7 @@ from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.channels import all_kinds
 from common.ports.panels import Action, Panel
+from common.program import MANAGE
 from common.text import pluralize
 from delivery.issues.pause import is_paused
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
@@ -39,7 +40,7 @@ def waits_for(delivery: Delivery) -> SafeString | str:
             case Delivery.HeldFor.RESTORE:
                 return (
                     "For you: a backup was restored, so it may have been sent since."
-                    " “manage.py after_restore” sends it."
+                    f" “{MANAGE} after_restore” sends it."
                 )
         return (
             "For you: nobody knows whether it arrived. Ask the recipient, or try again now;"

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from channels.email.dkim.keys import DkimRecord
 from channels.email.session import CannotLogIn, probe_login
 from channels.email.smtp_login import SmtpSettings
+from common.program import MANAGE
 from delivery.doctor.dkim import judge_key, judge_no_key
 from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
 from delivery.doctor.dns import reverse_name
@@ -178,7 +179,7 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
                 "The public address that emails are sent from is unknown, so it can’t be "
                 "checked against the record."
             )
-            change = "Name it: manage.py check_mail --sending-address 192.0.2.1"
+            change = f"Name it: {MANAGE} check_mail --sending-address 192.0.2.1"
             found.append(Finding(SPF, about, f"TXT {about}", DoctorVerdict.BETTER, says, node.found, change))
             continue
         judged = judge_sender(

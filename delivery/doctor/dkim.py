@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from channels.email.dkim.keys import DkimRecord
+from common.program import MANAGE
 from delivery.doctor.domains import read_tags
 from delivery.doctor.findings import DnsAnswer, DoctorVerdict, Finding, Publish
 
@@ -107,6 +108,6 @@ def judge_no_key(domain: str, *, signer: str) -> Finding:
     change = (
         f"That’s fine only if {signer} signs them with d={domain} (look for “dkim=pass” in the "
         "Authentication-Results of an email that you received). Otherwise create a "
-        f"key and publish its record: manage.py dkim_key {domain}"
+        f"key and publish its record: {MANAGE} dkim_key {domain}"
     )
     return Finding(DKIM, domain, "DKIM keys", DoctorVerdict.BETTER, says, (), change)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from common.program import MANAGE
 from delivery.doctor.domains import aligned, organisation, read_tags
 from delivery.doctor.findings import DoctorVerdict, Finding, Lookup, Publish
 
@@ -131,7 +132,7 @@ def judge_alignment(
         said = (
             "Only the return address counts. Feedletter doesn’t sign emails for it, so forwarded emails fail."
         )
-        change = f"Create a key: manage.py dkim_key {place.domain}"
+        change = f"Create a key: {MANAGE} dkim_key {place.domain}"
         if others_may_sign:
             change += " (unless your mail server or provider signs with this domain)"
         return [_said(place, DoctorVerdict.BETTER, said, f"{change}.")]
@@ -140,7 +141,7 @@ def judge_alignment(
         "belongs to the sender’s domain."
     )
     verdict = DoctorVerdict.BETTER if others_may_sign else DoctorVerdict.WRONG
-    return [_said(place, verdict, said, f"Create a key: manage.py dkim_key {place.domain}")]
+    return [_said(place, verdict, said, f"Create a key: {MANAGE} dkim_key {place.domain}")]
 
 
 def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:

@@ -10,6 +10,7 @@ from common.cli.arguments import argument
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
+from common.program import MANAGE
 from common.text import pluralize
 from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from delivery.engine.send_pass import send_due
@@ -169,13 +170,13 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(said) or "nothing"
 
 
-NEXT = """Next:
+NEXT = f"""Next:
 
 1. Start the service. It reads feeds and makes issues as usual, and holds them, too.
-2. Look at what is held: manage.py after_restore --show, or the admin's first page.
-3. Cancel issues that subscribers already have: manage.py after_restore --cancel-issue ID.
+2. Look at what is held: {MANAGE} after_restore --show, or the admin's first page.
+3. Cancel issues that subscribers already have: {MANAGE} after_restore --cancel-issue ID.
    Posts that a feed holds: Admin → Feeds → held for you; send or exclude them.
-4. Send the rest: manage.py after_restore --go"""
+4. Send the rest: {MANAGE} after_restore --go"""
 
 
 class AfterRestore(FeedletterCommand):
@@ -201,7 +202,7 @@ class AfterRestore(FeedletterCommand):
             try:
                 held = begin(now=utcnow())
             except AlreadyOpen as error:
-                raise CommandError(f"{error} See manage.py after_restore --show, then --go.") from error
+                raise CommandError(f"{error} See {MANAGE} after_restore --show, then --go.") from error
         said = (
             f"Held: {pluralize(held.deliveries, 'delivery', 'deliveries')} and"
             f" {pluralize(held.posts, 'post')}. They are not sent until you decide."

@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection, transaction
 from common.cli.progress import Progress
 from common.db.lookups import disable_sqlite_mmap
 from common.postgresql.base import UNBOUNDED
+from common.program import MANAGE
 from common.refused import Refused
 from feedletter_site.export import people
 from feedletter_site.export.archive import FORMAT, Reader, Writer, reading
@@ -163,7 +164,7 @@ def _refuse_full() -> None:
         if part.model._base_manager.exists():
             raise Refused(
                 f"This site has rows already ({part.model._meta.verbose_name_plural}). An archive is imported"
-                " into an empty site only: name a new database, and run “manage.py migrate”."
+                f" into an empty site only: name a new database, and run “{MANAGE} migrate”."
             )
 
 

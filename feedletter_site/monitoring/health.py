@@ -9,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
+from common.program import MANAGE
 from feedletter_site.monitoring.stages import stage_statuses
 from feedletter_site.schema import too_old
 
@@ -65,7 +66,7 @@ def not_migrated() -> str:
     if name not in _migrated:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            return "Migrations are missing: run manage.py migrate."
+            return f"Migrations are missing: run {MANAGE} migrate."
         if reason := too_old(connection):
             return reason
         _migrated.add(name)

@@ -22,6 +22,7 @@ from common.admin.html import (
 )
 from common.clock import utcnow
 from common.ports import channels
+from common.program import MANAGE
 from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
@@ -55,7 +56,7 @@ IF_OTHER = (
 
 
 def define_command(subscribable: Subscribable) -> str:
-    words = ["manage.py", "define_subscribable", subscribable.name]
+    words = [MANAGE, "define_subscribable", subscribable.name]
     for feed in subscribable.feeds.order_by("pk"):
         words += ["--feed", str(feed.pk)]
     if plan := week_plan(subscribable.schedule):

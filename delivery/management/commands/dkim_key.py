@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from channels.email.dkim.keys import ALGORITHMS, MAX_PEM
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
+from common.program import MANAGE
 from delivery.accounts.dkim_keys import activate_key, find_key, make_key, retire_key
 from delivery.doctor.check import look_up
 from delivery.models import DkimKey
@@ -16,7 +17,7 @@ from delivery.models import DkimKey
 STANDING = {
     "active": "{} signs emails from {}.",
     "waiting": "{} waits. When its record is published, activate it: "
-    "manage.py dkim_key {} --selector {} --activate",
+    f"{MANAGE} dkim_key {{}} --selector {{}} --activate",
     "retired": "{} is retired. Leave its record for a week: emails may still be in transit.",
 }
 
@@ -71,7 +72,7 @@ class Command(FeedletterCommand):
             return found
         if options["show"] or options["activate"] or options["retire"]:
             domain = options["domain"]
-            raise CommandError(f"There is no such key of {domain}; “manage.py dkim_key {domain}” makes one.")
+            raise CommandError(f"There is no such key of {domain}; “{MANAGE} dkim_key {domain}” makes one.")
         if options["pem"] == b"":
             raise CommandError("--import: the file is empty.")
         return make_key(**named, pem=options["pem"] or b"", now=utcnow())

@@ -8,6 +8,7 @@ from django.db import connection
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
+from common.program import MANAGE
 from feedletter_site.export.site import import_site
 from feedletter_site.management.commands.export_site import PHRASE_HELP, phrase_of
 from feedletter_site.management.commands.up import refuse_second, refuse_shared_file
@@ -39,6 +40,6 @@ class Command(FeedletterCommand):
         total = sum(counts.values())
         told = (
             f"{total:,} rows were imported. Sending is paused: look at the newsletters, then resume them."
-            " Set passwords with “manage.py changepassword NAME” if the archive has none."
+            f" Set passwords with “{MANAGE} changepassword NAME” if the archive has none."
         )
         return Printed(told, {"rows": total, "counts": counts})
