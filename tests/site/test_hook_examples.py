@@ -44,9 +44,8 @@ def post(item: Item, **changes: Any) -> None:
     Item.objects.filter(pk=item.pk).update(entry=entry.to_json())
 
 
-def test_the_document_shows_one_module_and_links_to_all() -> None:
+def test_the_document_links_to_all_modules() -> None:
     shown = (DOCS / "hooks.md").read_text(encoding="utf-8")
-    assert f"```python\n{(DOCS / 'examples/hooks/embedded.py').read_text(encoding='utf-8')}```" in shown
     for path in EXAMPLES:
         assert f"](examples/hooks/{path.name})" in shown
 
