@@ -1,4 +1,4 @@
-"""Documents of MongoDB: extended JSON (mongoexport), BSON and archives (mongodump, https://bsonspec.org).
+"""Documents of MongoDB: JSON of mongoexport, BSON and archives of mongodump (https://bsonspec.org).
 
 Ids become hex digits, dates ISO 8601, other types of MongoDB None. Pure.
 """

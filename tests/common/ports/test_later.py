@@ -1,4 +1,4 @@
-"""What is registered on start, but loaded when it is first called."""
+"""Things that are registered on start, but loaded when they are first called."""
 
 import re
 from importlib import import_module
