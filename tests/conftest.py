@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
+from itertools import groupby, islice
 from typing import Any
 
 import pytest
@@ -92,14 +93,21 @@ def pytest_collection_modifyitems(
 def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """Return the tests in a chunk per worker, slow ones first and evenly spread.
 
-    xdist gives each worker one chunk. A slow test at the end would leave the other workers idle.
+    xdist gives each worker one chunk. A slow test at the end would leave the other workers idle. Slow tests
+    of one module stay together: its servers and browser start once.
     """
     slow = [item for item in items if item.get_closest_marker(SLOW) or item.get_closest_marker(NIGHTLY)]
     first = set(slow)
-    rest = [item for item in items if item not in first]
-    size = -(-len(rest) // workers)
-    piles = [slow[pile::workers] + rest[pile * size : (pile + 1) * size] for pile in range(workers)]
-    return [item for pile in piles for item in pile]
+    rest = iter([item for item in items if item not in first])
+    piles: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for _, module in groupby(slow, key=lambda item: item.path):
+        min(piles, key=len).extend(module)
+    left = len(items)
+    for number, pile in enumerate(piles):
+        # As xdist cuts them.
+        pile += islice(rest, max(left // (workers - number) - len(pile), 0))
+        left -= len(pile)
+    return [item for pile in piles for item in pile] + [*rest]
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
