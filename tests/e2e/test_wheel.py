@@ -222,7 +222,7 @@ def test_an_empty_environment_has_the_demo_and_a_first_letter(
     """With the libraries as the index has them today, not as they are pinned."""
     venv = Venv(tmp_path / "venv", tmp_path / "home")
     venv.home.mkdir()
-    uv, began = [sys.executable, "-m", "uv", "--no-cache"], time.monotonic()
+    uv, began = [sys.executable, "-m", "uv", "--no-cache", "--no-python-downloads"], time.monotonic()
     if subprocess.run([*uv, "venv", "--quiet", "--python", python, str(venv.folder)], check=False).returncode:
         pytest.skip(f"there is no {python}")
     install = ["pip", "install", "--quiet", "--python", f"{venv.folder}/bin/python", str(wheel)]
