@@ -52,7 +52,7 @@ class Temporary:
     `crowded`: too many connections. `status`: enhanced code (RFC 3463). `holdup`: retries fail until it
     changes. `meaning`: of a mail server's permanent refusal. `waits`: no error; continue exactly at
     `retry_at` with the `progress` (see Session.send). `forbidden`: the destination refuses the account until
-    a person restores a permission.
+    a person restores a permission or connects it again.
     """
 
     text: str

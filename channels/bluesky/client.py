@@ -33,8 +33,8 @@ BLUESKY = ApiService(
     verdicts={
         **dict.fromkeys(STALE, Verdict.TRY_AGAIN),
         # This was the main password, and a second factor is needed.
-        "AuthFactorTokenRequired": Verdict.DESTINATION,
-        "AuthenticationRequired": Verdict.DESTINATION,
+        "AuthFactorTokenRequired": Verdict.CREDENTIALS,
+        "AuthenticationRequired": Verdict.CREDENTIALS,
         "AccountTakedown": Verdict.DESTINATION,
         "AccountDeactivated": Verdict.DESTINATION,
     },

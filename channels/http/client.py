@@ -177,7 +177,7 @@ def told_at_fields(
         text = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
         if isinstance(outcome, Temporary) and outcome.stops_account:
             field = account or address
-        elif isinstance(outcome, Permanent) and outcome.disables:
+        elif getattr(outcome, "disables", False) or getattr(outcome, "forbidden", False):
             field, text = credentials or address, refused or text
         elif isinstance(outcome, Permanent):
             field, text = address, elsewhere or text

@@ -44,6 +44,7 @@ class Verdict(Enum):
     STOPS = "temporary, of the whole account"
     SHARED = "temporary, of an account that other destinations share"
     FORBIDDEN = "temporary, of the destination, until a person gives a right back"
+    CREDENTIALS = "temporary, of the destination, until a person connects it again"
     MESSAGE = "this message, for good; once more, plainer, may do"
     DESTINATION = "the destination, for good"
 
@@ -92,6 +93,8 @@ def of_answer(
             return Temporary(said, retry_at=again, stops_lane=True, suspect=True)
         case Verdict.FORBIDDEN:
             return Temporary(said, stops_lane=True, forbidden=True)
+        case Verdict.CREDENTIALS:
+            return Temporary(f"{said} {service.advice}", stops_lane=True, forbidden=True)
         case Verdict.SHARED:
             text = said if answer.status == 429 else f"{said} {service.advice}"
             return Temporary(text, retry_at=again, stops_account=True)
@@ -112,7 +115,7 @@ def _verdict(status: int) -> Verdict:
     if status >= 500 or status in TRY_LATER:
         return Verdict.TRY_AGAIN
     if status == 401:
-        return Verdict.DESTINATION
+        return Verdict.CREDENTIALS
     return Verdict.MESSAGE
 
 

@@ -40,7 +40,7 @@ MASTODON = ApiService(
     name="a Mastodon instance",
     words=lambda answer: answer.text_at("error"),
     code=_code,
-    verdicts={"account": Verdict.STOPS},
+    verdicts={"account": Verdict.STOPS, "scope": Verdict.CREDENTIALS},
     advice=f"Save a new access token. The old one was revoked or lacks the scopes {SCOPES}.",
 )
 

@@ -28,8 +28,8 @@ MATRIX = ApiService(
     words=lambda answer: answer.text_at("error"),
     code=lambda answer: answer.text_at("errcode"),
     verdicts={
-        "M_UNKNOWN_TOKEN": Verdict.DESTINATION,
-        "M_MISSING_TOKEN": Verdict.DESTINATION,
+        "M_UNKNOWN_TOKEN": Verdict.CREDENTIALS,
+        "M_MISSING_TOKEN": Verdict.CREDENTIALS,
         "M_USER_DEACTIVATED": Verdict.DESTINATION,
         "M_FORBIDDEN": Verdict.DESTINATION,
         # Reversible by an administrator.

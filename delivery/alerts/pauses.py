@@ -19,7 +19,7 @@ from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from feeds.rules.alerts import may_tell
-from subscriptions.models import Subscribable
+from subscriptions.models import Subscribable, Subscription
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ WAITS = "Messages are waiting. Check the problem, then resume on this page."
 TRIED_AGAIN = (
     "No emails are lost. They are retried from time to time, and at once when you resume on this page."
 )
-
+CONNECT_AGAIN = "Nothing is lost. Press Connect again on this page. Then the posts are sent, in order."
 NOTHING_LOST = (
     "Nothing is lost. Messages are sent once the service accepts them. Check "
     "which lanes it refuses, and reconnect or remove those bridges."
@@ -74,7 +74,6 @@ def tell_of_pauses(*, now: datetime) -> int:
 
 def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
     """Yield resting or automatically paused mail accounts and domains."""
-    # Bridges' pages show refusals, and the Discord bot informs servers.
     for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
         yield Pause(
             key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
@@ -84,6 +83,20 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
             noun="mail account",
             closing=TRIED_AGAIN,
         )
+    # Of shared accounts, bridges' pages show refusals, and the Discord bot informs servers.
+    own = Lane.objects.exclude(kind="email").filter(parent=None)
+    for lane in own.filter(refused_since__isnull=False, failures__gt=0):
+        to = {"destination__kind": lane.kind, "destination__core": lane.account}
+        bridges = Subscribable.objects.filter(subscriptions__in=Subscription.objects.confirmed().filter(**to))
+        for bridge in bridges.order_by("pk"):
+            yield Pause(
+                key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
+                what=f"Posts of “{shortened(one_line(str(bridge)), LONGEST_ALERT_TITLE)}” are waiting",
+                reason=lane.last_error,
+                page=object_url(bridge),
+                noun="bridge",
+                closing=CONNECT_AGAIN,
+            )
     paused = LaneDomain.objects.filter(paused=True, paused_reason__startswith=BY_ITSELF)
     for row in paused.select_related("lane"):
         sign = hashlib.sha256(row.paused_reason.encode()).hexdigest()[:16]

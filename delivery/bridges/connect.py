@@ -9,7 +9,7 @@ from django.db import transaction
 from channels.bridge import BridgeSpec
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
-from common.secrets import opened
+from common.secrets import Sealed, opened
 from delivery.models import Lane
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -59,6 +59,13 @@ def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
         if known and new:
             return known != new
     return not is_same_core
+
+
+def why_unconnected(kind: str, label: str, secrets: Sealed | dict[str, str]) -> str:
+    """Return a sentence if the destination lacks its credentials, as after an import without secrets."""
+    if secrets or not any(one.required and one.secret for one in channels.get(kind).destination_fields):
+        return ""
+    return f"{label} isn’t connected: this site has no credentials for it. Posts wait until you connect it."
 
 
 def connections_of(bridge: Subscribable) -> list[Subscription]:

@@ -18,7 +18,7 @@ from delivery.bridges.post_changes import NotNeeded
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import claim_due, has_urgent, with_due
 from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
-from delivery.engine.letter_cache import LetterCache
+from delivery.engine.letter_cache import LetterCache, Unconnected
 from delivery.engine.send_task import Done, SendTask
 from delivery.lanes.breakers import in_turn
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
@@ -178,6 +178,8 @@ class Claimer:
             task.outcome, task.at = Permanent(str(error), needless=True), now
         except NothingToShow as error:
             task.outcome, task.at = Permanent(str(error)), now
+        except Unconnected as error:
+            task.outcome, task.at = Temporary(str(error), stops_lane=True, forbidden=True), now
         except Exception as error:  # an error in one message must not stop the others
             log.exception("a message cannot be made", extra={"delivery": task.pk})
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), now

@@ -8,6 +8,7 @@ from django.db import DatabaseError, InterfaceError
 from channels import channel
 from channels.letter import Recipient
 from delivery.accounts.dkim_keys import SigningKeys
+from delivery.bridges.connect import why_unconnected
 from delivery.bridges.post_changes import SentPost, change_of
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter
 from delivery.issues.own_code import recipient_params
@@ -15,6 +16,10 @@ from delivery.letters.build import issue_letter, mail_letter
 from delivery.models import Delivery, Issue
 from subscriptions.hooks import Recipient as HookRecipient
 from subscriptions.links import manage_url_for, unsubscribe_url_for
+
+
+class Unconnected(Exception):
+    """The destination has no credentials yet, as after an import without secrets."""
 
 
 class LetterCache:
@@ -31,7 +36,8 @@ class LetterCache:
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
         """Raise what rendering raises.
 
-        Also raises HookError of the newsletter's own code, and ValueError for an unreadable stored secret.
+        Also raises HookError of the newsletter's own code, ValueError for an unreadable stored secret, and
+        Unconnected.
         """
         if row.issue_id is None:
             rows = Delivery.objects.select_related("destination", "subscription__subscribable")
@@ -59,7 +65,7 @@ class LetterCache:
         return made, recipient
 
     def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
-        """Raise NotNeeded, LetterError, or ValueError for an unreadable secret."""
+        """Raise NotNeeded, LetterError, Unconnected, or ValueError for an unreadable secret."""
         change, recipient = change_of(row.pk), recipient_of(row)
         change.refuse_same(recipient, kind=row.lane.kind)
         composer = channel(row.lane.kind).composer(change.letter)
@@ -85,8 +91,10 @@ class LetterCache:
 
 
 def recipient_of(row: ClaimedDelivery) -> Recipient:
-    """Raise ValueError for an unreadable stored secret."""
+    """Raise Unconnected, and ValueError for an unreadable stored secret."""
     reader, to = row.subscription, row.destination
+    if why := why_unconnected(to.kind, to.label, to.secrets):
+        raise Unconnected(why)
     return Recipient(
         delivery_id=row.pk,
         core=to.core,

@@ -67,6 +67,11 @@ def refusing_lane(destination: Destination) -> Lane | None:
     return Lane.objects.filter(kind=destination.kind, account=account, refused_since__isnull=False).first()
 
 
+def has_own_credentials(destination: Destination) -> bool:
+    """Return whether a bridge's destination shares no account, such as a bot."""
+    return not channel(destination.kind).shared_account(destination.core)
+
+
 def is_of_destination(lane: Lane) -> bool:
     """Return whether the channel has a lane per destination, not per account."""
     return channel(lane.kind).lane_account(PROBE, NO_OPTIONS) == PROBE

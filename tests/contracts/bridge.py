@@ -55,10 +55,13 @@ def closed_port() -> str:
 class BridgeContract(ChannelContract):
     """Contract; a subclass names its fake service and responses. `self.url` is the service's URL."""
 
-    # Responses to a message that is never accepted, a revoked token, and a deleted destination.
+    # Responses to a message that is never accepted, a revoked token, and a deleted destination (None: it
+    # can't be told from a revoked token).
     refused: ClassVar[Reply]
     unauthorised: ClassVar[Reply]
-    gone: ClassVar[Reply]
+    gone: ClassVar[Reply | None]
+    # The token is part of the address, so a revoked one is a deleted destination.
+    token_is_address: ClassVar[bool] = False
     # A token that many destinations share: it stops the account and disables none of them.
     shares_token: ClassVar[bool] = False
     # Texts that no outcome may contain.
@@ -134,18 +137,23 @@ class BridgeContract(ChannelContract):
         super().meet(answer)
         assert self.private.requests == []
 
-    def test_a_revoked_token_is_said_and_nothing_is_tried_with_it_again(self) -> None:
+    def test_a_revoked_token_is_said_and_posts_wait_for_another(self) -> None:
         self.service.says = self.unauthorised
         outcome = self.send()
         if self.shares_token:
             assert isinstance(outcome, Temporary)
             assert outcome.stops_account
-        else:
+        elif self.token_is_address:
             assert isinstance(outcome, Permanent)
             assert outcome.disables
+        else:
+            assert isinstance(outcome, Temporary)
+            assert (outcome.stops_lane, outcome.forbidden, outcome.suspect) == (True, True, False)
         assert outcome.text.strip()
 
     def test_a_destination_that_is_gone_is_disabled(self) -> None:
+        if self.gone is None:
+            return
         self.service.says = self.gone
         outcome = self.send()
         assert isinstance(outcome, Permanent)

@@ -18,6 +18,7 @@ from delivery.admin.bridges.set_up import reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, recipient_at
 from delivery.issues.sent_changes import SentChanges, changes_of
+from delivery.lanes.lanes import has_own_credentials
 from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Issue
 from feeds.models import Feed
@@ -79,19 +80,19 @@ def what_it_posts(subscribable: Subscribable) -> SafeString | str:
 
 def _standing(subscription: Subscription) -> SafeString:
     to = subscription.destination
+    again = format_html('<a class="fl-link" href="{}">Connect again</a>', reconnect_url(subscription))
     if refusal := refusal_words(to):
-        return format_html('<p class="fl-alert">{}</p>', refusal)
+        return format_html('<p class="fl-alert">{} {}</p>', refusal, again if has_own_credentials(to) else "")
     if not to.disabled_at:
         good = format_html('<p><span class="fl-dot fl-dot-good" aria-hidden="true"></span>{}</p>', to.label)
         warning = to.config.get(WARNING, "")
         return format_html('{}<p class="fl-alert">{}</p>', good, warning) if warning else good
     return format_html(
-        '<p class="fl-alert">Nothing is posted to {} since {}: {}'
-        ' <a class="fl-link" href="{}">Connect again</a></p>',
+        '<p class="fl-alert">Nothing is posted to {} since {}: {} {}</p>',
         to.label,
         when(to.disabled_at),
         to.disabled_reason or "The service refused it.",
-        reconnect_url(subscription),
+        again,
     )
 
 

@@ -35,10 +35,11 @@ from delivery.bridges.connect import (
     connections_of,
     reconnect,
     typed_destination,
+    why_unconnected,
 )
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
-from delivery.lanes.lanes import refusing_lane
+from delivery.lanes.lanes import has_own_credentials, refusing_lane
 from delivery.models import Delivery
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable
@@ -67,9 +68,15 @@ class BridgeConnection:
     def refusal(self) -> str:
         return refusal_words(self.subscription.destination)
 
+    @property
+    def has_own_credentials(self) -> bool:
+        return has_own_credentials(self.subscription.destination)
+
 
 def refusal_words(destination: Destination) -> str:
-    """Return the error of a destination where we lack a permission, or ""."""
+    """Return why posts to a destination wait for a person, or ""."""
+    if why := why_unconnected(destination.kind, destination.label, destination.secrets):
+        return why
     lane = None if destination.disabled_at else refusing_lane(destination)
     if lane is None:
         return ""

@@ -71,6 +71,7 @@ class TestAppriseContract(BridgeContract):
     channel: ClassVar[Channel] = CHANNEL
     not_applicable: ClassVar[dict[Answer, str]] = {Answer.RATE_LIMITED: "Apprise hides the answer's headers."}
     refused = error(400, "Field 'message' is required")
+    token_is_address = True
     unauthorised = error(401, "Unauthorized")
     gone = error(404, "Not Found")
     any_body_will_do = True

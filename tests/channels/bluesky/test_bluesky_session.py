@@ -130,25 +130,25 @@ class TestTokens:
         assert isinstance(send(message(server.url)), Temporary)
         assert len(server.asked(PUT)) == 2
 
-    def test_a_revoked_password_is_tried_no_more(self, server: BlueskyServer) -> None:
+    def test_posts_wait_for_a_password_in_place_of_a_revoked_one(self, server: BlueskyServer) -> None:
         opened = session()
         send(message(server.url), opened)
         server.revoke()
         outcome = send(message(server.url), opened)
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
         assert "app password" in outcome.text
 
-    @pytest.mark.parametrize(
-        ("status", "code"),
-        [
-            (401, "AuthenticationRequired"),
-            (401, "AuthFactorTokenRequired"),
-            (401, "AccountTakedown"),
-            (400, "AccountDeactivated"),
-        ],
-    )
-    def test_an_account_that_cannot_sign_in_is_disabled(
+    @pytest.mark.parametrize("code", ["AuthenticationRequired", "AuthFactorTokenRequired"])
+    def test_posts_wait_for_another_password(self, server: BlueskyServer, code: str) -> None:
+        server.paths[SIGN_IN] = Reply(401, {"error": code, "message": "No"})
+        outcome = send(message(server.url))
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
+        assert code in outcome.text
+
+    @pytest.mark.parametrize(("status", "code"), [(401, "AccountTakedown"), (400, "AccountDeactivated")])
+    def test_an_account_that_is_closed_is_disabled(
         self, server: BlueskyServer, status: int, code: str
     ) -> None:
         server.paths[SIGN_IN] = Reply(status, {"error": code, "message": "No"})

@@ -19,6 +19,7 @@ INVALID = Reply(400, {"message": "Invalid Form Body", "code": 50035})
 class TestDiscordContract(BridgeContract):
     channel: ClassVar[Channel] = DiscordChannel()
     refused = INVALID
+    token_is_address = True
     unauthorised = Reply(401, {"message": "Invalid Webhook Token", "code": 50027})
     gone = Reply(404, {"message": "Unknown Webhook", "code": 10015})
     secrets: ClassVar[tuple[str, ...]] = (TOKEN,)

@@ -138,6 +138,6 @@ class TestDeletes:
 
     def test_a_revoked_token_is_said_and_not_repeated(self, instance: MastodonInstance) -> None:
         outcome = delete(instance.url, Sent(remote_id="1"), token="revoked-one")
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
         assert "revoked-one" not in repr(outcome)

@@ -79,18 +79,18 @@ class TestOutcomes:
         instance.says = Reply(200, {"id": "77"}, {"X-RateLimit-Reset": "soon", "X-RateLimit-Remaining": "x"})
         assert send(message(instance.url)) == Sent(remote_id="77")
 
-    def test_a_revoked_token_disables_the_destination(self, instance: MastodonInstance) -> None:
+    def test_posts_wait_for_a_token_in_place_of_a_revoked_one(self, instance: MastodonInstance) -> None:
         what = CHANNEL.compose(letter(), recipient(instance.url, token="revoked"))
         outcome = send(what)
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
         assert "The access token is invalid" in outcome.text
 
-    def test_a_token_without_the_scope_disables_the_destination(self, instance: MastodonInstance) -> None:
+    def test_posts_wait_for_a_token_with_the_scope(self, instance: MastodonInstance) -> None:
         instance.says = Reply(403, {"error": "This action is outside the authorized scopes"})
         outcome = send(message(instance.url))
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
 
     def test_an_account_that_is_shut_out_may_come_back(self, instance: MastodonInstance) -> None:
         instance.says = Reply(403, {"error": "Your login is currently disabled"})

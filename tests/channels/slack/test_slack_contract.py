@@ -85,6 +85,7 @@ class TestSlackContract(IncomingWebhookContract):
     made_by = SlackWebhooks
     channel: ClassVar[Channel] = KINDS[SlackWebhooks][1]
     refused = text_reply(400, "invalid_payload")
+    token_is_address = True
     unauthorised = text_reply(403, "invalid_token")
     gone = text_reply(410, "channel_is_archived")
 
@@ -104,6 +105,7 @@ class TestMattermostContract(IncomingWebhookContract):
     made_by = MattermostWebhooks
     channel: ClassVar[Channel] = KINDS[MattermostWebhooks][1]
     refused = Reply(400, {"id": "web.incoming_webhook.parse.app_error", "message": "Unable to parse"})
+    token_is_address = True
     unauthorised = Reply(400, {"id": "web.incoming_webhook.invalid.app_error", "message": "Invalid webhook"})
     gone = Reply(
         404, {"id": "web.incoming_webhook.channel.app_error", "message": "Couldn't find the channel"}
@@ -119,6 +121,7 @@ class TestRocketChatContract(IncomingWebhookContract):
     made_by = RocketChatWebhooks
     channel: ClassVar[Channel] = KINDS[RocketChatWebhooks][1]
     refused = Reply(400, {"success": False, "error": "error-invalid-message"})
+    token_is_address = True
     unauthorised = gone = Reply(404, {"success": False, "error": "Invalid integration id or token provided."})
 
     def is_harmless(self, text: str) -> bool:

@@ -68,6 +68,7 @@ class TestWebhookContract(BridgeContract):
     not_applicable: ClassVar[dict[Answer, str]] = {
         Answer.REFUSED: "A receiver refuses for good by 410 only, and then everything."
     }
+    token_is_address = True
     refused = unauthorised = gone = Reply(410, {"error": "no more"})
     any_body_will_do = True
     secrets = (SECRET, PATH)

@@ -70,6 +70,7 @@ def send(session: Session, message: Any, key: str = "k") -> Any:
 class TestWebPushContract(BridgeContract):
     channel: ClassVar[Channel] = CHANNEL
     refused = refusal(400, "bad request")
+    token_is_address = True
     unauthorised = OTHER_KEY
     gone = GONE
     secrets = (PATH.removeprefix("/push/"), text_of(b"\x07" * 16))

@@ -128,9 +128,9 @@ def test_many_pauses_are_listed_up_to_a_bound() -> None:
     assert "- and 5 more\n" in mail_letter(Delivery.objects.get(), now=NOW).text
 
 
-def test_nothing_paused_asks_six_questions(django_assert_num_queries: Any) -> None:
+def test_nothing_paused_asks_seven_questions(django_assert_num_queries: Any) -> None:
     LaneDomain.objects.create(lane=a_lane(), domain="one.example", rate=1.0)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         tell_of_pauses(now=NOW)
 
 

@@ -294,7 +294,7 @@ class TestWhatGivesWay:
         assert titles(instance) == ["Bees"]
         assert changes() == [("edit", "cancelled", "Left before it was sent.")]
 
-    def test_a_token_that_is_refused_at_an_edit_disables_the_account(
+    def test_an_edit_waits_for_a_token_in_place_of_a_refused_one(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
         posted(blog, instance)
@@ -303,8 +303,8 @@ class TestWhatGivesWay:
         destination.save()
         blog.new(CORRECTED)
         blog.pass_by(70, 90)
-        assert Destination.objects.get().disabled_at is not None
-        assert [state for _, state, _ in changes()] == ["failed"]
+        assert Destination.objects.get().disabled_at is None
+        assert [state for _, state, _ in changes()] == ["queued"]
 
 
 def test_news_that_cannot_be_passed_on_hold_nothing_else_up(

@@ -85,12 +85,13 @@ def test_what_the_service_refuses_is_said_in_its_words_and_leaves_no_row(instanc
     assert Destination.objects.get().disabled_at is None
 
 
-def test_a_token_that_is_no_longer_good_disables_the_destination(instance: MastodonInstance) -> None:
+def test_a_token_that_is_no_longer_good_is_said_and_leaves_no_row(instance: MastodonInstance) -> None:
     made = a_bridge(instance)
     instance.says = Reply(401, {"error": "The access token was revoked"})
     with pytest.raises(NotDone, match="revoked"):
         post_test(subscription=made, now=NOW)
-    assert "revoked" in Destination.objects.get().disabled_reason
+    assert not Delivery.objects.exists()
+    assert Destination.objects.get().disabled_at is None
 
 
 def test_an_answer_that_is_lost_leaves_a_row_for_a_person(instance: MastodonInstance) -> None:

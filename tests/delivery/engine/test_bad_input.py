@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -207,27 +207,47 @@ def rows_in(rows: list[Delivery]) -> list[str]:
     return [states[row.pk] for row in rows]
 
 
+def a_thread_that_is_refused_after_its_first_part(bridge: Any, start: datetime, answer: Reply) -> Delivery:
+    made = a_bridge_of(bridge, thread="on")
+    Subscribable.objects.filter(pk=made.pk).update(arrangement="daily")
+    made.refresh_from_db()
+    usual = bridge.service.usual
+
+    def refused_after_the_first(request: Request) -> Reply:
+        is_over = bridge.service.posts(request) and bridge.arrived()
+        said: Reply = answer if is_over else usual(request)
+        return said
+
+    bridge.service.usual = refused_after_the_first
+    posts = [entry(f"Post {n} {'of bees ' * 9}", link=f"{LINK}&n={n}") for n in range(20)]
+    row = publish_posts(made, start, *posts)
+    look_every_two_minutes(start)
+    bridge.service.usual = usual
+    row.refresh_from_db()
+    return row
+
+
 @pytest.mark.parametrize("contract", [Mastodon, Bluesky])
-def test_a_thread_whose_account_goes_half_way_says_where_it_ends(
-    contract: type[BridgeContract], caplog: pytest.LogCaptureFixture
+def test_a_thread_whose_token_is_revoked_half_way_continues_when_it_is_connected_again(
+    contract: type[BridgeContract],
 ) -> None:
     with at_its_service(contract) as bridge:
         start = utcnow()
-        made = a_bridge_of(bridge, thread="on")
-        Subscribable.objects.filter(pk=made.pk).update(arrangement="daily")
-        made.refresh_from_db()
-        usual = bridge.service.usual
-
-        def gone_after_the_first(request: Request) -> Reply:
-            is_over = bridge.service.posts(request) and bridge.arrived()
-            answer: Reply = bridge.gone if is_over else usual(request)
-            return answer
-
-        bridge.service.usual = gone_after_the_first
-        posts = [entry(f"Post {n} {'of bees ' * 9}", link=f"{LINK}&n={n}") for n in range(20)]
-        row = publish_posts(made, start, *posts)
-        look_every_two_minutes(start)
+        row = a_thread_that_is_refused_after_its_first_part(bridge, start, bridge.unauthorised)
+        assert row.state == "queued"
+        assert len(bridge.arrived()) == 1
+        Lane.objects.update(free_at=None, failures=0, last_error="", refused_since=None)
+        look_every_two_minutes(start + timedelta(days=5))
         row.refresh_from_db()
+        assert row.state == "sent"
+        texts = [arrival.text for arrival in bridge.arrived()]
+        assert len(texts) > 1
+        assert len(set(texts)) == len(texts)
+
+
+def test_a_thread_whose_account_goes_half_way_says_where_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    with at_its_service(Bluesky) as bridge:
+        row = a_thread_that_is_refused_after_its_first_part(bridge, utcnow(), bridge.gone)
         assert row.state == "sent"
         assert len(bridge.arrived()) == 1
         [attempt] = Attempt.objects.filter(delivery=row)

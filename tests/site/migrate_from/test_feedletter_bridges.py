@@ -1,12 +1,18 @@
 """Bridges of feedletter: they arrive with their accounts, paused, and post nothing twice."""
 
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from common.admin.html import object_url
+from delivery.admin.bridges.add import set_up_url
+from delivery.alerts.pauses import tell_of_pauses
 from delivery.bridges.connect import connections_of, reconnect, typed_destination
+from delivery.models import Delivery
 from subscriptions.models import Destination, Subscribable, Subscription
 from tests.servers.api_server import Reply
 from tests.servers.mastodon_instance import TOKEN
@@ -57,17 +63,27 @@ def test_bridges_arrive_connected_and_post_only_what_is_new(
     assert "Post 8" in str(record)
 
 
-def test_without_a_token_the_bridge_waits_for_the_admin_and_loses_nothing(
-    services: Services, dump: Path
+def test_a_bridge_that_is_resumed_without_a_token_waits_for_one_and_loses_nothing(
+    services: Services, dump: Path, admin_client: Client
 ) -> None:
     facts = run(dump)
     assert "press Connect again" in words(facts, "changed")
+    start("river-masto")
     rounds(3, begin=NOW)
-    assert not services.mastodon.statuses
-    (masto,) = connections_of(Subscribable.objects.get(name="river-masto"))
+    bridge = Subscribable.objects.get(name="river-masto")
+    assert not services.mastodon.requests
+    assert set(Delivery.objects.filter(issue__subscribable=bridge).values_list("state", flat=True)) == {
+        "queued"
+    }
+    tell_of_pauses(now=NOW + HOUR)
+    assert Delivery.objects.get(kind="alert").context["subject"] == "Posts of “river-masto” are waiting"
+    for url in (object_url(bridge), set_up_url(bridge)):
+        shown = unescape(admin_client.get(url).content.decode())
+        assert "isn’t connected: this site has no credentials for it" in shown
+        assert ">Connect again</a>" in shown
+    (masto,) = connections_of(bridge)
     typed = {"account": "mothership", "instance_url": services.mastodon.url, "access_token": TOKEN}
     reconnect(destination=masto.destination, parsed=typed_destination("mastodon", typed), now=NOW)
-    start("river-masto")
     rounds(4, begin=NOW + HOUR)
     (status,) = services.mastodon.statuses
     assert "Post 8" in status["content"]
