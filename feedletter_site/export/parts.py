@@ -47,7 +47,7 @@ _CARRIED: Mapping[str, str] = {
     "feeds": "Tag Feed Feed_tags FeedDocument Item TrackedItem",
     "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
     " FailedAssignment Assignable Assignment Destination ErasedMark Suppression SubscriberTag Tagging"
-    " AddressChange Subscription OldNumber Consent FrequencyChange",
+    " AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
     " IssueImport IssueImportLine IssueImportPicture Issue IssueItem SetAside IssueCard Broadcast"
     " Correction Restore Delivery Attempt Receipt RemotePost"
@@ -100,7 +100,7 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "feedletter_site.ApiToken": ("digest",),
 }
 
-USELESS = {"delivery.DkimKey", *SECRETS} - {"auth.User"}
+USELESS = {"delivery.DkimKey", "subscriptions.UpstreamSalt", *SECRETS} - {"auth.User"}
 
 # By the reason.
 LEFT_OUT: Mapping[str, str] = {

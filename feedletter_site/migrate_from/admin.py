@@ -4,6 +4,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Sum
 from django.http import HttpRequest
@@ -32,8 +33,12 @@ from common.admin.uploads import (
 from common.clock import utcnow
 from common.optional_apps import is_on
 from common.ports.panels import Action, Panel
+from common.refused import Refused
 from common.text import pluralize, shortened
+from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations, unsent_confirmations
 from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
+from feedletter_site.migrate_from.secret_files import MOST_BYTES as MOST_BYTES_OF_SECRETS
+from feedletter_site.migrate_from.secret_files import parse_secrets
 from feedletter_site.migrate_from.source import SOURCES, Options, Source, source_called
 from feedletter_site.migrate_from.worker import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
@@ -179,6 +184,7 @@ class ArrivalForm(forms.Form):
     program = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
     file = UploadField(otherwise=OTHERWISE)
     second = UploadField(otherwise=OTHERWISE, label="Second file", required=False, allow_empty_file=True)
+    secrets = UploadField(otherwise=OTHERWISE, label="Secrets", required=False)
     reader = forms.CharField(
         required=False,
         max_length=40,
@@ -200,6 +206,7 @@ class ArrivalForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.secrets: dict[str, str] = {}
         known = map(source_called, sorted(SOURCES))
         sources = [one for one in known if is_on("reader") or not one.needs_reader]
         field: Any = self.fields["program"]
@@ -213,6 +220,12 @@ class ArrivalForm(forms.Form):
         self._only("zone", "the time zone of the machine that ran it.", zoned)
         read = [one for one in sources if one.needs_reader]
         self._only("reader", "the name of the reader to import it for, such as ada.", read)
+        self._only(
+            "secrets",
+            "its feedletter-secrets.properties, for links in old emails and the tokens of bridges. It is kept"
+            " encrypted, never shown, and deleted with the upload. The salt of the links stays, encrypted.",
+            [one for one in sources if one.secrets],
+        )
         unsent = [one for one in sources if one.has_unsent]
         self._only("stale", "posts of issues that were over a week ago and never sent.", unsent)
         self._only(
@@ -234,6 +247,13 @@ class ArrivalForm(forms.Form):
             self.add_error("reader", "There is no reader with this name.")
         if source is not None and source.needs_zone and not data.get("zone"):
             self.add_error("zone", "Choose the time zone of the machine that ran it.")
+        if source is not None and data.get("secrets"):
+            try:
+                given = parse_secrets(data["secrets"].read(MOST_BYTES_OF_SECRETS + 1))
+            except Refused as error:
+                self.add_error("secrets", f"This file {error}")
+            else:
+                self.secrets = {name: given[name] for name in given if name.startswith(source.secrets)}
         return data
 
     def options(self) -> dict[str, Any]:
@@ -257,6 +277,22 @@ def files_of(data: dict[str, Any]) -> dict[str, Any]:
 
 def what_stays(row: Arrival) -> str:
     return "Imported rows stay." if row.state == State.TAKING else ""
+
+
+def count_unsent() -> int:
+    return unsent_confirmations().values("row").distinct().count()
+
+
+def what_ours_do(keys: list[int]) -> list[str]:
+    people = pluralize(count_unsent(), "person", "people")
+    return [
+        f"{people} signed up with feedletter, which didn’t get to send a confirmation. Each gets ours, once.",
+        f"Its link works for {settings.CONFIRM_HOURS} hours.",
+    ]
+
+
+def send_ours(request: HttpRequest, keys: list[int]) -> str:
+    return f"{pluralize(send_confirmations(now=utcnow()), 'confirmation')} will be sent."
 
 
 @admin.register(Arrival)
@@ -294,6 +330,13 @@ class ArrivalAdmin(ReportedUploadAdmin):
             form=AnswersForm,
             fits=lambda row: bool(row.questions) and row.state in row.WAITING,
         ),
+        Action(
+            "confirm",
+            "Send confirmations",
+            send_ours,
+            what_ours_do,
+            fits=lambda row: row.source == "feedletter" and row.state == State.DONE and count_unsent() > 0,
+        ),
         stop_action(Arrival, what_stays),
     )
     how_far, counts_of = staticmethod(how_far), staticmethod(counts_of)
@@ -310,7 +353,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
     def keep(self, request: HttpRequest, form: Any) -> Arrival:
         data = form.cleaned_data
         files = {suffix: pieces_of(file) for suffix, file in files_of(data).items()}
-        about = {"source": data["program"], "options": form.options()}
+        about = {"source": data["program"], "options": form.options(), "secrets": form.kept_secrets}
         return Arrival.keep(files, State.LOOKING, **upload_facts(request, data["file"]), **about)
 
     def report_of(self, row: Arrival) -> tuple[str, Iterator[list[str]]]:

@@ -16,11 +16,17 @@ def read_secrets(file: Path) -> dict[str, str]:
     """Read Java properties. Raises Refused."""
     try:
         with file.open("rb") as stream:
-            octets = stream.read(MOST_BYTES + 1)
+            return parse_secrets(stream.read(MOST_BYTES + 1))
     except OSError as error:
         raise Refused(f"--secrets: {file} can’t be read: {error.strerror}.") from error
+    except Refused as error:
+        raise Refused(f"--secrets: {file} {error}") from None
+
+
+def parse_secrets(octets: bytes) -> dict[str, str]:
+    """Raises Refused; the message is about the file, such as “is larger …”."""
     if len(octets) > MOST_BYTES:
-        raise Refused(f"--secrets: {file} is larger than a megabyte. Give feedletter-secrets.properties.")
+        raise Refused("is larger than a megabyte. Give feedletter-secrets.properties.")
     try:
         text = octets.decode()
     except UnicodeDecodeError:
@@ -30,7 +36,7 @@ def read_secrets(file: Path) -> dict[str, str]:
         return read_properties(text)
     except ValueError:
         # `from None`: the error may show a secret.
-        raise Refused(f"--secrets: {file} isn’t a valid properties file.") from None
+        raise Refused("isn’t a valid properties file.") from None
 
 
 def refuse_existing(file: Path) -> None:

@@ -104,7 +104,8 @@ class Source(Protocol):
     """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files.
 
     `needs_zone`: its times have no zone, so that of its machine must be given. `needs_reader`: it is for a
-    person who reads here. `has_unsent`: it may have left unsent issues and queues.
+    person who reads here. `has_unsent`: it may have left unsent issues and queues. `secrets`: beginnings of
+    the names of those it uses.
     """
 
     key: str
@@ -116,6 +117,7 @@ class Source(Protocol):
     needs_zone: bool
     needs_reader: bool
     has_unsent: bool
+    secrets: tuple[str, ...]
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Read a file, a folder or a database's URL, and write nothing there. Raises Refused, Undecided."""

@@ -16,6 +16,7 @@ from common.clock import utcnow
 from common.db.leases import held
 from common.passes import TimeBudget
 from common.refused import Refused
+from common.secrets import opened
 from common.text import without_controls
 from common.uploads import process_uploads, unpacked
 from feedletter_site.migrate_from.report import READING, Line
@@ -64,7 +65,8 @@ def _work(row: Arrival, left: TimeBudget) -> None:
     source, doing = source_called(row.source), DOING[State(row.state)]
     with unpacked(row, FOLDER) as place:
         try:
-            plan = source.read(str(place), options=Options(**row.options), now=utcnow())
+            options = Options(**row.options, secrets=opened(row.secrets))
+            plan = source.read(str(place), options=options, now=utcnow())
         except Undecided as error:
             _ask(row, error.questions)
             row.finish(State.ASKING)

@@ -1,3 +1,4 @@
+import common.secrets
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
@@ -41,6 +42,7 @@ class Migration(migrations.Migration):
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('options', models.JSONField(default=dict)),
+                ('secrets', common.secrets.SecretsField(blank=True, default=dict, editable=False)),
                 ('questions', models.JSONField(default=list)),
                 ('notes', models.JSONField(default=list)),
                 ('parts', models.PositiveIntegerField(default=0)),

@@ -1,9 +1,10 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.secrets import SecretsField
 from common.uploads import Upload, UploadPiece
 
 
@@ -50,8 +51,9 @@ class Arrival(Upload):
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     # Key of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
-    # Fields of feedletter_site.migrate_from.source.Options; never secrets.
+    # Fields of feedletter_site.migrate_from.source.Options. Its secrets are deleted with the file.
     options = models.JSONField(default=dict)
+    secrets = SecretsField()
     # Of feedletter_site.migrate_from.source.Question: option, label and choices.
     questions = models.JSONField(default=list)
     notes = models.JSONField(default=list)
@@ -69,6 +71,11 @@ class Arrival(Upload):
                 name="arrival_open", fields=["id"], condition=Q(state__in=("looking", "reading", "taking"))
             ),
         )
+
+    def end(self, state: str, now: datetime) -> None:
+        if state not in self.WAITING:
+            self.secrets = {}
+        super().end(state, now)
 
 
 class ArrivalPiece(UploadPiece):

@@ -404,6 +404,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='UpstreamSalt',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('place', models.PositiveSmallIntegerField(unique=True)),
+                ('secrets', common.secrets.SecretsField(blank=True, default=dict, editable=False)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Consent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

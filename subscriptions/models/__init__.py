@@ -13,7 +13,14 @@ from subscriptions.models.destination import (
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.site import Picture, SiteSettings
 from subscriptions.models.subscribable import FailedAssignment, LeftOut, OldName, PostRule, Subscribable
-from subscriptions.models.subscription import Consent, FrequencyChange, Notice, OldNumber, Subscription
+from subscriptions.models.subscription import (
+    Consent,
+    FrequencyChange,
+    Notice,
+    OldNumber,
+    Subscription,
+    UpstreamSalt,
+)
 
 __all__ = [
     "KEPT",
@@ -44,4 +51,5 @@ __all__ = [
     "Subscription",
     "Suppression",
     "Tagging",
+    "UpstreamSalt",
 ]

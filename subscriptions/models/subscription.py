@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.secrets import SecretsField
 from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.subscribable import Subscribable
 
@@ -66,7 +67,7 @@ class Subscription(models.Model):
     receives_until = models.DateTimeField(null=True, blank=True, editable=False)
     # Ended by a switch, with letters in transit.
     ended_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Number in upstream's database. Further ones are OldNumbers.
+    # Number in upstream's database (see number_here). Further ones are OldNumbers.
     upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
     # Links must work for years, even if SECRET_KEY changes (RFC 8058).
     token = models.CharField(max_length=64, default=random_token, editable=False)
@@ -116,6 +117,16 @@ class OldNumber(models.Model):
 
     def __str__(self) -> str:
         return str(self.number)
+
+
+class UpstreamSalt(models.Model):
+    """Salt that proves the links of one of upstream's databases; its numbers are stored by number_here."""
+
+    place = models.PositiveSmallIntegerField(unique=True)
+    secrets = SecretsField()
+
+    def __str__(self) -> str:
+        return f"salt of database {self.place}"
 
 
 class Consent(models.Model):

@@ -63,16 +63,31 @@ def subscribe_checked(
         mark_confirmed(subscription, now=now)
         record_consents([consent(subscription, Consent.Act.ADDED, origin, at=now)])
     elif now.timestamp() not in (subscription.notices_at or ()):
-        begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
-        subscription.status = Subscription.Status.UNCONFIRMED
-        subscription.notices_at = noted(subscription.notices_at, now)
-        renew_nonce(subscription)
-        subscription.save()
-        record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
-        if begins:
-            emit(Event(EventKind.CREATED, (subscription.pk,), now))
-        ask_to_confirm([subscription], now=now, language=language)
+        _ask(subscription, origin, now=now, language=language)
     return subscription
+
+
+@transaction.atomic
+def ask_unconfirmed(*, subscription_id: int, origin: Origin, now: datetime) -> bool:
+    """Send a confirmation to somebody who waits for one and was never asked here. Return whether it was."""
+    rows = Subscription.objects.select_for_update(no_key=True, of=("self",)).with_suppressed()
+    unasked = rows.filter(pk=subscription_id, status=Subscription.Status.UNCONFIRMED, confirm_nonce="")
+    row = unasked.filter(suppressed=False, destination__disabled_at=None).first()
+    if row is not None:
+        _ask(row, origin, now=now, language=row.language)
+    return row is not None
+
+
+def _ask(subscription: Subscription, origin: Origin, *, now: datetime, language: str) -> None:
+    begins = subscription.added_at == now or subscription.status != Subscription.Status.UNCONFIRMED
+    subscription.status = Subscription.Status.UNCONFIRMED
+    subscription.notices_at = noted(subscription.notices_at, now)
+    renew_nonce(subscription)
+    subscription.save()
+    record_consents([consent(subscription, Consent.Act.ASKED, origin, at=now)])
+    if begins:
+        emit(Event(EventKind.CREATED, (subscription.pk,), now))
+    ask_to_confirm([subscription], now=now, language=language)
 
 
 @transaction.atomic

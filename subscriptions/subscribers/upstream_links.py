@@ -1,6 +1,7 @@
 """Subscriptions of upstream's links."""
 
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -8,8 +9,9 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from common import signing
-from subscriptions.models import Subscription
-from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited
+from common.secrets import opened
+from subscriptions.models import Subscription, UpstreamSalt
+from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited, number_here
 from subscriptions.subscribers.notices import renew_nonce
 
 _ID = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -25,25 +27,36 @@ class Gone(signing.TokenError):
 
 
 def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) -> Subscription | None:
-    """Return the subscription if the salt proves the link, None if only our own proof can help.
+    """Return the subscription if its database's salt proves the link, None if only our own proof can help.
 
     Upstream gave our keys to other people, so its proof is invalid for them. Raises TokenError.
     """
     if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST_ID:
         raise signing.TokenError(gettext(signing.BROKEN))
-    number = int(subscription_id)
-    proven = is_invited(number, invitation, salt=settings.UPSTREAM_SALT, suffix=suffix)
+    number, salts = int(subscription_id), upstream_salts()
+    places = [place for place, salt in salts if is_invited(number, invitation, salt=salt, suffix=suffix)]
     rows = Subscription.objects.select_related("subscribable", "destination")
-    known = rows.filter(upstream_id=number).first() or rows.filter(old_numbers__number=number).first()
-    if proven and known is not None:
-        return known
-    if proven:
+    for here in (number_here(number, place) for place in places):
+        known = rows.filter(upstream_id=here).first() or rows.filter(old_numbers__number=here).first()
+        if known is not None:
+            return known
+    if places:
         raise Gone(gettext("This subscription no longer exists, so you won’t get any more issues."))
-    if not settings.UPSTREAM_SALT and _OLD.fullmatch(invitation):
+    if not salts and _OLD.fullmatch(invitation):
         raise Uncheckable(
             gettext("This link was made before the newsletter moved here, and it cannot be checked any more.")
         )
     return None
+
+
+def upstream_salts() -> list[tuple[int, str]]:
+    """Return each known salt with the place of its database."""
+    salts = [(0, settings.UPSTREAM_SALT)] if settings.UPSTREAM_SALT else []
+    for row in UpstreamSalt.objects.order_by("place"):
+        # Unreadable since SECRET_KEY changed.
+        with suppress(ValueError):
+            salts += [(row.place, salt) for salt in opened(row.secrets).values()]
+    return list(dict.fromkeys(salts))
 
 
 def is_waiting(subscription: Subscription, *, now: datetime) -> bool:

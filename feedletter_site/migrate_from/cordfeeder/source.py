@@ -53,6 +53,7 @@ class CordFeeder:
     needs_zone = False
     needs_reader = False
     has_unsent = False
+    secrets: tuple[str, ...] = ()
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

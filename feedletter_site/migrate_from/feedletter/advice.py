@@ -7,14 +7,21 @@ from zoneinfo import ZoneInfo
 from feedletter_site.migrate_from.feedletter.environment import confirm_hours, site_url
 
 
-def notes_about(config: Mapping[str, str], read_until: Sequence[datetime], zone: ZoneInfo) -> list[str]:
+def notes_about(
+    config: Mapping[str, str], secrets: Mapping[str, str], read_until: Sequence[datetime], zone: ZoneInfo
+) -> list[str]:
     path = config.get("WebApiBasePath", "").strip("/")
     notes = [
         "Newsletters are imported paused and unlisted. Check each one, then resume sending.",
         "Emails keep its subjects, such as “[name] New Post: Title”, so that readers’ filters still match.",
         "Untemplates and customizers in Scala aren’t in the database. Rules and hooks replace them.",
-        "Set UPSTREAM_SALT to its feedletter.secret.salt, so that links in old emails keep working.",
+        "The salt of its links is stored here, encrypted, so that links in old emails keep working."
+        if secrets.get("feedletter.secret.salt")
+        else "Import again with its feedletter-secrets.properties, or set UPSTREAM_SALT to its"
+        " feedletter.secret.salt, so that links in old emails keep working.",
     ]
+    if host := secrets.get("mail.smtp.host"):
+        notes.append(f"It sent emails through {host}. Enter that server and its login in Email set-up.")
     if address := site_url(config):
         notes.append(f"Set SITE_URL to {address}, so that links in old emails reach this server.")
     if path:

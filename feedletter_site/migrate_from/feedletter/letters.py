@@ -58,7 +58,7 @@ def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> 
     """Return how many people are unknown here. Two numbers of one person are one letter."""
     people: dict[int, bool] = {}
     missing = 0
-    for number, pk in _subscriptions(newsletter, letter.numbers).items():
+    for number, pk in subscriptions_of(newsletter, letter.numbers).items():
         if pk is None:
             missing += 1
         else:
@@ -80,7 +80,8 @@ def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> 
     return missing
 
 
-def _subscriptions(newsletter: Subscribable, numbers: frozenset[int]) -> dict[int, int | None]:
+def subscriptions_of(newsletter: Subscribable, numbers: frozenset[int]) -> dict[int, int | None]:
+    """Return the keys of its subscriptions by their old numbers."""
     keys: dict[int, int | None] = dict.fromkeys(numbers)
     further = dict(find_rows(OldNumber, ["subscription"], key="number", values=numbers))
     ours = Subscription.objects.filter(subscribable=newsletter, pk__any_of=frozenset(further.values()))

@@ -24,11 +24,15 @@ class OldItem:
 
 @dataclass(frozen=True, slots=True)
 class OldSubscription:
+    """`number`: as in subscriptions.rules.invitations.number_here."""
+
     number: int
     address: str
     name: str
     is_confirmed: bool
     added: datetime
+    # Its confirmation waits in a queue.
+    is_unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,10 @@ class OldNewsletter:
         return Schedule(self.arrangement, time(0), self.weekday, 1, "")
 
 
+def feed_key(number: str, url: str) -> str:
+    return f"{number}-{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 @dataclass(frozen=True, slots=True)
 class OldFeed:
     number: str
@@ -131,8 +139,7 @@ class OldFeed:
     @property
     def key(self) -> str:
         """Identify it among feeds of several databases, whatever their time zone is said to be."""
-        digest = hashlib.sha256(self.url.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{self.number}-{digest[:32]}"
+        return feed_key(self.number, self.url)
 
     @property
     def waiting(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from email.utils import parseaddr
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from channels.placeholders import BUILT_IN, FIELD
@@ -21,15 +22,19 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldPost,
 )
 from feedletter_site.migrate_from.report import ImportResult, Line
+from subscriptions.rules.invitations import number_here
 
 QUEUED = "queued message"
 ADVICE = (
     "It waits in a queue. Start feedletter once more until its queues are empty, then stop it and import"
     " again; or keep it (--queued keep)."
 )
-UNSENT_CONFIRMATION = (
-    "It was never sent. If it asks to confirm a subscription, that person can sign up again, and gets ours."
+NEVER_SENT = "It was never sent, and isn’t imported."
+UNASKED = (
+    "It was never sent. After the import, send ours: press Send confirmations on its page, or run"
+    " send_confirmations."
 )
+_ASKS = re.compile(r"\[(.*)\] Please confirm", re.DOTALL)
 # All of ours are filled in when an email is sent.
 OURS = frozenset(name.lower() for name in BUILT_IN)
 
@@ -41,29 +46,50 @@ class QueueTable:
     subject: str
 
 
+IMMEDIATE = QueueTable("immediately_mailable", "mail_to", "subject")
 TABLES = (
     QueueTable("mailable", "mail_to", "mail_subject"),
-    QueueTable("immediately_mailable", "mail_to", "subject"),
     QueueTable("masto_postable", "name", "final_content"),
     QueueTable("bsky_postable", "identifier", "final_content"),
 )
 
 
-def dropped(tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
+def asked_by(row: Row) -> tuple[str, str]:
+    """Return whom an unsent confirmation asks: newsletter and address."""
+    match = _ASKS.match(text(row, "subject"))
+    return (match[1], parseaddr(text(row, "mail_to"))[1]) if match else ("", "")
+
+
+def dropped(feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
+    yield from _immediate(feeds, tables)
     for table in TABLES:
-        advice = UNSENT_CONFIRMATION if table.name == "immediately_mailable" else ADVICE
         for row in tables[table.name]:
-            yield _refused(row, table, advice)
+            yield _refused(row, table, ADVICE)
+
+
+def _immediate(feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
+    newsletters = [newsletter for feed in feeds for newsletter in feed.newsletters]
+    unasked = {
+        (newsletter.name, one.address)
+        for newsletter in newsletters
+        for one in newsletter.subscriptions
+        if one.is_unasked
+    }
+    for row in tables[IMMEDIATE.name]:
+        if asked_by(row) in unasked:
+            yield _refused(row, IMMEDIATE, UNASKED, ImportResult.CHANGED)
+        else:
+            yield _refused(row, IMMEDIATE, NEVER_SENT)
 
 
 def with_queues(
-    feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]
+    feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]], place: int
 ) -> tuple[list[OldFeed], list[Line]]:
     """Add letters and posts to their newsletters. Returns lines about the others, too."""
     feeds = list(feeds)
     newsletters = {each.name: each for feed in feeds for each in feed.newsletters}
-    lines = [_refused(row, TABLES[1], UNSENT_CONFIRMATION) for row in tables["immediately_mailable"]]
-    letters = _letters(tables, newsletters, lines)
+    lines = list(_immediate(feeds, tables))
+    letters = _letters(tables, newsletters, place, lines)
     posts = _posts(tables, newsletters.values(), lines)
     queued = {
         name: replace(each, letters=tuple(letters[name]), posts=tuple(posts[name]))
@@ -76,7 +102,10 @@ def with_queues(
 
 
 def _letters(
-    tables: Mapping[str, Sequence[Row]], newsletters: Mapping[str, OldNewsletter], lines: list[Line]
+    tables: Mapping[str, Sequence[Row]],
+    newsletters: Mapping[str, OldNewsletter],
+    place: int,
+    lines: list[Line],
 ) -> Mapping[str, list[OldLetter]]:
     """Group them by newsletter, text and subject, as they were written."""
     templates = {text(row, "sha3_256").strip(): text(row, "template") for row in tables["mailable_template"]}
@@ -85,7 +114,7 @@ def _letters(
     for row in tables["mailable"]:
         template = templates.get(text(row, "sha3_256").strip(), "")
         values = {name.lower(): value for name, value in parse_qsl(text(row, "template_params"))}
-        number = _number(values.get("removelink", ""))
+        number = number_here(_number(values.get("removelink", "")), place)
         if number not in owners or not template:
             lines.append(_refused(row, TABLES[0], _why_not(number, bool(template))))
             continue
@@ -141,8 +170,8 @@ def _posts(
     bridges = [each for each in newsletters if each.is_bridge]
     made: dict[str, list[OldPost]] = defaultdict(list)
     for table, server, channel in (
-        (TABLES[2], "instance_url", "mastodon"),
-        (TABLES[3], "entryway_url", "bluesky"),
+        (TABLES[1], "instance_url", "mastodon"),
+        (TABLES[2], "entryway_url", "bluesky"),
     ):
         media = defaultdict(list)
         for row in sorted(tables[f"{table.name}_media"], key=lambda row: int(text(row, "position") or 0)):

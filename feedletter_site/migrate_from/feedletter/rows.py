@@ -5,7 +5,7 @@ Its times are wall-clock times of the Java machine that ran it, without a time z
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import formataddr
@@ -27,11 +27,13 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldItem,
     OldNewsletter,
     OldSubscription,
+    feed_key,
 )
-from feedletter_site.migrate_from.feedletter.queues import dropped, with_queues
+from feedletter_site.migrate_from.feedletter.queues import asked_by, dropped, with_queues
 from feedletter_site.migrate_from.report import ImportResult, Line
 from feedletter_site.migrate_from.source import Options
 from feeds.addresses import is_address
+from subscriptions.rules.invitations import number_here
 from subscriptions.rules.periods import period_for
 
 
@@ -96,13 +98,22 @@ class _Context:
     subscriptions: Mapping[str, list[Row]]
     collections: Mapping[str, list[Row]]
     guids: Mapping[tuple[str, str], list[str]]
+    place: int
+    unasked: Set[tuple[str, str]]
     lines: list[Line] = field(default_factory=list)
 
     def line(self, result: ImportResult, kind: str, name: str, words: str) -> None:
         self.lines.append(Line(result, kind, name, words))
 
 
-def interpret(tables: Mapping[str, Sequence[Row]], *, options: Options, now: datetime) -> Interpretation:
+def feed_keys(tables: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [feed_key(text(row, "id"), text(row, "url")) for row in tables["feed"]]
+
+
+def interpret(
+    tables: Mapping[str, Sequence[Row]], *, options: Options, place: int, now: datetime
+) -> Interpretation:
+    """`place` is the database's (see number_here)."""
     zone = ZoneInfo(options.zone)
     config = {text(row, "key"): text(row, "value") for row in tables["config"]}
     guids = defaultdict(list)
@@ -110,6 +121,7 @@ def interpret(tables: Mapping[str, Sequence[Row]], *, options: Options, now: dat
         guids[text(row, "subscribable_name"), text(row, "within_type_id")].append(text(row, "guid"))
     newsletters = _by(tables["subscribable"], "feed_id")
     items = _by(tables["item"], "feed_id")
+    unasked = frozenset(map(asked_by, tables["immediately_mailable"]))
     feeds: list[OldFeed] = []
     for row in sorted(tables["feed"], key=lambda row: int(text(row, "id"))):
         context = _Context(
@@ -120,14 +132,16 @@ def interpret(tables: Mapping[str, Sequence[Row]], *, options: Options, now: dat
             _by(tables["subscription"], "subscribable_name"),
             _by(tables["assignable"], "subscribable_name"),
             guids,
+            place,
+            unasked,
         )
         number = text(row, "id")
         feeds.append(_feed(row, items.get(number, ()), newsletters.get(number, ()), context))
     if options.keeps_queued:
-        feeds, refused = with_queues(feeds, tables)
+        feeds, refused = with_queues(feeds, tables, place)
     else:
-        refused = list(dropped(tables))
-    notes = notes_about(config, [feed.read_until for feed in feeds], zone)
+        refused = list(dropped(feeds, tables))
+    notes = notes_about(config, options.secrets, [feed.read_until for feed in feeds], zone)
     return Interpretation(feeds, refused, notes, environment(config, options.secrets))
 
 
@@ -239,7 +253,7 @@ def _bridge(name: str, kind: Announced, manager: Mapping[str, Any], context: _Co
             continue
         accounts.append(
             OldAccount(
-                number=int(text(row, "subscription_id")),
+                number=number_here(int(text(row, "subscription_id")), context.place),
                 old_name=(str(old.get(kind.account, "")), str(old.get(kind.server, ""))),
                 fields=tuple((ours, str(old.get(theirs, ""))) for theirs, ours in kind.fields.items()),
                 token_field=kind.token_field,
@@ -271,12 +285,14 @@ def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
             words = f"{kind} never got this newsletter."
             context.line(ImportResult.REFUSED, "subscriber", f"{where} of {name}", words)
             continue
+        address, is_confirmed = str(old.get("addressPart", "")), text(row, "confirmed") == "t"
         yield OldSubscription(
-            number=int(text(row, "subscription_id")),
-            address=str(old.get("addressPart", "")),
+            number=number_here(int(text(row, "subscription_id")), context.place),
+            address=address,
             name=one_line(str(old.get("displayNamePart") or "")),
-            is_confirmed=text(row, "confirmed") == "t",
+            is_confirmed=is_confirmed,
             added=min(last, context.now),
+            is_unasked=not is_confirmed and (name, address) in context.unasked,
         )
 
 

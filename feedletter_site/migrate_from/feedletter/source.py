@@ -19,8 +19,9 @@ from feedletter_site.migrate_from.feedletter.bridges import (
     planned_accounts,
     take_accounts,
 )
+from feedletter_site.migrate_from.feedletter.confirmations import UNASKED
 from feedletter_site.migrate_from.feedletter.dump import Row, read_database, read_dump
-from feedletter_site.migrate_from.feedletter.letters import planned_queues, take_queues
+from feedletter_site.migrate_from.feedletter.letters import planned_queues, subscriptions_of, take_queues
 from feedletter_site.migrate_from.feedletter.model import (
     FIXED,
     OldAccount,
@@ -30,7 +31,8 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldNewsletter,
     OldSubscription,
 )
-from feedletter_site.migrate_from.feedletter.rows import interpret
+from feedletter_site.migrate_from.feedletter.rows import BLUESKY, MASTODON, feed_keys, interpret
+from feedletter_site.migrate_from.feedletter.salts import SALT, keep_salt, place_of
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
 from feedletter_site.migrate_from.source import Options, Plan
 from feeds.adding.add import new_feed
@@ -67,14 +69,19 @@ class Feedletter:
     needs_zone = True
     needs_reader = False
     has_unsent = True
+    secrets = (SALT, MASTODON.secret, BLUESKY.secret, "mail.smtp.host")
 
     def __init__(self) -> None:
-        self._sessions = 0
+        self._sessions = self._place = 0
+        self._salt = ""
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused."""
         try:
-            old = interpret(self._tables(place), options=options, now=now)
+            tables = self._tables(place)
+            self._salt = options.secrets.get(SALT, "")
+            self._place = place_of(self._salt, feeds=feed_keys(tables), source=self.key)
+            old = interpret(tables, options=options, place=self._place, now=now)
         except Refused:
             raise
         except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -101,6 +108,7 @@ class Feedletter:
                 f"{pluralize(self._sessions, 'other session')} use its database. Stop feedletter and close"
                 " other programs, or both will send."
             )
+        keep_salt(self._salt, self._place)
 
 
 @dataclass(slots=True)
@@ -177,7 +185,7 @@ class FeedPart:
         lines = list(self._planned())
         items = self._take_items(feed, lines)
         for newsletter in old.newsletters:
-            lines += _take_newsletter(newsletter, feed, items, connections, now)
+            lines += _take_newsletter(newsletter, feed, items, connections, origins, now)
         alter_feed(feed=feed, status=Feed.Status.ACTIVE)
         return feed, lines
 
@@ -231,6 +239,7 @@ def _take_newsletter(
     feed: Feed,
     items: Mapping[str, Item],
     connections: Mapping[OldAccount, Connection],
+    origins: Origins,
     now: datetime,
 ) -> Iterable[Line]:
     name = unused_name(old.name)
@@ -265,6 +274,10 @@ def _take_newsletter(
         ).start
     newsletter.save(update_fields=["counter", "issued_through"])
     yield from _take_subscribers(newsletter, old.subscriptions, now)
+    unasked = frozenset(one.number for one in old.subscriptions if one.is_unasked)
+    for number, pk in subscriptions_of(newsletter, unasked).items():
+        if pk is not None:
+            origins.note(UNASKED, str(number), pk, now=now)
     yield from take_accounts(old, newsletter, connections, words=AGREED, now=now)
     yield from take_queues(old, newsletter, now=now)
 

@@ -51,6 +51,7 @@ class Microsub:
     needs_zone = False
     needs_reader = True
     has_unsent = False
+    secrets: tuple[str, ...] = ()
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused and Undecided."""

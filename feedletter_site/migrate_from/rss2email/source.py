@@ -59,6 +59,7 @@ class Rss2Email:
     needs_zone = False
     needs_reader = False
     has_unsent = False
+    secrets: tuple[str, ...] = ()
 
     def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
         """Raises Refused."""

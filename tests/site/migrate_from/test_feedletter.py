@@ -101,7 +101,7 @@ def test_the_report_names_every_trap(dump: Path) -> None:
     assert "2026-day362" in refused
     assert "issue 4" in refused
     assert everything_refused.count("waits in a queue") == 4
-    assert "was never sent" in everything_refused
+    assert "It was never sent. After the import, send ours" in changed
     assert "river-masto (mothership)" in changed
     assert "river-bsky (blog.example.org)" in changed
     assert "post.script" in everything_refused

@@ -9,17 +9,21 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from delivery.bridges.connect import connections_of
 from delivery.models import Issue
 from feedletter_site.migrate_from import worker
 from feedletter_site.migrate_from.feedletter.source import FeedPart
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable
-from tests.site.migrate_from.feedletter_dump import NAMES, NOW, ZONE, dump, site
+from subscriptions.subscribers.upstream_links import upstream_salts
+from tests.servers.mastodon_instance import TOKEN
+from tests.site.migrate_from.feedletter_dump import NAMES, NOW, SALT, ZONE, Services, dump, services, site
 from tests.site.migrate_from.pages import act, page
 from tests.site.migrate_from.test_admin_arrivals import ADD, Killed, dies_at, work
+from tests.site.migrate_from.test_cordfeeder import everything
 
-__all__ = ["dump", "site"]
+__all__ = ["dump", "services", "site"]
 NEEDS_APP = "chat"
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +34,7 @@ def then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "utcnow", lambda: NOW)
 
 
-def choose(client: Client, place: Path, **data: str) -> Any:
+def choose(client: Client, place: Path, **data: Any) -> Any:
     file = SimpleUploadedFile("dump.sql", place.read_bytes())
     return client.post(ADD, {"program": "feedletter", "file": file, **data})
 
@@ -76,6 +80,53 @@ def test_what_was_chosen_counts(admin_client: Client, dump: Path) -> None:
     work()
     assert Assignment.objects.filter(item__guid__endswith=":dec").exists()
     assert Issue.objects.get(title="Post 5").deliveries.count() == 2
+
+
+def test_its_secrets_serve_links_and_bridges_and_are_never_shown(
+    admin_client: Client, services: Services, dump: Path, settings: Any
+) -> None:
+    settings.UPSTREAM_SALT = ""
+    lines = (f"feedletter.secret.salt={SALT}", f"feedletter.masto.access.token.mothership={TOKEN}")
+    mail = ("mail.smtp.host=smtp.example.org", "mail.smtp.password=hush hush")
+    secrets = SimpleUploadedFile("secrets.properties", "\n".join((*lines, *mail)).encode())
+    choose(admin_client, dump, zone=ZONE, secrets=secrets)
+    row = Arrival.objects.get()
+    assert set(row.secrets.open()) == {line.partition("=")[0] for line in (*lines, mail[0])}
+    work()
+    shown = page(admin_client, row)
+    act(admin_client, row, "run")
+    work()
+    row.refresh_from_db()
+    shown += page(admin_client, row)
+    assert "It sent emails through smtp.example.org." in shown
+    assert "stored here, encrypted" in shown
+    assert (row.state, bool(row.secrets)) == ("done", False)
+    (masto,) = connections_of(Subscribable.objects.get(name="river-masto"))
+    assert masto.destination.secrets.open() == {"access_token": TOKEN}
+    assert upstream_salts() == [(0, SALT)]
+    stored = "".join(map(str, everything())) + shown
+    assert not [secret for secret in (SALT, TOKEN, "hush hush") if secret in stored]
+
+
+@pytest.mark.parametrize(
+    ("octets", "why"), [(b"key=\\u12", "valid properties file"), (b"#" * 1_000_001, "larger than a megabyte")]
+)
+def test_an_unusable_secrets_file_is_refused_without_its_text(
+    admin_client: Client, dump: Path, octets: bytes, why: str
+) -> None:
+    secrets = SimpleUploadedFile("secrets.properties", octets)
+    assert why in unescape(choose(admin_client, dump, zone=ZONE, secrets=secrets).content.decode())
+    assert not Arrival.objects.exists()
+
+
+def test_secrets_of_a_discarded_upload_are_deleted(admin_client: Client, dump: Path) -> None:
+    secrets = SimpleUploadedFile("secrets.properties", f"feedletter.secret.salt={SALT}".encode())
+    choose(admin_client, dump, zone=ZONE, secrets=secrets)
+    row = Arrival.objects.get()
+    row.stop(now=NOW)
+    row.refresh_from_db()
+    assert not row.secrets
+    assert upstream_salts() == []
 
 
 def test_a_wrong_time_zone_is_reported(admin_client: Client, dump: Path) -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError
 from django.test import Client
 
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
-from subscriptions.models import OldName, Subscribable, Subscription
+from subscriptions.models import OldName, Subscribable, Subscription, UpstreamSalt
 from subscriptions.rules.invitations import Suffix, invitation
 from tests.factories import SubscribableFactory
 from tests.site.migrate_from.feedletter_dump import NOW, SALT, dump, run, site
@@ -38,9 +39,9 @@ def renamed(dump: Path, new: str) -> None:
     dump.write_text(text)
 
 
-def link(number: int, suffix: Suffix) -> str:
+def link(number: int, suffix: Suffix, *, salt: str = SALT) -> str:
     path = "confirm" if suffix is Suffix.CONFIRM else "remove"
-    proof = invitation(number, salt=SALT, suffix=suffix)
+    proof = invitation(number, salt=salt, suffix=suffix)
     return f"/v0/subscription/{path}?subscriptionId={number}&invitation={proof}"
 
 
@@ -110,3 +111,88 @@ def test_forms_of_an_unknown_name_are_refused(dump: Path, strict: Client) -> Non
         answer = strict.post("/v0/subscription/create", {**FORM, "subscribableName": name})
         assert answer.status_code == 400
     assert Subscribable.objects.exists()
+
+
+OTHER_SALT = "another salt = 2"
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    file = tmp_path / "secrets"
+    file.write_text(f"feedletter.secret.salt={SALT}\n".replace("ä", "\\u00e4"))
+    return file
+
+
+@pytest.fixture
+def other_secrets(tmp_path: Path) -> Path:
+    file = tmp_path / "other-secrets"
+    file.write_text(f"feedletter.secret.salt={OTHER_SALT}\n")
+    return file
+
+
+@pytest.fixture
+def other_dump(dump: Path, tmp_path: Path) -> Path:
+    """Return a dump of another program, with the same numbers for other people of other feeds."""
+    place = tmp_path / "other.sql"
+    text = dump.read_text().replace("127.0.0.1", "localhost")
+    for old, new in (("bob@example.com", "other@example.com"), ("new@example.org", "on@example.org")):
+        text = text.replace(old, new)
+    place.write_text(text)
+    return place
+
+
+def unsubscribed() -> set[str]:
+    left = Subscription.objects.filter(status="unsubscribed")
+    return set(left.values_list("destination__core", flat=True))
+
+
+def test_links_of_two_databases_work_each_with_its_salt_though_their_numbers_are_equal(
+    dump: Path, other_dump: Path, secrets: Path, other_secrets: Path, strict: Client, settings: Any
+) -> None:
+    settings.UPSTREAM_SALT = ""
+    run(dump, "--secrets", str(secrets))
+    before = everything()
+    dry = run(other_dump, "--secrets", str(other_secrets), "--dry-run")
+    assert everything() == before
+    facts = run(other_dump, "--secrets", str(other_secrets), "--queued", "keep")
+    assert OTHER_SALT not in f"{dry}{facts}{everything()}"
+    taken = everything()
+    run(other_dump, "--secrets", str(other_secrets))
+    run(dump, "--secrets", str(secrets))
+    assert everything() == taken
+    # Its queued messages have the numbers, too.
+    names = Delivery.objects.filter(issue__title="Post 5").values_list("destination__core", flat=True)
+    assert "other@example.com" in names
+    assert "You’re unsubscribed" in strict.post(link(8, Suffix.REMOVE)).content.decode()
+    assert unsubscribed() == {"bob@example.com"}
+    assert "You’re unsubscribed" in strict.post(link(8, Suffix.REMOVE, salt=OTHER_SALT)).content.decode()
+    assert unsubscribed() == {"bob@example.com", "other@example.com"}
+    page = strict.post(link(14, Suffix.CONFIRM, salt=OTHER_SALT), follow=True).content.decode()
+    assert "You’re subscribed" in page
+    confirmed = Subscription.objects.filter(status="confirmed", subscribable__name__startswith="river")
+    assert "on@example.org" in confirmed.values_list("destination__core", flat=True)
+    assert "new@example.org" not in confirmed.values_list("destination__core", flat=True)
+
+
+def test_a_person_who_left_one_database_can_not_act_for_somebody_of_the_other(
+    dump: Path, other_dump: Path, secrets: Path, other_secrets: Path, strict: Client, settings: Any
+) -> None:
+    settings.UPSTREAM_SALT = ""
+    dump.write_text("".join(line for line in dump.open() if not line.startswith("8\t{")))
+    run(dump, "--secrets", str(secrets))
+    run(other_dump, "--secrets", str(other_secrets))
+    assert "Nothing left to do" in strict.post(link(8, Suffix.REMOVE)).content.decode()
+    assert unsubscribed() == set()
+
+
+def test_another_database_without_its_secrets_is_refused(
+    dump: Path, other_dump: Path, secrets: Path, strict: Client
+) -> None:
+    run(dump)
+    before = everything()
+    with pytest.raises(CommandError, match="Another feedletter database was imported"):
+        run(other_dump)
+    assert everything() == before
+    run(dump, "--secrets", str(secrets))
+    assert UpstreamSalt.objects.get().place == 0
+    assert "You’re unsubscribed" in strict.post(link(8, Suffix.REMOVE)).content.decode()
