@@ -206,7 +206,7 @@ class ArrivalForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.secrets: dict[str, str] = {}
+        self.kept_secrets: dict[str, str] = {}
         known = map(source_called, sorted(SOURCES))
         sources = [one for one in known if is_on("reader") or not one.needs_reader]
         field: Any = self.fields["program"]
@@ -253,7 +253,7 @@ class ArrivalForm(forms.Form):
             except Refused as error:
                 self.add_error("secrets", f"This file {error}")
             else:
-                self.secrets = {name: given[name] for name in given if name.startswith(source.secrets)}
+                self.kept_secrets = {name: given[name] for name in given if name.startswith(source.secrets)}
         return data
 
     def options(self) -> dict[str, Any]:

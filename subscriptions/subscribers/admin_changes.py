@@ -70,12 +70,13 @@ def subscribe_checked(
 @transaction.atomic
 def ask_unconfirmed(*, subscription_id: int, origin: Origin, now: datetime) -> bool:
     """Send a confirmation to somebody who waits for one and was never asked here. Return whether it was."""
-    rows = Subscription.objects.select_for_update(no_key=True, of=("self",)).with_suppressed()
+    rows = Subscription.objects.select_for_update(no_key=True, of=("self",))
     unasked = rows.filter(pk=subscription_id, status=Subscription.Status.UNCONFIRMED, confirm_nonce="")
-    row = unasked.filter(suppressed=False, destination__disabled_at=None).first()
-    if row is not None:
-        _ask(row, origin, now=now, language=row.language)
-    return row is not None
+    row = unasked.filter(destination__disabled_at=None).select_related("destination", "subscribable").first()
+    if row is None or _suppression(row.destination.kind, row.destination.core):
+        return False
+    _ask(row, origin, now=now, language=row.language)
+    return True
 
 
 def _ask(subscription: Subscription, origin: Origin, *, now: datetime, language: str) -> None:
@@ -111,8 +112,12 @@ def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
     leave(subscription=subscription, now=now)
 
 
+def _suppression(kind: str, core: str) -> Suppression | None:
+    return Suppression.objects.filter(kind=kind, core=core).first()
+
+
 def _refuse_suppressed(kind: str, core: str, label: str) -> None:
-    suppressed = Suppression.objects.filter(kind=kind, core=core).first()
+    suppressed = _suppression(kind, core)
     if suppressed is not None:
         reason = f" ({suppressed.reason})" if suppressed.reason else ""
         raise InvalidDestination(

@@ -13,7 +13,7 @@ from subscriptions.models import Consent, Destination, OldNumber, Subscribable, 
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"
-RECONNECT = "Open the bridge and press Connect again, then resume sending. Its posts wait until then."
+RECONNECT = "Open the bridge and press Connect again. Its posts wait until then."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def planned_accounts(bridge: OldNewsletter) -> Iterator[Line]:
         if refusal := refusal_of(bridge, account):
             yield Line(ImportResult.REFUSED, "bridge", name, refusal)
         elif not account.token:
-            words = f"Its token isn’t known: give feedletter’s secrets with --secrets, or: {RECONNECT}"
+            words = f"Its token isn’t known. Give feedletter’s secrets file. Or: {RECONNECT}"
             yield Line(ImportResult.CHANGED, "bridge", name, words)
 
 

@@ -44,17 +44,17 @@ def _planned(name: str, count: int, tried: int) -> Iterator[Line]:
 def take_queues(old: OldNewsletter, newsletter: Subscribable, *, now: datetime) -> Iterator[Line]:
     """Create issues in the caller's transaction, without any event."""
     for letter in old.letters:
-        missing = _take_letter(letter, newsletter, now)
+        missing = _take_letter(letter, old.name, newsletter, now)
         if missing:
             words = f"{pluralize(missing, 'message')} of people who weren’t imported won’t be sent."
             yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {letter.subject[:100]}", words)
     for post in old.posts:
-        if not _take_post(post, newsletter, now):
+        if not _take_post(post, old.name, newsletter, now):
             words = "Its account isn’t imported, so it isn’t posted."
             yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {one_line(post.text)[:100]}", words)
 
 
-def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> int:
+def _take_letter(letter: OldLetter, old_name: str, newsletter: Subscribable, now: datetime) -> int:
     """Return how many people are unknown here. Two numbers of one person are one letter."""
     people: dict[int, bool] = {}
     missing = 0
@@ -72,7 +72,7 @@ def _take_letter(letter: OldLetter, newsletter: Subscribable, now: datetime) -> 
             return fields.in_subject(match[0]) if match[2].lower() in OURS else match[0]
 
         html = FIELD.sub(replaced, letter.html)
-        title = letter.subject.removeprefix(f"[{newsletter.name}] ").removeprefix("New Post: ")
+        title = letter.subject.removeprefix(f"[{old_name}] ").removeprefix("New Post: ")
         rendered = fields.as_placeholders(Rendered(title, letter.subject, html, to_text(html), {}))
         content = fields.for_nobody(clean(html, base=""), {}, is_html=True)
         entry = Entry(guid=f"feedletter-{letter.key}", title=title, content=content)
@@ -91,13 +91,13 @@ def subscriptions_of(newsletter: Subscribable, numbers: frozenset[int]) -> dict[
     return keys | dict(first)
 
 
-def _take_post(post: OldPost, bridge: Subscribable, now: datetime) -> bool:
+def _take_post(post: OldPost, old_name: str, bridge: Subscribable, now: datetime) -> bool:
     row = Subscription.objects.filter(subscribable=bridge, upstream_id=post.account).first()
     if row is None:
         return False
     links = _URL.findall(post.text)
     media = tuple(Media(url=each.url, type=each.type, alt=each.alt) for each in post.pictures)
-    title = one_line(_URL.sub("", post.text)).removeprefix(f"[{bridge.name}] ").removeprefix("New Post: ")
+    title = one_line(_URL.sub("", post.text)).removeprefix(f"[{old_name}] ").removeprefix("New Post: ")
     link = links[-1] if links else ""
     entry = Entry(guid=f"feedletter-{post.key}", title=title, link=link, media=media)
     # Without html, the text is posted as it is.

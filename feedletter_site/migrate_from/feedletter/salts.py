@@ -1,10 +1,12 @@
 """Salts of feedletter's databases. Each proves the links of its own numbers."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.db.models import Max
 
 from common.refused import Refused
+from common.secrets import opened
 from feedletter_site.models import Origin
 from subscriptions.models import UpstreamSalt
 from subscriptions.subscribers.upstream_links import upstream_salts
@@ -36,7 +38,8 @@ def place_of(salt: str, *, feeds: Iterable[str], source: str) -> int:
 def keep_salt(salt: str, place: int) -> None:
     """Raises Refused if another import took the place meanwhile."""
     if salt:
-        row, _ = UpstreamSalt.objects.get_or_create(place=place, defaults={"secrets": {"salt": salt}})
-        row.refresh_from_db()
-        if row.secrets.open() != {"salt": salt}:
+        secrets: Any = {"salt": salt}
+        UpstreamSalt.objects.get_or_create(place=place, defaults={"secrets": secrets})
+        row = UpstreamSalt.objects.get(place=place)
+        if opened(row.secrets) != secrets:
             raise Refused("Another import began at the same time. Start this one again.")
