@@ -35,7 +35,7 @@ def post_thread(
             if posted and isinstance(failed.outcome, Permanent):
                 remark = cut_short(len(posted), len(texts), failed.outcome)
                 break
-            done = {"posted": [[one.remote_id, "", one.url] for one in posted]} if posted else {}
+            done = {"posted": [[one.remote_id, None, one.url] for one in posted]} if posted else {}
             raise Failed(carrying(failed.outcome, done)) from None
     return replace(posted[0], parts=tuple(one.remote_id for one in posted[1:]), remark=remark)
 
