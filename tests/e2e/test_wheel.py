@@ -204,7 +204,7 @@ def first_letter(venv: Venv) -> None:
         (data / ".env").write_text(f"EMAIL_URL={mail.url}\nALLOW_PRIVATE_NETWORKS=127.0.0.0/8\nBIND={bind}\n")
         environment = venv.environment(POLL_HOST_GAP="0")
         with running("up", [venv.command, "up"], environment, venv.home, folder=venv.home) as process:
-            until(lambda: answers(f"http://{bind}/readyz") or process.poll(), "readyz")
+            until(lambda: answers(f"http://{bind}/readyz") or process.poll(), "readyz", 600)
             assert f"Data is in {data}." in (venv.home / "up.log").read_text()
             venv.manage("add_feed", blog.feed, "--ping")
             venv.manage("define_subscribable", "starlight", "--feed", "1")
