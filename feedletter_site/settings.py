@@ -385,7 +385,7 @@ STORAGES = {
 # Rate limits must hold across processes; without Redis there is one web process.
 CACHES = {
     # Increase VERSION when cached values change: the previous release runs in parallel.
-    "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 2}
+    "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 3}
     if CELERY_BROKER_URL.startswith("redis")
     else {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",

@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class SubscriptionsConfig(AppConfig):
@@ -14,6 +15,7 @@ class SubscriptionsConfig(AppConfig):
         from common.ports.registries import shown_by
         from subscriptions.privacy.personal_data import SOURCES
         from subscriptions.subscribers import counts
+        from subscriptions.subscribers.name_index import ensure_index
 
         counters[counts.KIND] = counts.count_readers
         counters[counts.LANGUAGES] = counts.count_languages
@@ -22,6 +24,7 @@ class SubscriptionsConfig(AppConfig):
         sources.extend(SOURCES)
         # Commands warn as well, and load no admin pages.
         shown_by.append(later("subscriptions.newsletters.define", "open_newsletters"))
+        post_migrate.connect(ensure_index, sender=self)
 
         add_commands(
             "subscriptions.management",

@@ -128,6 +128,26 @@ class SafeSession(requests.Session):
         self.hooks["response"].append(_read_within_budget)
         self._seconds = seconds
 
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """Merge only what our sessions have. Merging empty settings took a tenth of a poll's time."""
+        prepared = requests.PreparedRequest()
+        prepared.prepare(
+            method=str(request.method).upper(),
+            url=request.url,
+            headers={**self.headers, **request.headers},
+            files=request.files,
+            data=request.data,
+            params=request.params,
+            auth=request.auth or self.auth,
+            cookies=request.cookies,
+            hooks=self.hooks,
+            json=request.json,
+        )
+        return prepared
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        return {"stream": bool(stream), "verify": self.verify if verify is None else verify, "cert": cert}
+
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Raises what requests raises, FetchError, NetworkInTransaction and ServerBusy."""
         forbid_open_transaction()

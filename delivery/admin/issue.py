@@ -37,7 +37,7 @@ ISSUE_COLOURS = {
     "cancelled": "warning",
     "imported": "info",
 }
-ISSUES_PER_PAGE = 50
+ISSUES_PER_PAGE = 25
 
 
 class StateFilter(SimpleListFilter):

@@ -272,12 +272,13 @@ def by_domain(issue: Issue) -> SafeString | str:
 
 def trouble(issue: Issue) -> SafeString | str:
     """List deliveries with problems, with their latest attempts in the servers' words."""
-    every = issue.deliveries.select_related("destination").order_by("pk")
+    # An order would read all that failed.
+    every = issue.deliveries.select_related("destination").order_by()
     # Waiting for the end of a pause is no problem.
     held = every.filter(state=Delivery.State.HELD).exclude(held_for=Delivery.HeldFor.PAUSE)
     rows: list[Delivery] = []
     for some in (every.filter(state="failed"), every.filter(state="deferred"), held):
-        rows += some[: TROUBLES_SHOWN + 1 - len(rows)]
+        rows += sorted(some[: TROUBLES_SHOWN + 1 - len(rows)], key=lambda row: row.pk)
     if not rows:
         return ""
     are_more = len(rows) > TROUBLES_SHOWN

@@ -5,7 +5,7 @@ A finished issue's are cached until its counts change, others for ten times as l
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -86,7 +86,7 @@ def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
 
 def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
     """Return stored counts that are true: as many failures, nothing pending."""
-    kept = {pk: Counter[str](found) for pk, found in kept_figures(ISSUE_FIGURE, issue_ids).items()}
+    kept = {pk: Counter[str](row["counts"]) for pk, row in kept_figures(ISSUE_FIGURE, issue_ids).items()}
     changing = {pk: Counter[str]() for pk in kept}
     rows = Delivery.objects.filter(issue__in=kept, state__in=CHANGING).order_by()
     for pk, state, count in rows.values_list("issue", "state").annotate(n=Count("*")) if kept else ():
@@ -98,19 +98,30 @@ def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
     }
 
 
-def count_large_issues() -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
+def count_large_issues() -> dict[int, dict[str, Any]]:
+    """Count finished issues, and what their pages show where that changed."""
+    issues: dict[int, Issue] = {}
     for newsletter in large_newsletters():
         out = newsletter.issues.filter(SENT_HERE, published_at__isnull=False).order_by("-published_at", "-pk")
-        pks = list(out.values_list("pk", flat=True)[:NEWEST])
-        rows = Delivery.objects.filter(issue__in=pks).order_by().values_list("issue", "state")
-        for pk, state, count in rows.annotate(n=Count("*")):
-            found.setdefault(pk, {})[state] = count
-    return {
+        issues |= {issue.pk: issue for issue in out.defer("html", "text", "placeholders")[:NEWEST]}
+    found: dict[int, dict[str, int]] = {}
+    rows = Delivery.objects.filter(issue__in=issues).order_by().values_list("issue", "state")
+    for pk, state, count in rows.annotate(n=Count("*")):
+        found.setdefault(pk, {})[state] = count
+    finished = {
         pk: states
         for pk, states in found.items()
         if total(states) >= LARGE and not any(states.get(state) for state in NOT_FINISHED)
     }
+    kept = kept_figures(ISSUE_FIGURE, finished)
+    return {pk: _page_figures(issues[pk], states, kept.get(pk)) for pk, states in finished.items()}
+
+
+def _page_figures(issue: Issue, states: dict[str, int], kept: Mapping[str, Any] | None) -> dict[str, Any]:
+    changing = {"counts": states, "bounces": issue_bounces(issue).count()}
+    if kept and {name: kept[name] for name in changing} == changing:
+        return dict(kept)
+    return changing | {name: ask(issue) for name, ask in PARTS.items()}
 
 
 def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
@@ -174,46 +185,46 @@ def per_minute(issue: Issue, *, now: datetime) -> int:
 
 def chart(issue: Issue) -> list[SentStretch]:
     """Return letters per minute or longer stretch, in order."""
+    bars = _kept(issue, "chart", lambda: _bars(issue))
+    return [SentStretch(datetime.fromisoformat(start), minutes, count) for start, minutes, count in bars]
 
-    def ask() -> list[tuple[datetime, int]]:
-        rows = issue.deliveries.filter(state__in=ARRIVED, sent_at__isnull=False).order_by()
-        minutes = rows.values_list(TruncMinute("sent_at")).annotate(Count("pk"))
-        return sorted(minutes)
 
-    return stretches(_kept(issue, "minutes", ask))
+def _bars(issue: Issue) -> list[tuple[str, int, int]]:
+    rows = issue.deliveries.filter(state__in=ARRIVED, sent_at__isnull=False).order_by()
+    minutes = sorted(rows.values_list(TruncMinute("sent_at")).annotate(Count("pk")))
+    return [(bar.start.isoformat(), bar.minutes, bar.count) for bar in stretches(minutes)]
 
 
 def domain_figures(issue: Issue) -> list[DomainFigures]:
     """Return the twenty domains with most trouble, then most letters."""
-
-    def ask() -> list[DomainFigures]:
-        back = issue_bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")
-        came_back = dict(back[:DOMAINS_SHOWN])
-        groups = {
-            "sent": ARRIVED,
-            "deferred": ("deferred",),
-            "failed": ("failed",),
-            "waiting": PENDING_STATES,
-            "held": ("held",),
-            "trouble": ("deferred", "failed"),
-        }
-        sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
-        named: Any = issue.deliveries.exclude(domain="").order_by().values("domain")
-        rows = named.annotate(**sums, all=Count("pk"))
-        worst = list(rows.order_by("-trouble", "-all", "domain")[:DOMAINS_SHOWN])
-        there = {row["domain"] for row in worst}
-        if missing := [domain for domain in came_back if domain not in there]:
-            worst += rows.filter(domain__in=missing)
-        figures = ("domain", "sent", "deferred", "failed", "waiting", "held")
-        return [
-            DomainFigures(**{name: row[name] for name in figures}, bounced=came_back.get(row["domain"], 0))
-            for row in worst
-        ]
-
     return sorted(
-        _kept(issue, "domains", ask),
+        (DomainFigures(**row) for row in _kept(issue, "domains", lambda: _domains(issue))),
         key=lambda row: (-row.trouble, -row.sent - row.waiting, row.domain),
     )[:DOMAINS_SHOWN]
+
+
+def _domains(issue: Issue) -> list[dict[str, Any]]:
+    back = issue_bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")
+    came_back = dict(back[:DOMAINS_SHOWN])
+    groups = {
+        "sent": ARRIVED,
+        "deferred": ("deferred",),
+        "failed": ("failed",),
+        "waiting": PENDING_STATES,
+        "held": ("held",),
+        "trouble": ("deferred", "failed"),
+    }
+    sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
+    named: Any = issue.deliveries.exclude(domain="").order_by().values("domain")
+    rows = named.annotate(**sums, all=Count("pk"))
+    worst = list(rows.order_by("-trouble", "-all", "domain")[:DOMAINS_SHOWN])
+    there = {row["domain"] for row in worst}
+    if missing := [domain for domain in came_back if domain not in there]:
+        worst += rows.filter(domain__in=missing)
+    figures = ("domain", "sent", "deferred", "failed", "waiting", "held")
+    return [
+        {name: row[name] for name in figures} | {"bounced": came_back.get(row["domain"], 0)} for row in worst
+    ]
 
 
 def issue_bounces(issue: Issue) -> "QuerySet[Bounce]":
@@ -226,7 +237,15 @@ def bounced(issue: Issue) -> Counter[str]:
 
 
 def sent_late(issue: Issue) -> int:
-    return _kept(issue, "late", lambda: issue.deliveries.filter(key=LATE_KEY).count())
+    return _kept(issue, "late", lambda: _late(issue))
+
+
+def _late(issue: Issue) -> int:
+    return issue.deliveries.filter(key=LATE_KEY).count()
+
+
+# Of finished large issues, workers store them; values are JSON.
+PARTS: Mapping[str, Callable[[Issue], Any]] = {"chart": _bars, "domains": _domains, "late": _late}
 
 
 def forget(issue_id: int) -> None:
@@ -244,6 +263,10 @@ def _kept(issue: Issue, name: str, ask: Callable[[], T], *, is_lively: bool = Fa
     found: T | None = cache.get(key)
     if found is not None:
         return found
+    stored = kept_figures(ISSUE_FIGURE, [issue.pk]).get(issue.pk) if is_over else None
+    if stored and stored["counts"] == dict(counted):
+        kept: T = stored[name]
+        return kept
     begun = time.monotonic()
     answer = ask()
     cache.set(key, answer, 86_400 if is_over else _keep_for(time.monotonic() - begun))

@@ -8,7 +8,7 @@ ARRIVED = ("sent", "stored")
 ON_THEIR_WAY = ("queued", "deferred", "sending")
 ENDED = (*ARRIVED, "failed", "cancelled")
 # Stored counts (common.ports.figures).
-ISSUE_FIGURE = "issue"
+ISSUE_FIGURE = "issue page"
 STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled", "imported")
 
 Counts = Mapping[str, int]

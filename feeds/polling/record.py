@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from operator import attrgetter
 from uuid import UUID
 
 from django.db import transaction
 
 from common.backoff import delay
 from common.counters import count
-from common.db.bulk import update_rows
+from common.db.bulk import insert_rows, update_rows
 from common.net.client import keeps_secrets
 from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
@@ -64,7 +65,8 @@ READ_FIELDS = (
     "lease_token",
     "lease_until",
 )
-
+read_fields = attrgetter(*READ_FIELDS)
+POLL_FIELDS = [field for field in Poll._meta.concrete_fields if not field.primary_key]
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +155,7 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     tokens = {one.feed.lease_token for one in every}
     rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
     feeds = {feed.pk: feed for feed in rows.select_for_update()}
+    before = [read_fields(feed) for feed in feeds.values()]
     with_items = set(
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
@@ -176,8 +179,11 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         is_live = feed.pk in live
         polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=is_live, moment=moment))
         results.append(_result(feed.pk, counts))
-    update_rows(list(feeds.values()), READ_FIELDS)
-    Poll.objects.bulk_create(polls)
+    after = [read_fields(feed) for feed in feeds.values()]
+    # Without feeds there are no columns.
+    columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=False)
+    update_rows(list(feeds.values()), [name for name, was, now in columns if was != now])
+    insert_rows(Poll, {field.name: [getattr(poll, field.attname) for poll in polls] for field in POLL_FIELDS})
     return results
 
 

@@ -25,6 +25,7 @@ from common.text import shortened
 from subscriptions.admin.list_import import ListPages
 from subscriptions.admin.subscription_actions import ACTIONS
 from subscriptions.admin.subscription_filters import (
+    MOST_FOUND,
     STATUS_COLOURS,
     AddedFilter,
     DisabledFilter,
@@ -196,7 +197,10 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         AddedFilter,
     )
     search_fields = ("destination__core",)
-    search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
+    search_help_text = (
+        "An address from its beginning, a domain such as @example.org, or parts of a name."
+        f" Finds the newest {MOST_FOUND:,}."
+    )
     list_select_related = ("destination", "subscribable")
     # A million rows cannot be sorted for a page.
     ordering = ("-pk",)

@@ -9,10 +9,10 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
-from common.admin.lists import newest
 from common.clock import utcnow
 from common.ports import channels
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+from subscriptions.models.destination import AddressDomain
 from subscriptions.subscribers.counts import subscriber_languages
 
 DO_NOT_WRITE = "do not email"
@@ -95,14 +95,20 @@ def channel_name(kind: str) -> str:
 
 
 def people_found(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-    """Search by prefix, which has an index, or by domain among the newest."""
+    """Search by prefix or domain, which have indexes."""
     word = text.strip().lower()
     if not word:
         return rows
     if word.startswith("@"):
-        return newest(rows).filter(core__endswith=word)
+        return rows.filter(pk__in=of_domain(word))
     # `kind` is first in the index.
     return rows.filter(kind__in=[kind.key for kind in channels.all_kinds()], core__startswith=word)
+
+
+def of_domain(word: str) -> "QuerySet[Any, Any]":
+    """`word` begins with @."""
+    rows = Destination.objects.alias(domain=AddressDomain("core"))
+    return rows.filter(domain=word).order_by().values("pk")
 
 
 DAYS = {
@@ -111,7 +117,7 @@ DAYS = {
     "30": "in the last 30 days",
     "365": "in a year",
 }
-MOST_TERMS = 5
+MOST_TERMS, MOST_FOUND = 5, 1_000
 LANGUAGES, REMEMBERED = "subscribers:languages", 300
 
 
@@ -215,16 +221,22 @@ def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
     words = text.split()[:MOST_TERMS]
     if not words:
         return rows
+    # A list counts and shows them, so they are searched once.
+    found = rows.filter(_condition(words)).order_by("-pk").values_list("pk", flat=True)
+    return rows.filter(pk__in=list(found[:MOST_FOUND]))
+
+
+def _condition(words: list[str]) -> Q:
     first = words[0].lower()
     if len(words) == 1 and first.startswith("@"):
-        return rows.filter(destination__core__endswith=first)
+        return Q(destination__in=of_domain(first))
     names = Q()
     for word in words:
         names &= Q(display_name__icontains=word)
     if len(words) > 1:
-        return rows.filter(names)
+        return names
     # `kind` is first in the index.
     known = [kind.key for kind in channels.all_kinds()]
     begun = Destination.objects.filter(kind__in=known, core__startswith=first)
     address = Q(destination__in=begun.order_by().values("pk"))
-    return rows.filter(address if "@" in first else address | names)
+    return address if "@" in first else address | names

@@ -3,6 +3,7 @@ import datetime
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
+import subscriptions.models.destination
 import subscriptions.models.subscription
 from django.db import migrations, models
 
@@ -239,7 +240,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'subscriber',
                 'ordering': ('pk',),
-                'indexes': [models.Index(condition=models.Q(('disabled_at__isnull', False)), fields=['id'], name='destination_disabled')],
+                'indexes': [models.Index(condition=models.Q(('disabled_at__isnull', False)), fields=['id'], name='destination_disabled'), models.Index(subscriptions.models.destination.AddressDomain('core'), name='destination_domain')],
                 'constraints': [models.UniqueConstraint(fields=('kind', 'core'), name='destination_identity', opclasses=['varchar_pattern_ops', 'varchar_pattern_ops'])],
             },
         ),
@@ -387,7 +388,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-added_at', '-pk'),
-                'indexes': [models.Index(fields=['subscribable', 'status'], name='subscription_recipients'), models.Index(condition=models.Q(('left_why', ''), _negated=True), fields=['subscribable', 'left_why'], name='subscription_left_why'), models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='subscription_ending')],
+                'indexes': [models.Index(fields=['subscribable', 'status', 'confirmed_at'], name='subscription_recipients'), models.Index(condition=models.Q(('left_why', ''), _negated=True), fields=['subscribable', 'left_why'], name='subscription_left_why'), models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='subscription_ending')],
                 'constraints': [models.UniqueConstraint(fields=('subscribable', 'destination'), name='subscription_once')],
             },
         ),

@@ -1,7 +1,20 @@
+from typing import Any
+
 from django.db import models
 from django.utils import timezone
 
 from common.secrets import SecretsField
+
+
+class AddressDomain(models.Func):
+    """The part from the @. Without parameters: SQLite compares an index's expression literally."""
+
+    template = "SUBSTR(%(expressions)s, INSTR(%(expressions)s, '@'))"
+    output_field = models.CharField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "SUBSTR(%(expressions)s, STRPOS(%(expressions)s, '@'))"
+        return self.as_sql(compiler, connection, template=template, **context)
 
 
 class Destination(models.Model):
@@ -34,6 +47,7 @@ class Destination(models.Model):
             models.Index(
                 name="destination_disabled", fields=["id"], condition=models.Q(disabled_at__isnull=False)
             ),
+            models.Index(AddressDomain("core"), name="destination_domain"),
         )
 
     def __str__(self) -> str:

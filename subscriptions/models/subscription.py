@@ -84,7 +84,8 @@ class Subscription(models.Model):
             models.UniqueConstraint(name="subscription_once", fields=["subscribable", "destination"]),
         )
         indexes = (
-            models.Index(name="subscription_recipients", fields=["subscribable", "status"]),
+            # The time is for late subscribers.
+            models.Index(name="subscription_recipients", fields=["subscribable", "status", "confirmed_at"]),
             models.Index(
                 name="subscription_left_why",
                 fields=["subscribable", "left_why"],

@@ -1,8 +1,12 @@
 """Figures of large newsletters: workers count them, pages show them, and never after they expire."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from common.clock import utcnow
 from delivery.bounces.list_growth import counted_of, growth_of
@@ -11,7 +15,13 @@ from delivery.models import Delivery
 from feedletter_site.models import Figure
 from feedletter_site.monitoring.figures import TOO_OLD, count_again
 from subscriptions.subscribers import counts
-from tests.factories import DeliveryFactory, IssueFactory, SubscribableFactory, SubscriptionFactory
+from tests.factories import (
+    BounceFactory,
+    DeliveryFactory,
+    IssueFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -64,15 +74,41 @@ def test_the_counts_of_an_issue_are_kept_once_it_is_over_until_something_is_trie
     DeliveryFactory.create_batch(2, issue=issue, state="sent")
     last = DeliveryFactory(issue=issue, state="queued")
     count_again()
-    assert not Figure.objects.filter(name__startswith="issue:").exists()
+    assert not Figure.objects.filter(name__startswith="issue page:").exists()
     Delivery.objects.filter(pk=last.pk).update(state="failed")
     count_again()
-    Figure.objects.filter(name=f"issue:{issue.pk}").update(value={"sent": 7, "failed": 1})
+    figure = Figure.objects.get(name=f"issue page:{issue.pk}")
+    assert figure.value["counts"] == {"sent": 2, "failed": 1}
+    figure.value["counts"] = {"sent": 7, "failed": 1}
+    figure.save()
     progress.forget(issue.pk)
     assert progress.counts(issue) == {"sent": 7, "failed": 1}
     Delivery.objects.filter(pk=last.pk).update(state="queued")
     progress.forget(issue.pk)
     assert progress.counts(issue) == {"sent": 2, "queued": 1}
+
+
+def test_what_the_page_of_a_finished_issue_shows_is_kept_until_counts_or_bounces_change(
+    django_assert_num_queries: Any,
+) -> None:
+    large = SubscribableFactory()
+    SubscriptionFactory.create_batch(3, subscribable=large)
+    sent_at = utcnow() - timedelta(hours=23)
+    issue = IssueFactory(subscribable=large, published_at=sent_at)
+    rows = DeliveryFactory.create_batch(3, issue=issue, state="sent", sent_at=sent_at, domain="one.example")
+    counted = (progress.chart(issue), progress.domain_figures(issue), progress.sent_late(issue))
+    count_again()
+    cache.clear()
+    progress.count_for_page(issue)
+    with django_assert_num_queries(3):
+        assert (progress.chart(issue), progress.domain_figures(issue), progress.sent_late(issue)) == counted
+    with CaptureQueriesContext(connection) as queries:
+        count_again()
+    assert not any("DATE_TRUNC" in query["sql"].upper() for query in queries)
+    BounceFactory(delivery=rows[0], at=utcnow())
+    count_again()
+    cache.clear()
+    assert [row.bounced for row in progress.domain_figures(issue)] == [1]
 
 
 def test_the_languages_of_very_many_are_kept() -> None:
