@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from ipaddress import ip_network
 from statistics import median
 
@@ -12,11 +13,13 @@ from django.db import connection
 from django.utils import timezone
 
 from bench.feed_farm import ETAG, HOSTS, farm, next_round, url_of
+from bench.ledger import copies
 from feeds.addresses import host_of_url
 from feeds.models import Feed, Item
 from feeds.polling.poll import poll_due
 
 FEEDS = 5_000
+OTHERS = 95_000
 STORED = 10
 ROUNDS = 3
 GAP = 0.1
@@ -35,6 +38,8 @@ def polls() -> list[dict[str, object]]:
         store_items(STORED * 9)
         again, more = rates(port, urls)
         gap = with_a_gap(port)
+        settings.POLL_HOST_GAP = 0.0
+        few, many = due(port), due_among_others(port)
     assert not Feed.objects.exclude(failures=0).exists()
     shared = {"unit": "polls/s", "baseline": f"requests.get, {settings.POLL_THREADS} threads"}
     return [
@@ -43,6 +48,8 @@ def polls() -> list[dict[str, object]]:
         figure("  and beside ours before", more, ours) | {"unit": "polls/s", "baseline": "a tenth stored"},
         figure(f"polls, a gap of {GAP:g} s kept", gap, HOSTS / GAP)
         | {"unit": "polls/s", "baseline": "what the gaps allow"},
+        figure(f"polls of {FEEDS:,} due feeds of {FEEDS + OTHERS:,}", many, few)
+        | {"unit": "polls/s", "baseline": "without the others"},
     ]
 
 
@@ -67,8 +74,26 @@ def rates(port: int, urls: list[str]) -> tuple[float, float]:
     return median(bare), median(own)
 
 
-def poll_everything() -> None:
-    results = poll_due(ignore_due=True)
+def due(port: int) -> float:
+    """Return polls a second of the median round."""
+    seconds = []
+    for _ in range(ROUNDS):
+        Feed.objects.filter(url__startswith="http:").update(next_poll_at=timezone.now())
+        next_round(port)
+        seconds.append(seconds_of(lambda: poll_everything(ignore_due=False)))
+    return FEEDS / median(seconds)
+
+
+def due_among_others(port: int) -> float:
+    later = timezone.now() + timedelta(days=1)
+    other = Feed.objects.create(url="https://blog.example/", last_polled_at=later, next_poll_at=later)
+    host = f"'blog' || n % {OTHERS // 5} || '.example'"
+    copies(other, OTHERS - 1, url=f"'https://' || {host} || '/' || n", host=host)
+    return due(port)
+
+
+def poll_everything(*, ignore_due: bool = True) -> None:
+    results = poll_due(ignore_due=ignore_due)
     assert len(results) == FEEDS
     assert all(result.ok for result in results)
     assert sum(result.new for result in results) == FEEDS // 100
