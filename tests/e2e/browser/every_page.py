@@ -44,6 +44,7 @@ NO_PAGES = {
     "search",
     "view_on_site",
     "admin_sign_in",
+    "admin_password_change",
     "bridge_connected",
     "delivery_issue_edit",
     "delivery_issue_progress",
