@@ -1,6 +1,7 @@
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
@@ -31,8 +32,8 @@ __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 
 for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)
-# Nothing here uses these.
-for model in (SolarSchedule, ClockedSchedule, EmailAddress):
+# Nobody changes these here.
+for model in (SolarSchedule, ClockedSchedule, EmailAddress, Authenticator):
     admin.site.unregister(model)
 
 # Like the menu.

@@ -224,7 +224,10 @@ ADMIN_LOOK = {
     ],
     "SHOW_HISTORY": True,
     "ACCOUNT": {
-        "navigation": [{"title": "Change password", "link": reverse_lazy("account_change_password")}]
+        "navigation": [
+            {"title": "Change password", "link": reverse_lazy("account_change_password")},
+            {"title": "Second factor", "link": reverse_lazy("mfa_index")},
+        ]
     },
     "DASHBOARD_CALLBACK": "feedletter_site.monitoring.dashboard.dashboard",
     "STYLES": [

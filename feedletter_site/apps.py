@@ -33,5 +33,6 @@ class SiteConfig(AppConfig):
 
         add_commands(
             "feedletter_site.management",
+            second_factor="remove_second_factor",
             api_tokens="list_api_tokens create_api_token revoke_api_token",
         )

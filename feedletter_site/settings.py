@@ -293,6 +293,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
@@ -410,9 +411,23 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105
 # Passwords and emails are limited in rows, by `networks_of` (feedletter_site.services.password_limits).
-ACCOUNT_RATE_LIMITS = {"login": None, "reset_password": None}
+# The last is of codes, for a user.
+ACCOUNT_RATE_LIMITS = {"login": None, "reset_password": None, "login_failed": "20/d/key"}
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_SIGNUP_ENABLED = False
+MFA_ADAPTER = f"{_ACCOUNTS}.adapters.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": f"{_ACCOUNTS}.forms.CodeForm",
+    "reauthenticate": f"{_ACCOUNTS}.forms.CodeAgainForm",
+    "activate_totp": f"{_ACCOUNTS}.forms.AppForm",
+    "add_webauthn": f"{_ACCOUNTS}.forms.PasskeyForm",
+    "edit_webauthn": f"{_ACCOUNTS}.forms.PasskeyNameForm",
+}
+# No address here is verified.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
+MFA_TOTP_TOLERANCE = 1
 
 # Only views that declare it accept files (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []

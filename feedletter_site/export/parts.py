@@ -112,6 +112,7 @@ LEFT_OUT: Mapping[str, str] = {
     "the old site's log": "admin.LogEntry feeds.Poll",
     "valid for minutes or hours": "sessions.Session subscriptions.SignInRequest subscriptions.SignIn"
     " subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
+    "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
     "not used here": "account.EmailAddress account.EmailConfirmation",
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",

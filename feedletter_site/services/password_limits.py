@@ -2,6 +2,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+from allauth.mfa.signals import authentication_failed
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest
@@ -40,7 +41,15 @@ def count_wrong(
     count_rows_within(*_uses(request, username), now=timezone.now())
 
 
+def count_wrong_code(sender: Any, request: HttpRequest, user: User, **_: Any) -> None:
+    """Receive authentication_failed of allauth, which limits the codes for a user itself."""
+    ip = _address(request)
+    log.warning(FAILED, ip, f"a wrong code of {one_line(user.get_username())!r}")
+    count_rows_within(*OF_NETWORK.by_network(ip), now=timezone.now())
+
+
 def watch() -> None:
+    authentication_failed.connect(count_wrong_code, dispatch_uid="feedletter_site.password_limits")
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 
 

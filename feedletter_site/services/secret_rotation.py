@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.db import models, transaction
 
@@ -11,6 +12,12 @@ from delivery.letters.site_mail import SEALED
 from delivery.models import Delivery
 
 ROWS_AT_ONCE = 500
+# Encrypted values within other columns.
+WITHIN_JSON: tuple[tuple[str, type[models.Model], str, str], ...] = (
+    ("mail", Delivery, "context", SEALED),
+    ("second factor", Authenticator, "data", "secret"),
+    ("second factor", Authenticator, "data", "seed"),
+)
 
 
 @dataclass
@@ -38,11 +45,13 @@ def rotate_secrets(*, change: bool) -> Rotation:
                             if change and new:
                                 rows = model._base_manager.filter(pk=pk, **{column.name: sealed})
                                 rows.update(**{column.name: Sealed(new)})
-    mails = Delivery.objects.filter(kind=Delivery.Kind.ALERT, context__has_key=SEALED)
-    for pk, context in chain.from_iterable(_pieces(mails, "context")):
-        new = _counted(str(context[SEALED]), f"mail {pk}", done)
-        if change and new:
-            Delivery.objects.filter(pk=pk, context=context).update(context={**context, SEALED: new})
+    for name, model, within, key in WITHIN_JSON:
+        stored = model._base_manager.filter(**{f"{within}__has_key": key})
+        for pk, values in chain.from_iterable(_pieces(stored, within)):
+            new = _counted(str(values[key]), f"{name} {pk}", done)
+            if change and new:
+                rows = model._base_manager.filter(pk=pk, **{within: values})
+                rows.update(**{within: {**values, key: new}})
     return done
 
 

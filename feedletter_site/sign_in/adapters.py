@@ -3,12 +3,16 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from common.optional_apps import is_on
+from common.secrets import decrypt, encrypt
 from feedletter_site.services.password_limits import tries_left
 
 
@@ -50,3 +54,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """ResetForm queues the only email."""
         raise NotImplementedError(template_prefix)
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    def encrypt(self, text: str) -> str:
+        return encrypt({"": text})
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return decrypt(encrypted_text)[""]
+
+    def generate_authenticator_name(self, user: AbstractBaseUser, type: Authenticator.Type) -> str:
+        count = Authenticator.objects.filter(user=user.pk, type=type).count()
+        return gettext("Passkey {number}").format(number=count + 1)

@@ -8,6 +8,9 @@ from typing import Any
 from allauth.account import forms
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.ratelimit import respond_429
+from allauth.mfa.base import forms as mfa
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
 from django.http import HttpRequest
 from django.utils.translation import get_language, gettext, gettext_lazy
 
@@ -86,3 +89,36 @@ class ResetForm(Plain, forms.ResetPasswordForm):  # type: ignore[misc]
         except OverLimit as error:
             raise ImmediateHttpResponse(respond_429(request)) from error
         return email
+
+
+class OneCode(Plain):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["code"].label = gettext("Code")
+        self.fields["code"].widget.attrs |= {"inputmode": "numeric", "maxlength": 20}
+
+
+class CodeForm(OneCode, mfa.AuthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class CodeAgainForm(OneCode, mfa.ReauthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class AppForm(OneCode, ActivateTOTPForm):  # type: ignore[misc]
+    pass
+
+
+class PasskeyForm(Plain, AddWebAuthnForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].label = gettext("Name")
+        self.fields["passwordless"].label = gettext("Sign in with it alone, without a password")
+        self.fields["passwordless"].initial = True
+
+
+class PasskeyNameForm(Plain, EditWebAuthnForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].label = gettext("Name")

@@ -1,6 +1,6 @@
 from allauth.account import views
 from django.conf import settings
-from django.urls import path, reverse_lazy
+from django.urls import include, path, reverse_lazy
 
 from common.optional_apps import is_on
 from common.token_paths import token_paths
@@ -22,6 +22,7 @@ urlpatterns = [
     path("account/password/first/", views.password_set, name="account_set_password"),
     path("account/password-reset/", views.password_reset, name="account_reset_password"),
     path("account/password-reset/sent/", views.password_reset_done, name="account_reset_password_done"),
+    path("account/second-factor/", include("allauth.mfa.urls")),
     *token_paths(
         "account/password-reset/<uidb36>/", new_password, "account_reset_password_from_key", parameter="key"
     ),
