@@ -2,6 +2,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
@@ -33,7 +34,15 @@ __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)
 # Nobody changes these here.
-for model in (SolarSchedule, ClockedSchedule, EmailAddress, Authenticator):
+for model in (
+    SolarSchedule,
+    ClockedSchedule,
+    EmailAddress,
+    Authenticator,
+    SocialAccount,
+    SocialApp,
+    SocialToken,
+):
     admin.site.unregister(model)
 
 # Like the menu.

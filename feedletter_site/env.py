@@ -212,6 +212,11 @@ def _is_web_address(value: str) -> bool:
     return has_host and value.isprintable() and not set(value) & set(" \\?#@")
 
 
+def web_address(value: str) -> None:
+    if value and not _is_web_address(value):
+        raise ValueError
+
+
 # Any host (*), a name, one with subdomains (.example.org), or an IPv6 address in brackets.
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 

@@ -250,6 +250,20 @@ TELEGRAM_API_URL = env.service_url(
     help="Bot API server, which gets the tokens. `http://` only within `ALLOW_PRIVATE_NETWORKS`.",
 )
 
+env.section("Sign-in by OpenID Connect")
+OIDC_URL = env.checked(
+    "OIDC_URL",
+    "",
+    "an address such as https://id.example.org/realms/main",
+    env.web_address,
+    help="The provider, whose `/.well-known/openid-configuration` is read. Empty: none. "
+    "See docs/operating/run.md#openid-connect.",
+).rstrip("/")
+OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID", help="The client that you registered there.")
+OIDC_CLIENT_SECRET = env.text("OIDC_CLIENT_SECRET", help="Its secret.")
+OIDC_NAME = env.text("OIDC_NAME", "OpenID Connect", help="Its name on the button of the sign-in page.")
+OIDC_GROUP = env.text("OIDC_GROUP", help="Admit only people whose claim `groups` has this one.")
+
 env.section("Reading feeds here")
 READER = env.one_of(
     "READER",
@@ -294,6 +308,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
@@ -428,6 +444,23 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_TOTP_TOLERANCE = 1
+SOCIALACCOUNT_ADAPTER = f"{_ACCOUNTS}.openid.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "oidc",
+                "name": OIDC_NAME,
+                "client_id": OIDC_CLIENT_ID,
+                "secret": OIDC_CLIENT_SECRET,
+                "settings": {"server_url": OIDC_URL},
+            }
+        ]
+        if OIDC_URL
+        else [],
+    }
+}
 
 # Only views that declare it accept files (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []

@@ -113,7 +113,9 @@ LEFT_OUT: Mapping[str, str] = {
     "valid for minutes or hours": "sessions.Session subscriptions.SignInRequest subscriptions.SignIn"
     " subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
     "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
-    "not used here": "account.EmailAddress account.EmailConfirmation",
+    "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
+    " socialaccount.SocialToken",
+    "made at the next sign-in": "socialaccount.SocialAccount",
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"

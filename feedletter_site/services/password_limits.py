@@ -41,7 +41,7 @@ def count_wrong(
     count_rows_within(*_uses(request, username), now=timezone.now())
 
 
-def count_wrong_code(sender: Any, request: HttpRequest, user: User, **_: Any) -> None:
+def count_wrong_code(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     """Receive authentication_failed of allauth, which limits the codes for a user itself."""
     ip = _address(request)
     log.warning(FAILED, ip, f"a wrong code of {one_line(user.get_username())!r}")

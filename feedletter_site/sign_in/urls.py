@@ -1,16 +1,24 @@
 from allauth.account import views
+from allauth.socialaccount.providers.openid_connect import views as oidc
 from django.conf import settings
 from django.urls import include, path, reverse_lazy
+from django.views.generic import RedirectView
 
 from common.optional_apps import is_on
 from common.token_paths import token_paths
 from feedletter_site.sign_in import own_site, readers
+from feedletter_site.sign_in.openid import explained
 from reader.people.readers import OPEN
 
 sign_in = views.LoginView.as_view(
-    extra_context={"is_open": lambda: settings.READER == OPEN, "reads_here": lambda: is_on("reader")}
+    extra_context={
+        "is_open": lambda: settings.READER == OPEN,
+        "reads_here": lambda: is_on("reader"),
+        "oidc_name": lambda: settings.OIDC_URL and settings.OIDC_NAME,
+    }
 )
 new_password = views.PasswordResetFromKeyView.as_view(success_url=reverse_lazy("account_login"))
+OIDC = {"provider_id": "oidc"}
 
 # Without allauth's pages for sign-up, email addresses and connections.
 urlpatterns = [
@@ -23,6 +31,18 @@ urlpatterns = [
     path("account/password-reset/", views.password_reset, name="account_reset_password"),
     path("account/password-reset/sent/", views.password_reset_done, name="account_reset_password_done"),
     path("account/second-factor/", include("allauth.mfa.urls")),
+    path("account/oidc/", explained(oidc.login), OIDC, name="openid_connect_login"),
+    path(
+        "account/oidc/back/",
+        explained(oidc.callback),
+        OIDC,
+        name="openid_connect_callback",
+    ),
+    path(
+        "account/oidc/cancelled/",
+        RedirectView.as_view(pattern_name="account_login"),
+        name="socialaccount_login_cancelled",
+    ),
     *token_paths(
         "account/password-reset/<uidb36>/", new_password, "account_reset_password_from_key", parameter="key"
     ),

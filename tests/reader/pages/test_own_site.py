@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.test import Client
 
 from common.clock import utcnow
@@ -186,6 +187,12 @@ class TestSigningIn:
         assert "sign in with your password" in problem(answer)
         assert browser.get("/reader/").status_code == 302
 
+    def test_a_second_factor_is_asked_for_here_too(self, hers: OwnSite, ada: Reader) -> None:
+        Authenticator.objects.create(user=ada.user, type=Authenticator.Type.TOTP, data={"secret": "x"})
+        browser = Client()
+        assert signed_in(browser, hers)["Location"] == "/account/second-factor/authenticate/"
+        assert browser.get("/reader/").status_code == 302
+
     def test_who_may_not_read_does_not_come_in(self, hers: OwnSite, ada: Reader) -> None:
         ada.user.is_active = False
         ada.user.save()
@@ -207,5 +214,5 @@ class TestSigningIn:
     def test_the_page_offers_it_and_its_form_may_lead_away(self, db: None) -> None:
         page = Client().get("/account/sign-in/?next=/reader/starred/")
         assert f'action="{SIGN_IN}"' in page.content.decode()
-        assert page.content.decode().count('name="next" value="/reader/starred/"') == 2
+        assert page.content.decode().count('name="next" value="/reader/starred/"') == 3
         assert "form-action 'self' https:" in page["Content-Security-Policy"]

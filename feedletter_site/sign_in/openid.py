@@ -1,0 +1,89 @@
+"""Sign-in by an OpenID Connect provider (OIDC_URL), for users that exist here."""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.ratelimit import respond_429
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.providers.base.constants import AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from requests import RequestException
+
+from common.net.client import SafeSession, client
+from common.net.errors import FetchError
+from common.rates import Limit, count_within
+
+log = logging.getLogger(__name__)
+# Each asks the provider for its addresses.
+TRIES = Limit("sign-in-oidc", 20)
+# An answer that is not as the standard says.
+WRONG = (AttributeError, KeyError, TypeError, ValueError)
+
+
+class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    def get_requests_session(self) -> SafeSession:
+        return client().session()
+
+    def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> User:
+        """Keep nothing of what the provider says."""
+        claims, sociallogin.account.extra_data = sociallogin.account.extra_data, {}
+        sociallogin.groups = {str(group) for part in claims.values() for group in _listed(part.get("groups"))}
+        user: User = super().populate_user(request, sociallogin, data)
+        return user
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Connect the identity, by its verified email address, to the only user with that address."""
+        is_meant = sociallogin.state.get("process") == AuthProcess.LOGIN
+        if settings.OIDC_GROUP:
+            is_meant &= settings.OIDC_GROUP in sociallogin.groups
+        if is_meant and not sociallogin.is_existing and (user := _user_of(sociallogin)):
+            sociallogin.connect(request, user)
+        if not is_meant or not sociallogin.is_existing:
+            log.warning("OpenID Connect: nobody here is %r", sociallogin.account.uid)
+            page = render(request, "socialaccount/refused.html", status=HTTPStatus.FORBIDDEN)
+            raise ImmediateHttpResponse(page)
+
+    def on_authentication_error(self, request: HttpRequest, provider: Any, **about: Any) -> None:
+        log.warning("OpenID Connect: %s", about.get("exception") or about.get("error"))
+
+
+def _listed(groups: Any) -> list[Any]:
+    return groups if isinstance(groups, list) else []
+
+
+def _user_of(sociallogin: SocialLogin) -> User | None:
+    addresses = {each.email.lower() for each in sociallogin.email_addresses if each.verified}
+    users = [
+        user
+        for address in addresses
+        for user in User.objects.filter(email__iexact=address, is_active=True)
+        if user.email.lower() == address
+    ]
+    return users[0] if len(users) == 1 else None
+
+
+def explained(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answer with a page if the provider is not reached or says what it should not."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, provider_id: str) -> HttpResponse:
+        ip = str(request.META.get("REMOTE_ADDR", ""))
+        if request.method == "POST" and not count_within(*TRIES.by_network(ip)):
+            limited: HttpResponse = respond_429(request)
+            return limited
+        try:
+            return view(request, provider_id)
+        except (*WRONG, OAuth2Error, RequestException, FetchError) as error:
+            log.warning("OpenID Connect: %r", error)
+            return render(request, "socialaccount/authentication_error.html", status=HTTPStatus.BAD_GATEWAY)
+
+    return wrapped
