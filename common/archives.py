@@ -82,13 +82,17 @@ def pieces_of(stream: IO[bytes], budget: Budget, *, is_gzip: bool = False) -> It
         raise BadArchive(DAMAGED) from error
 
 
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> bytes:
+def open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
     """Raises BadArchive."""
     try:
-        stream = archive.open(member)
+        return archive.open(member)
     except _ERRORS as error:
         raise BadArchive(DAMAGED) from error
-    with stream:
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> bytes:
+    """Raises BadArchive."""
+    with open_member(archive, member) as stream:
         return b"".join(pieces_of(stream, budget))
 
 

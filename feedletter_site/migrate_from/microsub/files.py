@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from common.archives import BadArchive, Budget, is_zip, open_zip, pieces_of
+from common.archives import BadArchive, Budget, is_zip, open_member, open_zip, pieces_of
 from common.body_limits import MEGABYTE
 from common.refused import Refused
 from feedletter_site.migrate_from.microsub.documents import (
@@ -126,14 +126,13 @@ def _read_files(export: Export, place: Path, found: "Mapping[str, Opened]", budg
     _refuse_missing(place, found)
     for name, (file_name, opened) in found.items():
         export.small[name] = []
-        with opened() as stream:
-            pieces = pieces_of(stream, budget, is_gzip=file_name.endswith(".gz"))
-            read = bson_documents if ".bson" in file_name else json_documents
-            try:
-                for document in read(pieces):
+        read = bson_documents if ".bson" in file_name else json_documents
+        try:
+            with opened() as stream:
+                for document in read(pieces_of(stream, budget, is_gzip=file_name.endswith(".gz"))):
                     export.add(name, document)
-            except (BadArchive, BadDocuments) as error:
-                raise Refused(f"{file_name}: {error}") from error
+        except (BadArchive, BadDocuments) as error:
+            raise Refused(f"{file_name}: {error}") from error
 
 
 def _refuse_missing(place: Path, found: Collection[str]) -> None:
@@ -183,4 +182,4 @@ def _in_zip(place: Path, stack: ExitStack) -> Iterator[Opened]:
         raise Refused(f"{place}: {error}") from error
     for member in archive.infolist():
         if not member.is_dir():
-            yield member.filename, lambda member=member: archive.open(member)  # type: ignore[misc]
+            yield member.filename, lambda member=member: open_member(archive, member)  # type: ignore[misc]

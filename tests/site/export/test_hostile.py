@@ -146,6 +146,21 @@ def test_a_long_list_of_files_is_not_read(tmp_path: Path) -> None:
         take(path)
 
 
+def test_a_part_of_4_gigabytes_by_its_directory_is_damaged(tmp_path: Path) -> None:
+    FeedFactory()
+    path = tmp_path / "site.zip"
+    export_site(path, "", now=NOW)
+    empty_site()
+    text = bytearray(path.read_bytes())
+    # In the list of files: both sizes of this part.
+    at = text.rfind(FEEDS.encode()) - 46 + 20
+    text[at : at + 8] = struct.pack("<LL", 0xFFFFFFF0, 0xFFFFFFF0)
+    path.write_bytes(text)
+    with pytest.raises(Refused):
+        take(path)
+    assert not Feed.objects.exists()
+
+
 def test_bytes_changed_on_the_way(tmp_path: Path) -> None:
     FeedFactory()
     path = tmp_path / "site.zip"

@@ -431,6 +431,45 @@ def test_other_archives_are_refused(
         run(place)
 
 
+def claims_gigabytes(octets: bytes) -> bytes:
+    """Return a zip whose directory gives its last member 4 GB."""
+    data = bytearray(octets)
+    at = data.rfind(b"PK\1\2")
+    data[at + 20 : at + 28] = struct.pack("<LL", 0xFFFFFFF0, 0xFFFFFFF0)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "change", "says"),
+    [
+        ("../../microsub_items.json", b"", bytes, "paths outside of its folder"),
+        ("/etc/microsub_items.json", b"", bytes, "paths outside of its folder"),
+        ("microsub_items.json", b" " * 50_000_000, bytes, "larger than 1 MB"),
+        ("microsub_items.json", b"{}", claims_gigabytes, "damaged"),
+        ("microsub_items.json", b"{}", lambda octets: octets[:-30], "damaged"),
+    ],
+    ids=["a path up", "a path of the root", "a bomb", "4 GB", "cut off"],
+)
+def test_hostile_zips_are_refused_at_little_cost(
+    ada: Reader,
+    folder: Path,
+    name: str,
+    body: bytes,
+    change: Callable[[bytes], bytes],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "MOST_OCTETS", 1024 * 1024)
+    (folder / "microsub_items.json").unlink()
+    place = zipped(folder)
+    with zipfile.ZipFile(place, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, body)
+    place.write_bytes(change(place.read_bytes()))
+    with pytest.raises(CommandError, match=says):
+        run(place)
+    assert not Follow.objects.exists()
+
+
 def test_several_people_are_told_apart(ada: Reader, folder: Path) -> None:
     file = folder / "microsub_channels.json"
     file.write_text(

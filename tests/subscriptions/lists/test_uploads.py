@@ -1,6 +1,8 @@
 """Uploaded lists: previewed, imported, stopped, deleted; also after crashes."""
 
 import codecs
+import io
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -228,6 +230,16 @@ def test_stopping_keeps_what_was_done_and_forgets_the_file() -> None:
 @pytest.mark.parametrize("text", ["name\nAda\n", "no list at all", '"'])
 def test_what_is_no_list_says_so(text: str) -> None:
     row = checked(text)
+    assert row.state == "unusable"
+    assert "email" in row.trouble
+
+
+def test_a_zip_is_not_unpacked_and_not_a_list() -> None:
+    """A spreadsheet (.xlsx) is one, too."""
+    room = io.BytesIO()
+    with zipfile.ZipFile(room, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("list.csv", "email\n" + "a@example.org\n" * 1_000_000)
+    row = checked(room.getvalue())
     assert row.state == "unusable"
     assert "email" in row.trouble
 
