@@ -1,15 +1,11 @@
 """The whole move from feedletter by real processes, with kills: each thing arrives once."""
 
 import json
-import random
 import re
 import shlex
-import sqlite3
-import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,11 +20,19 @@ from tests.servers.feed_server import FeedServer
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance
 from tests.servers.services.bluesky import HANDLE, PASSWORD, BlueskyServer
 from tests.servers.smtp_server import SmtpServer
+from tests.site.migrate_from.acceptance import (
+    ORIGINS,
+    SEND,
+    answers,
+    moved,
+    moved_with_kills,
+    not_said,
+    said_in,
+)
 from tests.site.migrate_from.feedletter_dump import NOW, SALT, ZONE, Services, dump_of, site
 
 __all__ = ["site"]
 pytestmark = pytest.mark.slow
-FEEDS = 4
 OUTCOME = (
     "SELECT url, added_at, first_polled_at, fetched_through, status FROM feeds_feed ORDER BY 2, 4",
     "SELECT f.added_at, i.guid, i.state FROM feeds_item i JOIN feeds_feed f ON f.id = i.feed_id"
@@ -44,22 +48,8 @@ OUTCOME = (
     "SELECT i.within_type_id, d.state, d.held_for, x.core FROM delivery_delivery d"
     " JOIN delivery_issue i ON i.id = d.issue_id JOIN subscriptions_destination x ON x.id = d.destination_id"
     " ORDER BY 1, 4",
-    "SELECT kind, old_key FROM feedletter_site_origin ORDER BY 1, 2",
+    ORIGINS,
 )
-SEND = """
-from datetime import datetime, timedelta
-from delivery.issues.pause import resume_newsletter
-from subscriptions.models import Subscribable
-from tests.site.migrate_from.test_cordfeeder import rounds
-now = datetime.fromisoformat({now!r})
-rounds(3, begin=now)
-if {starts}:
-    for row in Subscribable.objects.all():
-        resume_newsletter(subscribable_id=row.pk, now=now)
-    rounds(6, begin=now + timedelta(hours=1))
-    for day in range(1, 9):
-        rounds(2, begin=now + timedelta(days=day))
-"""
 OPEN = """
 import json
 from django.test import Client
@@ -94,9 +84,10 @@ class Move:
     smtp: SmtpServer
     services: Services
 
-    def command(self, *options: str) -> tuple[str, ...]:
-        given = ("--zone", ZONE, "--queued", "keep", "--secrets", str(self.secrets), "--json")
-        return ("migrate_from", "feedletter", str(self.dump), *given, *options)
+    @property
+    def command(self) -> tuple[str, ...]:
+        given = ("--zone", ZONE, "--queued", "keep", "--secrets", str(self.secrets))
+        return ("migrate_from", "feedletter", str(self.dump), *given)
 
 
 @pytest.fixture
@@ -116,64 +107,17 @@ def move(site: FeedServer, tmp_path: Path) -> Iterator[Move]:
         yield Move(place, secrets, smtp, services)
 
 
-def installed(stack: ExitStack, folder: Path) -> Installation:
-    """Return an installation that lives just after the dump was made."""
-    folder.mkdir()
-    clock: dict[str, Any] = shifted_clock.install(folder, "all")
-    shifted_clock.shift(folder, "all", (NOW - datetime.now(UTC)).total_seconds())
-    return stack.enter_context(sqlite_installation(folder, **clock))
-
-
-def rows(site: Installation) -> list[Any]:
-    with closing(sqlite3.connect(site.folder / "feedletter.db")) as connection:
-        return [connection.execute(query).fetchall() for query in OUTCOME]
-
-
-def everything(site: Installation) -> list[str]:
-    with closing(sqlite3.connect(site.folder / "feedletter.db")) as connection:
-        return [line for line in connection.iterdump() if "sqlite_sequence" not in line]
-
-
-def wait_for_feeds(site: Installation, count: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until so many feeds are there, or the process has ended."""
-    end = time.monotonic() + 60
-    while len(rows(site)[0]) < count and process.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 def test_a_move_with_kills_sends_everything_once(move: Move, tmp_path: Path) -> None:
     with ExitStack() as stack:
-        whole, killed = (installed(stack, tmp_path / name) for name in ("whole", "killed"))
-
-        # A dry run changes no row.
-        before = everything(whole)
-        facts = json.loads(whole.manage(*move.command("--dry-run", "--read")))
-        assert everything(whole) == before
-        new = sorted(line["name"] for line in facts["lines"] if line["what"] == "new")
-        assert new == ["B 6", "Harbour 9", "Post 6, still changing", "Post 8", "Post 8"]
-
-        # Twice is once; the report names every trap, and no secret.
+        whole, killed = (in_its_time(stack, tmp_path / name) for name in ("whole", "killed"))
         env = tmp_path / "feedletter.env"
-        output = whole.manage(*move.command("--env-out", str(env)))
-        said = json.dumps(json.loads(output), ensure_ascii=False)
-        assert [trap for trap in TRAPS if trap not in said] == []
-        assert not [secret for secret in (SALT, TOKEN, PASSWORD) if secret in said]
-        once = everything(whole)
-        assert json.loads(whole.manage(*move.command()))["counts"]["there already"] == FEEDS
-        assert everything(whole) == once
-
-        # Killed at several points, and started again.
-        cut_off = 0
-        for point in (0, 1, 2, 3, 4):
-            process = killed.start("manage.py", *move.command())
-            wait_for_feeds(killed, point, process)
-            time.sleep(random.uniform(0, 1.5) if point == 0 else 0)
-            killed.kill(process)
-            cut_off += len(rows(killed)[0]) < FEEDS
-        killed.manage(*move.command())
-        assert cut_off
-        assert rows(killed) == rows(whole)
+        preview, facts = moved(whole, move.command, options=("--env-out", str(env)))
+        new = sorted(line["name"] for line in preview["lines"] if line["what"] == "new")
+        assert new == ["B 6", "Harbour 9", "Post 6, still changing", "Post 8", "Post 8"]
+        assert not_said(facts, TRAPS) == []
+        assert not [secret for secret in (SALT, TOKEN, PASSWORD) if secret in said_in(facts)]
+        wanted = answers(whole.folder, OUTCOME)
+        moved_with_kills(killed, move.command, OUTCOME, wanted, points=(0, 1, 2, 3, 4))
 
         # Its own settings, as the environment file has them.
         settings = dict(line.split("=", 1) for line in env.read_text().splitlines())
@@ -183,14 +127,18 @@ def test_a_move_with_kills_sends_everything_once(move: Move, tmp_path: Path) -> 
         old_links_work(killed)
 
 
+def in_its_time(stack: ExitStack, folder: Path) -> Installation:
+    """Return an installation that lives just after the dump was made."""
+    folder.mkdir()
+    clock: dict[str, Any] = shifted_clock.install(folder, "all")
+    shifted_clock.shift(folder, "all", (NOW - datetime.now(UTC)).total_seconds())
+    return stack.enter_context(sqlite_installation(folder, **clock))
+
+
 def sent_once(site: Installation, move: Move) -> None:
-    """Nothing goes out before the start, then each post once to each person of each newsletter."""
+    """Each post goes once to each person of each newsletter."""
     mastodon, bluesky = move.services.mastodon, move.services.bluesky
-    site.script(SEND.format(now=NOW.isoformat(), starts=False), timeout=300)
-    assert not move.smtp.messages
-    assert not mastodon.statuses
-    assert not bluesky.records
-    site.script(SEND.format(now=NOW.isoformat(), starts=True), timeout=600)
+    site.script(SEND.format(now=NOW.isoformat(), days=9), timeout=600)
     emails = Counter((each.recipient, re.sub(r"\s+", " ", each.subject)) for each in move.smtp.messages)
     assert set(emails.values()) == {1}
     zoe, bob, carla = "zoe@example.org", "bob@example.com", "carla@xn--mnchen-3ya.example"
@@ -232,10 +180,10 @@ def old_links_work(site: Installation) -> None:
     removals = [link(number, Suffix.REMOVE) for number in (7, 8, 9_000_000_001)]
     confirmation = link(14, Suffix.CONFIRM)
     output = site.script(OPEN.format(links=[*removals, confirmation]))
-    answers = json.loads(output.partition("ANSWERS ")[2])
-    assert {(shown, done) for shown, done, _ in answers.values()} == {(200, 200)}
-    assert all("You’re unsubscribed" in answers[each][2] for each in removals)
-    assert "You’re subscribed" in answers[confirmation][2]
-    states = {number: status for _, number, status, _ in rows(site)[3]}
+    pages = json.loads(output.partition("ANSWERS ")[2])
+    assert {(shown, done) for shown, done, _ in pages.values()} == {(200, 200)}
+    assert all("You’re unsubscribed" in pages[each][2] for each in removals)
+    assert "You’re subscribed" in pages[confirmation][2]
+    states = {number: status for _, number, status, _ in answers(site.folder, OUTCOME)[3]}
     assert [states[number] for number in (3, 8, 9_000_000_001)] == ["unsubscribed"] * 3
     assert states[14] == "confirmed"
