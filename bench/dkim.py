@@ -7,7 +7,7 @@ from statistics import median
 
 from channels.email.dkim.keys import RSA, SigningKey, generate
 from channels.email.dkim.signing import sign
-from channels.email.letter_form import compose_mail
+from channels.email.letter_form import WireLetter
 from channels.letter import Letter, Recipient
 
 ROUNDS = 9
@@ -65,4 +65,4 @@ def a_letter() -> bytes:
         name="Reader",
         unsubscribe_url=f"https://letters.example.org/unsubscribe/{'u' * 43}/",
     )
-    return compose_mail(letter, reader, site_host="letters.example.org").dated(datetime.now(UTC))
+    return WireLetter(letter, site_host="letters.example.org").message(reader).dated(datetime.now(UTC))
