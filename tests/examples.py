@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a seventh, and all with --hypothesis-profile=nightly."""
+"""How many examples Hypothesis tries: a tenth, and all with --hypothesis-profile=nightly."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-ALL, QUICK = 100, 15
+ALL, QUICK = 100, 10
 # No test has a deadline, as bench/ measures speed.
 settings.register_profile("quick", deadline=None, max_examples=QUICK)
 settings.register_profile("nightly", deadline=None, max_examples=ALL)
