@@ -115,7 +115,7 @@ LEFT_OUT: Mapping[str, str] = {
     "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
     "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
     " socialaccount.SocialToken",
-    "made at the next sign-in": "socialaccount.SocialAccount",
+    "made at the next sign-in, or connected by the reader": "socialaccount.SocialAccount",
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"

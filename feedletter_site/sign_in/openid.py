@@ -16,10 +16,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from requests import RequestException
 
 from common.net.client import SafeSession, client
 from common.net.errors import FetchError
+from common.optional_apps import is_on
 from common.rates import Limit, count_within
 
 log = logging.getLogger(__name__)
@@ -41,16 +43,21 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return user
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Connect the identity, by its verified email address, to the only user with that address."""
-        is_meant = sociallogin.state.get("process") == AuthProcess.LOGIN
+        """Connect the identity, by its verified email address, to the only user of the admin who has it."""
+        process = sociallogin.state.get("process")
+        is_connecting = process == AuthProcess.CONNECT and request.user.is_authenticated
+        is_meant = is_connecting or process == AuthProcess.LOGIN
         if settings.OIDC_GROUP:
             is_meant &= settings.OIDC_GROUP in sociallogin.groups
-        if is_meant and not sociallogin.is_existing and (user := _user_of(sociallogin)):
+        if is_meant and not is_connecting and not sociallogin.is_existing and (user := _user_of(sociallogin)):
             sociallogin.connect(request, user)
-        if not is_meant or not sociallogin.is_existing:
+        if not is_meant or not (is_connecting or sociallogin.is_existing):
             log.warning("OpenID Connect: nobody here is %r", sociallogin.account.uid)
             page = render(request, "socialaccount/refused.html", status=HTTPStatus.FORBIDDEN)
             raise ImmediateHttpResponse(page)
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("reader:account") if is_on("reader") else reverse("admin:index")
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, **about: Any) -> None:
         log.warning("OpenID Connect: %s", about.get("exception") or about.get("error"))
@@ -61,11 +68,12 @@ def _listed(groups: Any) -> list[Any]:
 
 
 def _user_of(sociallogin: SocialLogin) -> User | None:
+    """Readers choose their addresses themselves, so theirs prove nothing."""
     addresses = {each.email.lower() for each in sociallogin.email_addresses if each.verified}
     users = [
         user
         for address in addresses
-        for user in User.objects.filter(email__iexact=address, is_active=True)
+        for user in User.objects.filter(email__iexact=address, is_active=True, is_staff=True)
         if user.email.lower() == address
     ]
     return users[0] if len(users) == 1 else None

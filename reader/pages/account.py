@@ -1,6 +1,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth import logout
 from django.http import (
@@ -112,15 +113,20 @@ def _revoke(reader: Reader, text: str) -> None:
     revoke_app_password(password=password, now=utcnow())
 
 
-EMAIL, READING = "email", "reading"
+EMAIL, READING, DISCONNECT = "email", "reading", "disconnect"
 
 
 @sensitive_post_parameters("password")
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """A POST changes reading defaults or the mail address."""
+    """A POST changes reading defaults or the mail address, or forgets the identity of OIDC_URL."""
     user = reader.user
+    identities = SocialAccount.objects.filter(user=user)
+    if request.POST.get("act") == DISCONNECT:
+        if user.has_usable_password():
+            identities.delete()
+        return HttpResponseRedirect(f"{reverse('reader:account')}?changed={DISCONNECT}#identity")
     is_reading = request.POST.get("act") == READING
     reading = ReadingForm(request.POST if is_reading else None, instance=reader)
     if is_reading and reading.is_valid():
@@ -141,6 +147,8 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         "changed": request.GET.get("changed", ""),
         "microsub": request.build_absolute_uri(reverse("reader:microsub", args=[reader.slug])),
         "is_mailed": site_mail().is_sent(),
+        "oidc_name": settings.OIDC_URL and settings.OIDC_NAME,
+        "is_connected": identities.exists(),
     }
     return render(request, "reader/account.html", context, status=_status(reading if is_reading else form))
 

@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.test import Client
 
+from common.clock import utcnow
+from reader.people.readers import add_reader
 from tests.feeds.conftest import server
 from tests.servers.feed_server import FeedServer
 from tests.servers.oidc_provider import CLIENT, SECRET, OidcProvider, back_from
@@ -110,12 +113,46 @@ def test_an_answer_works_once_and_only_in_the_browser_that_asked(provider: OidcP
     assert (client.get(back).status_code, who(client)) == (401, "")
 
 
-def test_a_signed_in_user_connects_no_other_identity(provider: OidcProvider, ada: User) -> None:
+def test_the_address_of_a_reader_proves_nothing(provider: OidcProvider) -> None:
+    User.objects.create_user("eve", "ada@example.org")
+    client, answer = sign_in(provider)
+    assert (answer.status_code, who(client)) == (403, "")
+
+
+@pytest.mark.needs("reader")
+def test_a_reader_who_is_signed_in_connects_and_disconnects_an_identity(provider: OidcProvider) -> None:
+    reader = add_reader(name="eve", password=make_password("right-horse-1"), now=utcnow())
     client = Client()
-    client.force_login(User.objects.create_user("eve", "eve@example.org"))
+    client.post("/account/sign-in/", {"login": "eve", "password": "right-horse-1"})
+    assert "?process=connect" in client.get("/reader/account/").content.decode()
     asked = client.post("/account/oidc/?process=connect")
-    assert client.get(back_from(provider.sign_in(asked["Location"]))).status_code == 403
-    assert not SocialAccount.objects.exists()
+    answer = client.get(back_from(provider.sign_in(asked["Location"])), follow=True)
+    assert answer.redirect_chain[-1][0] == "/reader/account/"
+    assert "Connected. You can now sign in with it." in answer.content.decode()
+    assert SocialAccount.objects.get().user == reader.user
+    assert who(sign_in(provider)[0]) == "eve"
+    client.post("/reader/account/", {"act": "disconnect"})
+    assert sign_in(provider)[1].status_code == 403
+
+
+@pytest.mark.needs("reader")
+def test_an_identity_of_somebody_else_is_not_taken_over(provider: OidcProvider, ada: User) -> None:
+    assert who(sign_in(provider)[0]) == "ada"
+    add_reader(name="eve", password=make_password("right-horse-1"), now=utcnow())
+    client = Client()
+    client.post("/account/sign-in/", {"login": "eve", "password": "right-horse-1"})
+    asked = client.post("/account/oidc/?process=connect")
+    answer = client.get(back_from(provider.sign_in(asked["Location"])), follow=True)
+    assert "already belongs to another account" in answer.content.decode()
+    assert (SocialAccount.objects.get().user, who(client)) == (ada, "eve")
+
+
+def test_nobody_connects_an_identity_without_being_signed_in(provider: OidcProvider, ada: User) -> None:
+    client = Client()
+    asked = client.post("/account/oidc/?process=connect")
+    if "Location" in asked and provider.issuer in asked["Location"]:
+        client.get(back_from(provider.sign_in(asked["Location"])))
+    assert (who(client), SocialAccount.objects.exists()) == ("", False)
 
 
 @pytest.mark.parametrize("body", ["not json", "[]", "{}", '{"authorization_endpoint": 7}'])

@@ -23,6 +23,7 @@ PASSWORD = "the sea is wide"
 
 def test_from_the_invitation_to_the_end(page: Any, site: str, settings: Any, tmp_path: Path) -> None:
     settings.EMAIL_URL = "smtp://127.0.0.1:1"
+    settings.OIDC_URL, settings.OIDC_NAME = "https://id.example.org", "Lighthouse"
     _, link = invite(name="Grace Hopper", now=utcnow())
     path = link.removeprefix(settings.SITE_URL)
     page.goto(site + path)
