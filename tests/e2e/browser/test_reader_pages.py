@@ -91,7 +91,7 @@ def sign_in(page: Any, site: str) -> None:
     look_at(page, "reader-sign-in")
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/reader/")
 
 

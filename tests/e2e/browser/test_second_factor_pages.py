@@ -59,7 +59,7 @@ def test_an_app_is_set_up_asked_for_and_removed(page: Any, site: str) -> None:
     page.get_by_role("heading", name="Second factor").wait_for()
     look_at(page, "second-factor-asked")
     page.get_by_label("Code").fill(code_of(secret))
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{site}/admin/")
     page.goto(f"{site}/account/second-factor/totp/deactivate/")
     page.get_by_label("Password").fill(PASSWORD)

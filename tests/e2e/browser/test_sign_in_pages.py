@@ -43,7 +43,7 @@ def ada() -> Reader:
 def sign_in(page: Any) -> None:
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
 
 
 def test_a_site_of_ones_own_is_connected_and_opens_the_door(
