@@ -20,7 +20,7 @@ from tests.factories import SubscriptionFactory
 
 KEY = "1234-927d0a1b-SECRET"
 # Names of URL parameters: the secret ones, and all others.
-SECRETS = {"token", "key", "mac", "packed", "uidb64"}
+SECRETS = {"token", "key", "mac", "packed", "uidb36"}
 PUBLIC = {
     "account",
     "app_label",
