@@ -2,13 +2,11 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from email import policy
-from email.parser import BytesHeaderParser
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import F
@@ -19,15 +17,16 @@ from channels.rules.meaning import Concern
 from channels.rules.server_words import meaning
 from common.counters import count
 from common.db.leases import RELEASED
-from common.text import one_line, without_controls
+from common.text import one_line
 from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.engine.accept import record_accepted
+from delivery.engine.kept import cleaned, keep_letters, keep_remarks, keep_remote
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
 from delivery.lanes.breakers import count_refusals
-from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
+from delivery.models import Attempt, Delivery, Lane
 from delivery.rules.lanes import HEAD_WAITS
 from delivery.rules.outcomes import (
     GIVE_UP,
@@ -43,10 +42,6 @@ from delivery.rules.outcomes import (
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
-R = TypeVar("R", MailboxMessage, Attempt, RemotePost)
-
-# Characters kept of a server's answer.
-LONGEST_OUTCOME_TEXT = 2000
 MAY_HAVE_ARRIVED = "Held: it may have arrived, so it is not sent again automatically."
 
 
@@ -61,9 +56,9 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     failed = [task for task in tasks if not isinstance(task.outcome, Sent)]
     record_accepted(accepted)
     ours, rests = _record_failed(failed)
-    _keep_letters(accepted)
-    _keep_remote(accepted, ours)
-    _keep_remarks(accepted)
+    keep_letters(accepted)
+    keep_remote(accepted, ours)
+    keep_remarks(accepted)
     held = []
     for task in ours:
         if isinstance(task.outcome, Temporary) and task.outcome.holdup is not None:
@@ -113,44 +108,6 @@ def _count_refusals(tasks: Sequence[SendTask]) -> None:
         count_refusals(refusals, said=_text(refused[-1]), now=max(task.at for task in refused))
 
 
-def _keep_letters(accepted: Sequence[SendTask]) -> None:
-    """Store mailbox letters in the caller's transaction, replacing older copies."""
-    headers = BytesHeaderParser(policy=policy.default)
-    stored = {
-        task.pk: MailboxMessage(
-            delivery_id=task.pk,
-            recipient=task.delivery.destination.core[:320],
-            subject=str(headers.parsebytes(raw)["Subject"] or ""),
-            stored_at=task.at,
-            raw=raw,
-        )
-        for task in accepted
-        if isinstance(task.outcome, Sent) and (raw := task.outcome.stored) is not None
-    }
-    MailboxMessage.objects.bulk_create(
-        _still_there(stored),
-        update_conflicts=True,
-        unique_fields=["delivery"],
-        update_fields=["recipient", "subject", "stored_at", "raw"],
-    )
-
-
-def _keep_remarks(accepted: Sequence[SendTask]) -> None:
-    """Record refused parts of existing posts as attempts, in the caller's transaction."""
-    said = {
-        task.pk: Attempt(delivery_id=task.pk, at=task.at, outcome="in part", text=_cleaned(sent.remark))
-        for task in accepted
-        if isinstance(sent := task.outcome, Sent) and sent.remark
-    }
-    Attempt.objects.bulk_create(_still_there(said))
-
-
-def _still_there(rows: Mapping[int, R]) -> list[R]:
-    """Leave out rows of deliveries that were deleted with their newsletter."""
-    there = Delivery.objects.filter(pk__in=rows).values_list("pk", flat=True) if rows else ()
-    return [rows[pk] for pk in there]
-
-
 def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
     if outcome.stops_account and lane.parent_id is not None:
         yield lane.parent_id
@@ -184,26 +141,6 @@ def is_plain(task: SendTask) -> bool:
     assert isinstance(sent, Sent)  # noqa: S101 - for the type checker
     more = (sent.url, sent.parts, sent.remark, task.new_state, task.progress, task.refusals)
     return sent.stored is None and not any(more)
-
-
-def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:
-    kept = {
-        task.pk: RemotePost(delivery_id=task.pk, url=task.outcome.url, parts=list(task.outcome.parts))
-        for task in accepted
-        if isinstance(task.outcome, Sent) and (task.outcome.url or task.outcome.parts or task.progress)
-    }
-    for task in failed:
-        if isinstance(task.outcome, Temporary | Ambiguous) and task.outcome.progress is not None:
-            kept[task.pk] = RemotePost(delivery_id=task.pk, progress=dict(task.outcome.progress))
-    RemotePost.objects.bulk_create(
-        _still_there(kept),
-        update_conflicts=True,
-        unique_fields=["delivery"],
-        update_fields=["url", "parts", "progress"],
-    )
-    for task in (*accepted, *failed):
-        if task.new_state is not None:
-            Lane.objects.filter(pk=task.delivery.lane.pk).update(state=dict(task.new_state))
 
 
 def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop]]:
@@ -269,7 +206,7 @@ def _unknown_ends(tasks: Sequence[SendTask]) -> Counter[int]:
 
 def _last_error(task: SendTask, becomes: Next, unknown_ends: int) -> str:
     is_over = becomes.state == Delivery.State.HELD and unknown_ends > len(UNKNOWN_END_RETRIES)
-    return _cleaned(f"{_text(task)} {MAY_HAVE_ARRIVED}") if is_over else _text(task)
+    return cleaned(f"{_text(task)} {MAY_HAVE_ARRIVED}") if is_over else _text(task)
 
 
 def _tell(attempts: Sequence[Attempt], lost: Sequence[SendTask]) -> None:
@@ -369,11 +306,7 @@ def _policy_when_unsure(task: SendTask, outcome: Ambiguous) -> str:
 
 
 def _text(task: SendTask) -> str:
-    return _cleaned(getattr(task.outcome, "text", ""))
-
-
-def _cleaned(text: str) -> str:
-    return without_controls(text)[:LONGEST_OUTCOME_TEXT]
+    return cleaned(getattr(task.outcome, "text", ""))
 
 
 def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:
@@ -397,5 +330,5 @@ def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:
 def hold_unrecorded(*, row: ClaimedDelivery, reason: str) -> None:
     """End a claim whose outcome cannot be recorded, for a person to check."""
     ours = Delivery.objects.filter(pk=row.pk, lease_token=row.token, state=Delivery.State.SENDING)
-    words = without_controls(reason)[:LONGEST_OUTCOME_TEXT]
+    words = cleaned(reason)
     ours.update(state=Delivery.State.HELD, last_error=words, **RELEASED)
