@@ -49,9 +49,11 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         is_meant = is_connecting or process == AuthProcess.LOGIN
         if settings.OIDC_GROUP:
             is_meant &= settings.OIDC_GROUP in sociallogin.groups
-        if is_meant and not is_connecting and not sociallogin.is_existing and (user := _user_of(sociallogin)):
+        is_known = is_connecting or sociallogin.is_existing
+        if is_meant and not is_known and (user := _user_of(sociallogin)):
             sociallogin.connect(request, user)
-        if not is_meant or not (is_connecting or sociallogin.is_existing):
+            is_known = True
+        if not (is_meant and is_known):
             log.warning("OpenID Connect: nobody here is %r", sociallogin.account.uid)
             page = render(request, "socialaccount/refused.html", status=HTTPStatus.FORBIDDEN)
             raise ImmediateHttpResponse(page)
