@@ -8,8 +8,9 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
-from celery.signals import celeryd_init, setup_logging, worker_init, worker_shutting_down
+from celery.signals import beat_init, celeryd_init, setup_logging, worker_init, worker_shutting_down
 from django.core.checks import run_checks
+from django.db import DatabaseError, connection
 
 from common.checks import OWN_CHECKS
 from feedletter_site.logs import log_as_we_do
@@ -61,6 +62,21 @@ def check_settings(**_: Any) -> None:
     for message in run_checks(tags=[OWN_CHECKS]):
         if not message.is_silenced():
             log.log(message.level, "%s", " ".join(filter(None, [message.msg, message.hint])))
+
+
+@worker_init.connect
+@beat_init.connect
+def refuse_newer_database(**_: Any) -> None:
+    from feedletter_site.schema import too_new
+
+    try:
+        reason = too_new(connection)
+    except DatabaseError:
+        return  # It will be waited for.
+    finally:
+        connection.close()
+    if reason:
+        raise SystemExit(reason)
 
 
 @worker_init.connect

@@ -1,10 +1,12 @@
-"""Check that tables have everything that the applied migrations create.
+"""Check that this release can use the database.
 
-Until the first release migrations are rewritten in place, so older databases lack tables and columns.
+Before the first release migrations were rewritten in place, so older databases lack tables and columns.
 """
 
+import re
 from typing import Any
 
+from django.conf import settings
 from django.core.management import CommandError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
@@ -14,6 +16,31 @@ WAY_OUT = (
     "It cannot be upgraded. With the program that made it, export the feeds (export_opml) and the "
     "subscribers (export_subscribers), then begin with an empty database: docs/operating/upgrade.md."
 )
+# The end of a migration's name: the oldest release that may run when it is applied.
+OLDEST = re.compile(r"_beside_(\d+)_(\d+)_(\d+)\Z")
+
+
+def too_new(connection: BaseDatabaseWrapper) -> str:
+    """Return why this release may not run with the database, or ""."""
+    loader = MigrationLoader(connection)
+    unknown = loader.applied_migrations.keys() - loader.disk_migrations.keys()
+    for app, name in sorted(unknown):
+        if app in OURS and not may_run_beside(name, settings.VERSION):
+            return (
+                f"A newer release than {settings.VERSION} has upgraded this database (with {app}.{name}). "
+                "Run that release, or restore the backup made before the upgrade: docs/operating/upgrade.md."
+            )
+    return ""
+
+
+def may_run_beside(migration: str, release: str) -> bool:
+    """Return whether the release may run when this migration, which it doesn't know, is applied."""
+    oldest = OLDEST.search(migration)
+    return oldest is not None and numbers(release) >= tuple(map(int, oldest.groups()))
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", release)[:3]))
 
 
 def missing(connection: BaseDatabaseWrapper) -> list[str]:
@@ -46,6 +73,11 @@ def too_old(connection: BaseDatabaseWrapper) -> str:
     return f"This database was made before the first release: {what} missing. {WAY_OUT}"
 
 
-def refuse_too_old(connection: BaseDatabaseWrapper) -> None:
-    if reason := too_old(connection):
+def unfit(connection: BaseDatabaseWrapper) -> str:
+    """Return why this release can't use the database, or ""."""
+    return too_new(connection) or too_old(connection)
+
+
+def refuse_unfit(connection: BaseDatabaseWrapper) -> None:
+    if reason := unfit(connection):
         raise CommandError(reason)

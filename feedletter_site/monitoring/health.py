@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from common.clock import utcnow
 from common.program import MANAGE
 from feedletter_site.monitoring.stages import stage_statuses
-from feedletter_site.schema import too_old
+from feedletter_site.schema import unfit
 
 # Checking migrations takes 0.1 s, so success is remembered.
 _migrated: set[str] = set()
@@ -67,7 +67,7 @@ def not_migrated() -> str:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             return f"Migrations are missing: run {MANAGE} migrate."
-        if reason := too_old(connection):
+        if reason := unfit(connection):
             return reason
         _migrated.add(name)
     return ""

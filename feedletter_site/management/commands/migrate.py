@@ -1,4 +1,4 @@
-"""Django's migrate with a check whether the database can be upgraded."""
+"""Django's migrate with a check whether this release can use the database."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from common.cli.commands import database_sentence, is_about_the_database
 from common.postgresql.turns import alone
-from feedletter_site.schema import refuse_too_old
+from feedletter_site.schema import refuse_unfit
 
 
 class Command(migrate.Command):
@@ -34,5 +34,5 @@ class Command(migrate.Command):
         with alone(
             connection, waiting=lambda: self.stderr.write("Another “migrate” is running. Waiting for it.")
         ):
-            refuse_too_old(connection)
+            refuse_unfit(connection)
             super().handle(*args, **options)
