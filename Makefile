@@ -5,8 +5,9 @@ PY := $(VENV)/bin/python
 PACKAGES := common feeds subscriptions channels delivery reader chat feedletter_site demo
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
+DOCS := $(VENV)/.docs-installed
 
-.PHONY: demo run dev test nightly lint mypy bench chaos pictures reference messages requirements clean
+.PHONY: demo run dev test nightly lint mypy bench chaos docs pictures reference messages requirements clean
 
 demo: $(BASE)
 	@$(PY) manage.py demo
@@ -44,6 +45,10 @@ bench: $(DEV)
 chaos: $(DEV)
 	$(PY) -m tests.load.chaos
 
+# Builds the documentation as a site in var/docs/site, which any web server can serve.
+docs: $(DOCS)
+	$(PY) -m tests.documentation.site
+
 # Takes the pictures of README.md and docs/ anew, in Chromium. (PICTURES="morning look" takes some.)
 pictures: $(DEV)
 	$(PY) -m tests.documentation.pictures $(PICTURES)
@@ -64,6 +69,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 
 requirements: $(DEV)
 	$(COMPILE) requirements/base.in --output-file requirements/base.txt
 	$(COMPILE) requirements/dev.in --output-file requirements/dev.txt --constraints requirements/base.txt
+	$(COMPILE) requirements/docs.in --output-file requirements/docs.txt --constraints requirements/dev.txt
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit("Feedletter needs Python 3.11 or newer: make PYTHON=python3.12" \
@@ -79,6 +85,10 @@ $(BASE): requirements/base.txt | $(PY)
 $(DEV): requirements/dev.txt requirements/base.txt | $(PY)
 	@$(INSTALL) $< "about a minute"
 	@touch $@ $(BASE)
+
+$(DOCS): requirements/docs.txt | $(PY)
+	@$(INSTALL) $< "a few seconds"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) static-root .mypy_cache .ruff_cache .pytest_cache .hypothesis

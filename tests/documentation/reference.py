@@ -134,7 +134,9 @@ def _escaped(text: str) -> str:
     """Link the pages that a text names, and escape it outside code."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     parts[::2] = [
-        re.sub(r"docs/([\w/-]+\.md)(#[\w-]+)?", r"[\1](../\1\2)", re.sub(r"([<*])", r"\\\1", part))
+        re.sub(
+            r"docs/([\w/-]+\.md)(#[\w-]+)?", r"[\1](../\1\2)", part.replace("<", "&lt;").replace("*", r"\*")
+        )
         for part in parts[::2]
     ]
     return "".join(parts).replace("|", r"\|")
