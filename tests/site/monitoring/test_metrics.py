@@ -1,6 +1,8 @@
+import json
 import re
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -102,6 +104,17 @@ def test_now_is_the_moment_of_the_scrape(client: Client) -> None:
 
 ROOT = Path(__file__).parents[3]
 ALERTS = ROOT / "docs" / "examples" / "prometheus-alerts.yml"
+DASHBOARD = json.loads((ROOT / "docs" / "examples" / "grafana-dashboard.json").read_text(encoding="utf-8"))
+
+
+def panels() -> list[Any]:
+    return [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+
+
+def expressions() -> list[str]:
+    """Return the dashboard's queries, with the usual job."""
+    targets = [target for panel in panels() for target in panel["targets"]]
+    return [target["expr"].replace("$job", "feedletter") for target in targets]
 
 
 def shown() -> set[str]:
@@ -128,6 +141,33 @@ def test_the_example_of_alert_rules_asks_for_metrics_that_there_are() -> None:
     asked = {name for rule in rules for name in re.findall(r"feedletter_\w+", rule["expr"])}
     assert len(rules) > 8
     assert asked <= shown()
+
+
+@pytest.mark.needs("reader")
+def test_the_dashboard_shows_every_metric_by_its_label() -> None:
+    used = {name for expr in expressions() for name in re.findall(r"feedletter_\w+", expr)}
+    # The lanes by state include it.
+    assert used | {"feedletter_paused_lanes"} == shown()
+    labels = {f"feedletter_{name}": label for name, (_, label) in GAUGES.items()}
+    labels |= {f"feedletter_{name}_total": label for name, (_, label) in COUNTED_EVENTS.items()}
+    labels["feedletter_info"] = "version"
+    for expr in expressions():
+        names = re.findall(r"feedletter_\w+", expr)
+        groups = re.findall(r"by \((\w+)\)", expr) + re.findall(r", (\w+)(?:=|!=)", expr)
+        assert {(name, label) for name in names for label in groups} <= labels.items(), expr
+
+
+def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
+    places = [panel["gridPos"] for panel in DASHBOARD["panels"]]
+    cells = [
+        (x, y)
+        for place in places
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) == 23
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(places)
 
 
 def test_lanes_are_counted_by_what_they_do() -> None:
