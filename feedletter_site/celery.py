@@ -13,6 +13,7 @@ from django.core.checks import run_checks
 from django.db import DatabaseError, connection
 
 from common.checks import OWN_CHECKS
+from common.program import ROOT
 from feedletter_site.logs import log_as_we_do
 
 # Seconds for a graceful shutdown, then between checks for an outage.
@@ -48,8 +49,9 @@ warnings.filterwarnings("ignore", "You're running the worker with superuser", Se
 
 paths = sys.path.copy()
 app = Celery("feedletter")
-# Celery's fixup for Django has put the working directory first, with all modules that happen to be there.
-sys.path[:] = paths
+# Celery's fixup for Django has put the working directory first, with all modules that happen to be there. Its
+# command has our folder on the path only during this import, and then removes it once.
+sys.path[:] = [str(ROOT), *paths]
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 worker_shutting_down.connect(end_in_time)
