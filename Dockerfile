@@ -1,24 +1,27 @@
-FROM python:3.12.12-slim-bookworm AS packages
-RUN python -m venv /venv
-COPY requirements/base.txt /tmp/base.txt
-RUN /venv/bin/pip install --no-cache-dir --disable-pip-version-check -r /tmp/base.txt
-
-FROM python:3.12.12-slim-bookworm
-ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
-RUN useradd --system --uid 10001 --no-create-home --home-dir /app feedletter
-COPY --from=packages /venv /venv
+FROM python:3.13-slim-trixie AS build
 WORKDIR /app
+COPY requirements/base.txt requirements/base.txt
+RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements/base.txt
 COPY . .
-# The settings hash and compress static files once their manifest is there: an empty one makes the beginning.
-RUN mkdir -p static-root var/media && echo '{"version": "1.1", "paths": {}}' > static-root/staticfiles.json \
-    && SECRET_KEY=only-for-collecting-static-files python manage.py collectstatic --no-input --verbosity 0 \
-    && chown -R feedletter var
-# (By its number: Kubernetes can tell that it is not root.)
+# With a manifest, even an empty one, the settings hash and compress static files. Modules are compiled here, because
+# later /app is read-only.
+RUN mkdir static-root && echo '{"version": "1.1", "paths": {}}' > static-root/staticfiles.json \
+    && SECRET_KEY=only-for-collecting-static-files /venv/bin/python manage.py collectstatic --no-input --verbosity 0 \
+    && /venv/bin/python -m compileall -q --invalidation-mode unchecked-hash .
+
+FROM python:3.13-slim-trixie
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
+RUN useradd --system --uid 10001 --no-create-home --home-dir /app feedletter && install -d -o feedletter /app/var /app/var/media
+COPY --from=build /venv /venv
+COPY --from=build /app /app
+WORKDIR /app
+# A number, because Kubernetes can't tell whether a name is root.
 USER 10001
+# It writes to this folder and to /tmp only.
 VOLUME /app/var
 EXPOSE 8000
-# Alone it is the embedded service with SQLite in /app/var; docker-compose.yml runs each part by itself. Who can reach
-# it is whom the port is published to; half-sent requests do not stop it (docs/operating/run.md).
+# This is the embedded service with SQLite in /app/var; docker-compose.yml and docs/examples/kubernetes.yml run each
+# part in its own container, with its own health check.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD \
     ["sh", "-c", "python -I feedletter_site/alive.py celery beat && python -c \"import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)\""]
 CMD ["python", "manage.py", "up", "--bind", "0.0.0.0:8000"]

@@ -1,5 +1,7 @@
 """The `feedletter` command of an installed package; a checkout has `manage.py`.
 
+`feedletter celery …` runs Celery's command, as a worker or beat.
+
 All packages are in the folder of this file. Only this command puts it on Python's path, so that names such
 as `common` can't collide with those of other distributions.
 """
@@ -25,6 +27,9 @@ def main() -> None:
         sys.exit(f"DATA_DIR cannot be used ({error.strerror}: {error.filename}).")
     # Another project's settings may be exported.
     os.environ |= {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
+    if sys.argv[1:2] == ["celery"]:
+        os.chdir(Path(__file__).resolve().parent)
+        os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])  # noqa: S606 - our own interpreter
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from common.program import IS_CHECKOUT, USUAL_DATA_DIR  # noqa: E402 - isolated mode finds no module of ours
+
 LONGEST_SILENCE = 180.0
 
 
@@ -24,7 +28,7 @@ def silence(role: str, folder: Path) -> str:
 
 
 def main(roles: list[str]) -> int:
-    folder = Path(__file__).resolve().parent.parent / (os.environ.get("DATA_DIR") or "var")
+    folder = (ROOT if IS_CHECKOUT else Path()) / (os.environ.get("DATA_DIR") or USUAL_DATA_DIR)
     troubles = [trouble for role in roles if (trouble := silence(role, folder))]
     for trouble in troubles:
         print(trouble, file=sys.stderr)  # noqa: T201 - there is no logging without settings

@@ -1,4 +1,4 @@
-"""A browser for tests: Debian's Chromium, driven by Playwright; skipped if not installed."""
+"""Debian's Chromium, driven by Playwright, and the image. Tests are skipped if something is missing."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests import services
+from tests.e2e.image import Stage, build
 
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -44,6 +45,15 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     context.set_default_timeout(10_000)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Build the image of the Dockerfile, which takes a minute."""
+    try:
+        return build(tmp_path_factory.mktemp("image"))
+    except services.Missing as missing:
+        pytest.skip(f"Missing: {missing}")
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import yaml
 
 from feedletter_site import env
 from tests.e2e import compose
+from tests.e2e.image import Stage
 from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
-from tests.e2e.processes import answers, clean_environment, running, until
+from tests.e2e.processes import answers, until
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
@@ -53,8 +55,17 @@ def test_what_is_kept_of_var_is_in_a_volume_that_the_user_may_write_to() -> None
     assert document["services"]["web"]["volumes"] == ["media:/app/var/media"]
     assert "media" in document["volumes"]
     image = (compose.ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert "var/media" in image
-    assert "chown -R feedletter var" in image
+    assert "install -d -o feedletter /app/var /app/var/media" in image
+
+
+def test_containers_of_ours_are_read_only_without_privileges_and_published_to_this_machine_alone() -> None:
+    document = yaml.safe_load((compose.ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    for name, service in document["services"].items():
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+        if name in compose.load(VARIABLES):
+            assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"]), name
+            assert service["tmpfs"] == ["/tmp", "/app/var"]  # noqa: S108 - in the container
 
 
 def test_only_migrate_waits_for_the_database_and_the_rest_for_migrate() -> None:
@@ -93,6 +104,18 @@ def test_secrets_may_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert env.text(name) == f"the {name}"
 
 
+@pytest.mark.slow
+def test_celerys_command_finds_our_modules() -> None:
+    """As it is in the image: without our folder on Python's path."""
+    command = ["celery", *compose.load(VARIABLES)["beat"].command[1:4], "report"]
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "SECRET_KEY": SECRET}
+    done = subprocess.run(
+        command, cwd=compose.ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'feeds.poll': {'queue': 'poll'}" in done.stdout
+
+
 @pytest.fixture
 def database(postgres_url: str) -> str:
     """Return host:port of a PostgreSQL with compose's own role and an empty database of that name."""
@@ -118,10 +141,13 @@ def start_of(service: compose.Service, places: dict[str, str]) -> tuple[list[str
 
 
 @pytest.mark.nightly
-def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_path: Path) -> None:
+def test_a_feed_becomes_a_delivered_letter(
+    image: Stage, database: str, redis_url: str, tmp_path: Path
+) -> None:
+    """In containers, of which only /tmp and DATA_DIR can be written to."""
     port = free_port()
     places = {"postgres:5432": database, "redis://redis:6379/0": redis_url}
-    places["0.0.0.0:8000"] = f"127.0.0.1:{port}"
+    places["0.0.0.0:8000"] = places["127.0.0.1:8000"] = f"127.0.0.1:{port}"
     with ExitStack() as stack:
         mail, blog = stack.enter_context(SmtpServer()), stack.enter_context(Blog())
         variables = {
@@ -132,24 +158,25 @@ def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_pa
         }
         services = compose.load(variables)
         command, environment = start_of(services.pop("migrate"), places)
-        subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=True, timeout=120)
+        image.run(command, environment, tmp_path / "migrate")
         for service in services.values():
             command, environment = start_of(service, places)
-            environment["DATA_DIR"] = str(tmp_path / service.name)
-            stack.enter_context(running(service.name, command, environment, tmp_path))
+            log = tmp_path / f"{service.name}.log"
+            stack.enter_context(image.running(command, environment, tmp_path / service.name, log))
         until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), "readyz")
         set_up(blog, environment)
         blog.publish(NEW)
         ping(environment)
         arrived(mail, LIMIT_SECONDS)
         for service in services.values():
-            until(lambda: healthy(service, places, tmp_path), f"the health of {service.name}")  # noqa: B023
-        assert not healthy(services["worker-send"], places, tmp_path / "elsewhere")
+            health = [here(part, places) for part in service.health]
+            until(lambda: is_healthy(image, health, tmp_path / service.name), f"health of {service.name}")  # noqa: B023
+        assert not is_healthy(image, services["worker-send"].health, tmp_path / "elsewhere")
 
 
-def healthy(service: compose.Service, places: dict[str, str], folder: Path) -> bool:
-    """Run the service's health check as Docker does."""
-    environment = {**start_of(service, places)[1], "DATA_DIR": str(folder / service.name)}
-    command = [here(part.replace("127.0.0.1:8000", "0.0.0.0:8000"), places) for part in service.health]
-    done = subprocess.run(command, env=clean_environment(environment), cwd=compose.ROOT, check=False)
-    return done.returncode == 0
+def is_healthy(image: Stage, check: list[str], data: Path) -> bool:
+    try:
+        image.run(check, {}, data)
+    except AssertionError:
+        return False
+    return True

@@ -133,6 +133,12 @@ def test_the_command_says_its_version(venv: Venv) -> None:
     assert venv.manage("--version").startswith("Feedletter 0.")
 
 
+def test_it_runs_celerys_command_with_our_modules_and_settings(venv: Venv) -> None:
+    """feedletter-worker@.service does."""
+    said = venv.manage("celery", "--quiet", "-A", "feedletter_site", "report")
+    assert "'feeds.poll': {'queue': 'poll'}" in said
+
+
 def test_data_is_in_the_users_data_directory_and_for_their_eyes_only(venv: Venv) -> None:
     venv.manage("show_settings")
     folder = venv.home / ".local" / "share" / "feedletter"
@@ -212,6 +218,9 @@ def first_letter(venv: Venv) -> None:
             blog.publish(NEW)
             venv.manage("poll", "--all")
             arrived(mail, LIMIT_SECONDS)
+            alive = str(venv.packages / "feedletter" / "feedletter_site" / "alive.py")
+            check = [f"{venv.folder}/bin/python", "-I", alive, "celery", "beat"]
+            subprocess.run(check, env=venv.environment(), cwd="/", check=True)
 
 
 @pytest.mark.nightly

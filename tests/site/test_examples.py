@@ -1,14 +1,17 @@
-"""The examples of docs/operating/ work: nginx proxies, and systemd accepts the units."""
+"""The examples of docs/operating/ work: nginx and Caddy are proxies, and systemd accepts the units."""
 
+import os
 import re
 import ssl
 import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography import x509
@@ -16,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.servers.feed_server import FeedServer, wait_until
+from tests.servers.feed_server import FeedServer, Reply, wait_until
 from tests.services import free_port, program, running
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
@@ -47,7 +50,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @dataclass
 class Proxy:
-    """nginx running the example."""
+    """nginx or Caddy, running its example."""
 
     http: int
     https: int
@@ -68,26 +71,41 @@ class Proxy:
             return error.code
 
 
-@pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[Proxy]:
-    nginx = program("nginx")
-    if nginx is None:
-        pytest.skip("Missing: nginx")
-    pem, key = certificate(tmp_path)
+@contextmanager
+def in_front_of(folder: Path, name: str) -> Iterator[Proxy]:
+    path = program(name)
+    if path is None:
+        pytest.skip(f"Missing: {name}")
+    pem, key = certificate(folder)
     with FeedServer() as behind:
         behind.serve("/s/news/", b"hello")
-        proxy = Proxy(free_port(), free_port(), tmp_path / "access.log", pem, behind)
-        config = tmp_path / "nginx.conf"
-        config.write_text(around(tmp_path, example(proxy, key)), encoding="utf-8")
-        tested = subprocess.run([nginx, "-t", "-c", config], capture_output=True, text=True, check=False)
+        proxy = Proxy(free_port(), free_port(), folder / "access.log", pem, behind)
+        config = folder / "config"
+        config.write_text(CONFIGURED[name](folder, proxy, key), encoding="utf-8")
+        tested = subprocess.run([path, *CHECK[name], config], capture_output=True, text=True, check=False)
         assert tested.returncode == 0, tested.stderr
-        with running([nginx, "-c", str(config)]):
+        with running([path, *RUN[name], str(config)], env={**os.environ, "HOME": str(folder)}):
             assert wait_until(lambda: listens(proxy))
             yield proxy
 
 
-def example(proxy: Proxy, key: Path) -> str:
-    """Return the example with ports and files that the test may use."""
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[Proxy]:
+    with in_front_of(tmp_path, "nginx") as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["nginx", "caddy"])
+def each_proxy(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Proxy]:
+    with in_front_of(tmp_path, request.param) as proxy:
+        yield proxy
+
+
+def nginx(folder: Path, proxy: Proxy, key: Path) -> str:
+    """Return the example with ports and files that the test may use, in a frame as Debian's nginx.conf."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    head = f"daemon off; master_process off; error_log {folder}/error.log; pid {folder}/pid; events {{}}"
     changes = {
         r"listen \[::\].*\n": "",
         r"listen 80;": f"listen 127.0.0.1:{proxy.http};",
@@ -97,19 +115,32 @@ def example(proxy: Proxy, key: Path) -> str:
         r"/var/log/nginx/feedletter.log": str(proxy.log),
         r"127.0.0.1:8000": f"127.0.0.1:{proxy.behind.port}",
     }
-    site = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
+    return f"{head}\nhttp {{ {paths}\n{example('nginx.conf', changes)}\n}}\n"
+
+
+def caddy(folder: Path, proxy: Proxy, key: Path) -> str:
+    """Return the example with ports and files that the test may use, and a certificate of ours."""
+    ours = f"admin off\n\thttp_port {proxy.http}\n\thttps_port {proxy.https}\n\tdefault_bind 127.0.0.1\n\t"
+    ours += f"default_sni {HOST}\n\tauto_https disable_certs"
+    changes = {
+        r"\blog {": f"{ours}\n\tlog {{\n\t\toutput file {proxy.log}",
+        rf"{HOST} {{": f"{HOST} {{\n\ttls {proxy.certificate} {key}",
+        r"127.0.0.1:8000": f"127.0.0.1:{proxy.behind.port}",
+    }
+    return example("Caddyfile", changes)
+
+
+def example(name: str, changes: dict[str, str]) -> str:
+    site = (EXAMPLES / name).read_text(encoding="utf-8")
     for pattern, replacement in changes.items():
         site, count = re.subn(pattern, replacement, site)
         assert count, pattern
     return site
 
 
-def around(folder: Path, site: str) -> str:
-    """Return the frame of Debian's nginx.conf around a site, with all files in one folder."""
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    paths = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
-    head = f"daemon off; master_process off; error_log {folder}/error.log; pid {folder}/pid; events {{}}"
-    return f"{head}\nhttp {{ {paths}\n{site}\n}}\n"
+CONFIGURED = {"nginx": nginx, "caddy": caddy}
+CHECK = {"nginx": ["-t", "-c"], "caddy": ["validate", "--adapter", "caddyfile", "--config"]}
+RUN = {"nginx": ["-c"], "caddy": ["run", "--adapter", "caddyfile", "--config"]}
 
 
 def listens(proxy: Proxy) -> bool:
@@ -119,35 +150,40 @@ def listens(proxy: Proxy) -> bool:
         return False
 
 
-def test_nginx_says_who_asked_and_how(proxy: Proxy) -> None:
-    assert proxy.get("/s/news/", {"X-Forwarded-For": "192.0.2.7"}) == 200
-    headers = proxy.behind.requests[-1].headers
+def test_a_proxy_says_who_asked_and_how(each_proxy: Proxy) -> None:
+    """Feedletter doesn't trust what visitors say before the last address."""
+    assert each_proxy.get("/s/news/", {"X-Forwarded-For": "192.0.2.7"}) == 200
+    headers = each_proxy.behind.requests[-1].headers
     assert headers["x-forwarded-proto"] == "https"
-    assert headers["x-forwarded-for"] == "192.0.2.7, 127.0.0.1"
+    assert headers["x-forwarded-for"].split(", ")[-1] == "127.0.0.1"
     assert headers["host"] == HOST
+
+
+def test_a_proxy_takes_long_lists_of_subscribers(each_proxy: Proxy) -> None:
+    assert each_proxy.get("/admin/feeds/feed/opml/", body=b"x" * 7_000_000) != 413
 
 
 def test_nginx_takes_large_bodies_only_where_they_belong(proxy: Proxy) -> None:
     for path in ("/", "/s/news/", "/sign-in/", "/anymail/ses/tracking/", "/websub/x/"):
         assert proxy.get(path, body=b"x" * 7_000_000) == 413, path
     assert not [seen for seen in proxy.behind.requests if seen.path != "/s/news/"]
-    assert proxy.get("/admin/feeds/feed/opml/", body=b"x" * 7_000_000) != 413
 
 
-def test_nginx_leads_http_to_https(proxy: Proxy) -> None:
+def test_a_proxy_leads_http_to_https(each_proxy: Proxy) -> None:
     class Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: object) -> None:
             return None
 
-    request = urllib.request.Request(f"http://127.0.0.1:{proxy.http}/s/news/", headers={"Host": HOST})
+    request = urllib.request.Request(f"http://127.0.0.1:{each_proxy.http}/s/news/", headers={"Host": HOST})
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.build_opener(Stay).open(request, timeout=10)
-    assert caught.value.headers["Location"] == f"https://{HOST}/s/news/"
+    target = urlsplit(caught.value.headers["Location"])
+    assert (target.scheme, target.hostname, target.path) == ("https", HOST, "/s/news/")
 
 
-def test_nginx_keeps_metrics_on_this_machine(proxy: Proxy) -> None:
-    proxy.behind.serve("/metrics", b"figures")
-    assert proxy.get("/metrics") == 404
+def test_a_proxy_keeps_metrics_on_this_machine(each_proxy: Proxy) -> None:
+    each_proxy.behind.serve("/metrics", b"figures")
+    assert each_proxy.get("/metrics") == 404
 
 
 def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
@@ -167,13 +203,25 @@ def test_nginx_logs_no_tokens(proxy: Proxy) -> None:
     assert "secret" not in log
 
 
+def test_caddy_logs_no_tokens_even_while_feedletter_is_down(tmp_path: Path) -> None:
+    with in_front_of(tmp_path, "caddy") as proxy:
+        proxy.behind.answer("/confirm/secret/", hang_up)
+        assert proxy.get("/confirm/secret/") == 502
+    assert "serving initial configuration" in proxy.log.read_text()
+    assert "secret" not in proxy.log.read_text()
+
+
+def hang_up(_: object) -> Reply:
+    raise ConnectionError
+
+
 @pytest.mark.parametrize("unit", sorted(EXAMPLES.glob("*.service")), ids=lambda path: path.stem)
 def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
     if program("systemd-analyze") is None:
         pytest.skip("Missing: systemd-analyze")
     here = tmp_path / unit.name.replace("@.", "@poll.")
     # systemd-analyze requires that the program exists.
-    here.write_text(unit.read_text().replace("/opt/feedletter/.venv/bin/python", "/bin/true"))
+    here.write_text(unit.read_text().replace("/opt/feedletter/bin/feedletter", "/bin/true"))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", here], capture_output=True, text=True, check=False
     )
