@@ -1,8 +1,8 @@
 """Write docs/reference/ from the code: `make reference`."""
 
-import re
 from argparse import Action
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from django.core import management as django_commands
 from django.core.management import BaseCommand, find_commands, get_commands, load_command_class
 
 from common.cli.registry import LazyCommand, command_named
-from tests.documentation import service_events
+from tests.documentation import interfaces, service_events
+from tests.documentation.tables import escaped, table
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "This page is written by `make reference`."
@@ -26,12 +27,18 @@ APPS = {
 }
 
 
+@cache
 def pages() -> dict[str, str]:
+    from drf_spectacular.generators import SchemaGenerator
+
+    description = SchemaGenerator().get_schema(request=None, public=True)
     return {
         "settings.md": "\n".join(settings_lines()),
         "commands.md": "\n".join(command_lines()),
         "metrics.md": "\n".join(metric_lines()),
         "mail-services.md": service_events.page(),
+        "api.md": "\n".join(interfaces.api_lines(description)),
+        "webhooks.md": "\n".join(interfaces.webhook_lines(description)),
     }
 
 
@@ -78,7 +85,7 @@ def _command(name: str) -> Iterator[str]:
     known = {"--json", *_names(base.create_parser("manage.py", name)._actions)}
     own = [each for each in parser._actions if not known & {*_names([each])}]
     yield f"### {name}\n"
-    yield f"{_escaped(parser.description or '')}\n"
+    yield f"{escaped(parser.description or '')}\n"
     if own:
         formatter = parser._get_formatter()
         yield from table(
@@ -120,26 +127,6 @@ def metric_lines() -> Iterator[str]:
             for kind, name, (text, label) in metrics
         ),
     )
-
-
-def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield "|---" * len(head) + "|"
-    for row in rows:
-        yield f"| {' | '.join(map(_escaped, row))} |"
-    yield ""
-
-
-def _escaped(text: str) -> str:
-    """Link the pages that a text names, and escape it outside code."""
-    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
-    parts[::2] = [
-        re.sub(
-            r"docs/([\w/-]+\.md)(#[\w-]+)?", r"[\1](../\1\2)", part.replace("<", "&lt;").replace("*", r"\*")
-        )
-        for part in parts[::2]
-    ]
-    return "".join(parts).replace("|", r"\|")
 
 
 def write() -> None:

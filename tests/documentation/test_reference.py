@@ -9,10 +9,11 @@ from feedletter_site.env import declared
 from tests.documentation.reference import FOLDER, pages
 
 ROOT = Path(__file__).parents[2]
+PAGES = ("settings.md", "commands.md", "metrics.md", "mail-services.md", "api.md", "webhooks.md")
 
 
 @pytest.mark.needs("reader")
-@pytest.mark.parametrize("name", ["settings.md", "commands.md", "metrics.md", "mail-services.md"])
+@pytest.mark.parametrize("name", PAGES)
 def test_the_reference_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == pages()[name], "run `make reference`"
 
