@@ -1,4 +1,4 @@
-"""Every picture in README and docs/ is made by `make pictures`, small, and used."""
+"""Every picture in README and docs/ is small and used, and made by `make pictures` unless it is a drawing."""
 
 import re
 from pathlib import Path
@@ -18,13 +18,14 @@ SHOWN = {
     for page in PAGES
     for place in re.findall(r"!\[[^\]]+\]\(([^):]+)\)", page.read_text(encoding="utf-8"))
 }
-LARGEST, LARGEST_README = 60_000, 120_000
+PHOTOS, DRAWINGS = sorted(IMAGES.glob("*.webp")), sorted(IMAGES.glob("*.svg"))
+LARGEST, LARGEST_README, LARGEST_DRAWING = 60_000, 120_000, 8_000
 
 
 def test_what_is_made_is_what_is_shown_and_what_is_there() -> None:
     there = {path.resolve() for path in IMAGES.iterdir()}
-    assert there == {(IMAGES / f"{name}.webp").resolve() for name in MADE}
-    assert there == SHOWN
+    assert {path.stem for path in PHOTOS} == MADE
+    assert there == SHOWN == {path.resolve() for path in (*PHOTOS, *DRAWINGS)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -32,11 +33,20 @@ def test_a_picture_has_words_for_who_does_not_see_it(page: Path) -> None:
     assert not re.search(r"!\[\s*\]|<img", page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", sorted(IMAGES.iterdir()), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PHOTOS, ids=lambda path: path.stem)
 def test_a_picture_is_light(path: Path) -> None:
     with Image.open(path) as picture:
         assert picture.width <= 1600
     assert path.stat().st_size <= (LARGEST_README if path.stem == "feedletter" else LARGEST)
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_a_drawing_is_light_has_a_title_and_suits_dark_pages(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text) <= LARGEST_DRAWING
+    assert "<title>" in text
+    assert "prefers-color-scheme: dark" in text
+    assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
 
 
 def test_a_picture_is_replaced_only_when_something_else_is_to_be_seen() -> None:
