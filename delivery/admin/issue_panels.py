@@ -55,7 +55,7 @@ ONLY_ARCHIVED = "Another program sent this issue. It’s in the archive, and is 
 
 NOT_COUNTED = (
     "Not tracked, by design. Email programs open and click on their own, so such figures would be wrong"
-    " (docs/sending.md)."
+    " (docs/no-tracking.md)."
 )
 
 

@@ -1,4 +1,4 @@
-"""Every picture in README and docs/ is small and used, and made by `make pictures` unless it is a drawing."""
+"""Every picture in README and docs/ is small and used; `make pictures` makes all but the drawings."""
 
 import re
 from pathlib import Path

@@ -85,6 +85,14 @@ def test_everything_is_translated_with_its_places(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalogue_passes_the_checks_of_gettext(language: str) -> None:
+    if shutil.which("msgfmt") is None and os.environ.get("REQUIRE_SERVICES") != "1":
+        pytest.skip("msgfmt is missing")
+    path = ROOT / "locale" / language / "LC_MESSAGES" / "django.po"
+    subprocess.run(["msgfmt", "--check", "--output-file", os.devnull, path], check=True)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_plurals_have_as_many_forms_as_the_language(language: str) -> None:
     there = catalogue(language)
     forms = re.match(r"nplurals=(\d+); plural=\(", there.metadata["Plural-Forms"])

@@ -92,6 +92,19 @@ def test_a_name_of_a_stranger_or_an_admin_is_never_markup() -> None:
     assert html.count(entities.escape(evil, quote=False)) + html.count(entities.escape(evil)) >= 4
 
 
+def test_links_stay_as_they_were_and_two_people_get_the_same_pictures() -> None:
+    """As docs/no-tracking.md promises."""
+    link = "https://shop.example/boats?utm_source=blog&amp;size=2"
+    pixel = '<img src="https://blog.example/open.gif" width="1" height="1">'
+    content = f'<p><a href="{link}">Boats</a> <img src="https://blog.example/boat.jpg" alt="Boat">{pixel}</p>'
+    letter = render_issue(one(entry(content=clean(content, base=SITE))))
+    ada, ben = html_of(letter), html_of(letter, toemail="ben@example.net", managelink=f"{SITE}/manage/ben/")
+    assert f'href="{link}"' in ada
+    assert "open.gif" not in ada
+    pictures = [re.findall(r'src="([^"]+)"', html) for html in (ada, ben)]
+    assert pictures[0] == pictures[1] == ["https://blog.example/boat.jpg"]
+
+
 def test_line_breaks_in_a_title_do_not_reach_a_header() -> None:
     theme = ThemeFacts(subject="{newsletter}: {title}")
     post = entry(title="Rain\r\nBcc: all@example.org")
