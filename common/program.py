@@ -11,7 +11,9 @@ if IS_CHECKOUT:
 else:
     MANAGE, START, DEMO = "feedletter", "feedletter up", "feedletter demo"
     # XDG Base Directory Specification
-    USUAL_DATA_DIR = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "feedletter"
+    # Path.expanduser raises for users without a home.
+    _DATA_HOME = os.path.expanduser(os.environ.get("XDG_DATA_HOME") or "~/.local/share")
+    USUAL_DATA_DIR = Path(_DATA_HOME) / "feedletter"
 
 
 def for_pages(request: object) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """The image: each instruction of the Dockerfile is carried out, and the service runs in what it makes."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.image import Stage
 from tests.e2e.journey import NEW, READER, SECRET, Blog, arrived
-from tests.e2e.processes import answers, until
+from tests.e2e.processes import ROOT, answers, until
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
@@ -52,3 +54,17 @@ def test_a_container_sends_a_letter_and_writes_only_to_its_volume_and_tmp(
             image.run(health, environment, data)
         with pytest.raises(AssertionError, match="has not finished anything yet, or has ended"):
             image.run(health, environment, data)
+
+
+def test_no_package_of_the_image_needs_a_compiler_on_either_platform() -> None:
+    """Except grapheme, which is Python alone and has no wheel."""
+    compile = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--only-binary", ":all:"]
+    compile += [
+        "--no-binary",
+        "grapheme",
+        str(ROOT / "requirements" / "base.txt"),
+        "--python-version",
+        "3.13",
+    ]
+    for platform in ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28"):
+        subprocess.run([*compile, "--python-platform", platform], stdout=subprocess.DEVNULL, check=True)
