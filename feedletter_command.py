@@ -25,6 +25,8 @@ def main() -> None:
         add_to_environment(folder / ".env")
     except OSError as error:
         sys.exit(f"DATA_DIR cannot be used ({error.strerror}: {error.filename}).")
+    # Modules of hooks: Python has read PYTHONPATH, but not that of the file.
+    sys.path += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     # Another project's settings may be exported.
     os.environ |= {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
     if sys.argv[1:2] == ["celery"]:

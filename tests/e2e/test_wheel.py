@@ -174,6 +174,16 @@ def test_settings_come_from_a_file_next_to_the_data_unless_they_are_in_the_envir
     )
 
 
+def test_hooks_may_be_in_a_folder_that_the_file_names(venv: Venv) -> None:
+    folder = venv.home / "data"
+    (folder / "hooks").mkdir(parents=True)
+    (folder / "hooks" / "ours.py").write_text("")
+    (folder / ".env").write_text(f"PYTHONPATH={folder}/hooks\nHOOK_MODULES=ours, missing\n")
+    said = venv.run("check", DATA_DIR=str(folder)).stderr
+    assert "missing" in said
+    assert "ours" not in said
+
+
 def test_a_data_directory_that_cannot_be_is_refused_in_a_sentence(venv: Venv) -> None:
     (venv.home / "file").write_text("")
     done = venv.run("check", DATA_DIR=str(venv.home / "file" / "data"))
