@@ -26,7 +26,9 @@ WORKER = (
 
 
 class Installation:
-    """Commands and workers of the program, run against one database."""
+    """Commands and workers of the program in `root`, run against one database."""
+
+    root = ROOT
 
     def __init__(self, folder: Path, database_url: str, **environment: str) -> None:
         self.folder = folder
@@ -60,7 +62,7 @@ class Installation:
         environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
         return subprocess.run(
             [sys.executable, *arguments],
-            cwd=ROOT,
+            cwd=self.root,
             env=environment,
             capture_output=True,
             text=True,
@@ -75,7 +77,7 @@ class Installation:
         log = (self.folder / "workers.log").open("ab")
         worker = subprocess.Popen(
             [sys.executable, *arguments],
-            cwd=ROOT,
+            cwd=self.root,
             env={**self.environment, **(environment or {})},
             stdout=log,
             stderr=log,
@@ -92,6 +94,11 @@ class Installation:
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait(10)
+        self.workers.remove(worker)
+
+    def stop(self, worker: "subprocess.Popen[bytes]") -> None:
+        worker.terminate()
+        worker.wait(60)
         self.workers.remove(worker)
 
     def stop_all(self) -> None:
