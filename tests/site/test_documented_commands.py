@@ -84,7 +84,7 @@ def test_each_block_of_commands_is_valid_shell(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_request_of_a_block_is_for_an_existing_address_with_valid_json(page: str) -> None:
-    for request in re.findall(r"^curl .*", "\n".join(text for _, text in blocks(page)), re.M):
+    for request in re.findall(r"^(?:curl|api) .*", "\n".join(text for _, text in blocks(page)), re.M):
         for path in re.findall(r"http://127\.0\.0\.1:8000(/[^\s?\"]*)", request):
             resolve(path)
         for body in re.findall(r"-d '(.*?)'", request, re.S):

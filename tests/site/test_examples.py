@@ -235,3 +235,15 @@ def test_a_unit_has_a_folder_for_its_files(unit: Path) -> None:
     assert "ProtectSystem=strict" in lines
     assert "StateDirectory=feedletter" in lines
     assert any(line.startswith("Environment=DATA_DIR=/var/lib/feedletter") for line in lines)
+
+
+def test_the_blogs_of_the_tutorial_are_feeds_of_what_was_published(tmp_path: Path) -> None:
+    acts = (
+        "publish lgm One '<p>a</p>'; publish lgm Two '<p>b</p>'; publish lgm Three '<p>c</p>'; withdraw lgm"
+    )
+    subprocess.run(["bash", "-c", f". {EXAMPLES}/blogs.sh; {acts}"], cwd=tmp_path, check=True)
+    feed = (tmp_path / "var" / "blogs" / "lgm.xml").read_text()
+    assert re.findall(r"<item><title>(\w+)</title><link>http://127.0.0.1:8801/(lgm-\d).html", feed) == [
+        ("Two", "lgm-2"),
+        ("One", "lgm-1"),
+    ]
