@@ -1,6 +1,7 @@
 """Look, templates and sender of newsletters, validated on saving: only this app can."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -125,12 +126,18 @@ def own_source(subscribable: Subscribable, name: str) -> TemplateSource | None:
     return source_of(row) if row else None
 
 
-def own_issue_sources(subscribable: Subscribable) -> dict[str, TemplateSource]:
-    """Return custom templates of letters. Rendering chooses among them."""
-    rows = LetterTemplate.objects.filter(
-        subscribable=subscribable, is_current=True, name__startswith="issues/"
-    )
-    return {row.name: source_of(row) for row in rows}
+def own_issue_sources(newsletter_ids: Iterable[int]) -> dict[int, dict[str, TemplateSource]]:
+    """Return custom templates of letters by newsletter. Rendering chooses among them."""
+    sources: dict[int, dict[str, TemplateSource]] = defaultdict(dict)
+    rows = LetterTemplate.objects.filter(is_current=True, name__startswith="issues/")
+    for row in rows.filter(subscribable__in=newsletter_ids):
+        sources[row.subscribable_id][row.name] = source_of(row)
+    return sources
+
+
+def themes_of(newsletter_ids: Iterable[int]) -> dict[int, ThemeFacts]:
+    rows = Theme.objects.filter(subscribable__in=newsletter_ids)
+    return {row.subscribable_id: theme_facts(row) for row in rows}
 
 
 def source_of(row: LetterTemplate) -> TemplateSource:

@@ -4,12 +4,13 @@ The newsletter's rules apply first, then own code, then the publishers' wishes. 
 models.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Value
+from django.db.models import Prefetch, Value
 from django.db.models.functions import Concat, Trim
 
 from channels.letter import LetterError
@@ -17,9 +18,10 @@ from common.html.clean import html_of
 from common.ports import channels
 from common.ports.hooks import HookError, Hooks
 from delivery.accounts.default_account import sender_of
-from delivery.customisation import own_issue_sources, theme_of
+from delivery.customisation import own_issue_sources, themes_of
 from delivery.issues import own_code
 from delivery.links import archive_url
+from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.issue import IssueFacts, Rendered, render_issue, without_letter
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item
@@ -32,6 +34,7 @@ from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.newsletters.own_code import context_of, hooks_of
 from subscriptions.rules.edits import NO_WORDS, Wording, in_places
 from subscriptions.rules.post_rules import Trouble, in_order, rewrite
+from subscriptions.rules.site import SiteFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class Collected:
     """Sealed collection: its newsletter and its posts after rules and own code.
 
     The posts in `left_out` leave the collection unsent. `reasons` and `announcement` are as in `Arranged`.
+    A sample has no `assignable_id`.
     """
 
     subscribable: Subscribable
@@ -124,29 +128,28 @@ class Collected:
     by_hand: tuple[Post, ...] = ()
     # By their feeds.
     withdrawn: tuple[Post, ...] = ()
+    assignable_id: int = 0
 
     @property
     def unsent(self) -> tuple[Post, ...]:
         return (*self.left_out, *self.withdrawn)
 
 
-# Not the feed's long row, which is the same for all posts.
-_OF_POSTS = (
-    "left_out_at",
-    "place",
-    "item__entry",
-    "item__content_hash",
-    "item__set_aside_at",
-    "item__feed__url",
-    "assignable__period_end",
-    "assignable__capacity",
-)
+# Not the feed's long row.
+_OF_POSTS = ("entry", "content_hash", "set_aside_at", "feed__url")
 
 
-def assignments_of(assignable: Assignable) -> list[Assignment]:
-    """Return assignments with their posts, newest first."""
-    rows = assignable.assignments.select_related("assignable", "item__feed").only(*_OF_POSTS)
-    return list(rows.order_by("-item__first_seen", "-item_id"))
+def assignments_of(assignables: Iterable[Assignable]) -> dict[int, list[Assignment]]:
+    """Return assignments with their posts, newest first. Collections of a post share its row."""
+    held = {row.pk: row for row in assignables}
+    items = Item.objects.select_related("feed").only(*_OF_POSTS)
+    rows = Assignment.objects.filter(assignable__in=held).only("assignable", "item", "left_out_at", "place")
+    rows = rows.order_by("-item__first_seen", "-item_id").prefetch_related(Prefetch("item", queryset=items))
+    found: dict[int, list[Assignment]] = defaultdict(list)
+    for row in rows:
+        row.assignable = held[row.assignable_id]
+        found[row.assignable_id].append(row)
+    return found
 
 
 def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) -> Collected:
@@ -155,7 +158,7 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
     May run own code: call it outside of any transaction. Raises LetterError if that fails, ValueError for a
     cleared item.
     """
-    rows = assignments_of(assignable) if rows is None else rows
+    rows = assignments_of([assignable])[assignable.pk] if rows is None else rows
     posts = {row.item_id: _post(row) for row in rows}
     by_hand = [posts[row.item_id] for row in rows if row.left_out_at is not None]
     withdrawn = [posts[row.item_id] for row in rows if row.is_withdrawn]
@@ -179,6 +182,7 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
         wording=Wording(assignable.subject, assignable.note_top, assignable.note_foot),
         by_hand=tuple(by_hand),
         withdrawn=tuple(withdrawn),
+        assignable_id=assignable.pk,
     )
 
 
@@ -201,12 +205,43 @@ def _chosen_subject(contents: Collected) -> str:
         raise LetterError(str(error)) from error
 
 
-def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
+@dataclass(frozen=True, slots=True)
+class LetterSettings:
+    """Settings of a newsletter's letters in other tables. `own`: custom templates."""
+
+    sender: str
+    site: SiteFacts
+    theme: ThemeFacts
+    own: Mapping[str, TemplateSource]
+
+
+def letter_settings_of(newsletters: Collection[Subscribable]) -> dict[int, LetterSettings]:
+    """Return settings by newsletter, read together."""
+    keys = [row.pk for row in newsletters]
+    site, themes, own = site_facts(), themes_of(keys), own_issue_sources(keys)
+    alike = {(row.channel, row.from_email, row.options.get("account")): row for row in newsletters}
+    senders = {key: sender_of(row) for key, row in alike.items()}
+    return {
+        row.pk: LetterSettings(
+            sender=senders[row.channel, row.from_email, row.options.get("account")],
+            site=site,
+            theme=themes.get(row.pk, USUAL_THEME),
+            own=own.get(row.pk, {}),
+        )
+        for row in newsletters
+    }
+
+
+def issue_facts(
+    contents: Collected, *, now: datetime, letter_settings: LetterSettings | None = None
+) -> IssueFacts:
     """Return the facts for rendering. Raises LetterError."""
     subscribable, wording = contents.subscribable, contents.wording
     subject = _chosen_subject(contents)
     return replace(
-        newsletter_facts(subscribable, [post.entry for post in contents.posts], now=now),
+        newsletter_facts(
+            subscribable, [post.entry for post in contents.posts], now=now, letter_settings=letter_settings
+        ),
         within_type_id=contents.within_type_id,
         period_start=contents.period_start,
         period_end=contents.period_end,
@@ -216,13 +251,15 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
     )
 
 
-def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
+def rendered_issue(
+    contents: Collected, *, now: datetime, letter_settings: LetterSettings | None = None
+) -> Rendered:
     """Render the issue. Raises LetterError.
 
     Channels without HTML get a title, a subject and own code's announcement.
     """
     if channels.get(contents.subscribable.channel).needs_html:
-        return render_issue(issue_facts(contents, now=now))
+        return render_issue(issue_facts(contents, now=now, letter_settings=letter_settings))
     entries = [post.entry for post in contents.posts]
     return without_letter(
         entries,
@@ -232,13 +269,20 @@ def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
     )
 
 
-def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> IssueFacts:
+def newsletter_facts(
+    subscribable: Subscribable,
+    entries: Sequence[Entry],
+    *,
+    now: datetime,
+    letter_settings: LetterSettings | None = None,
+) -> IssueFacts:
     """Return the newsletter's facts for a letter without a period."""
+    letter_settings = letter_settings or letter_settings_of([subscribable])[subscribable.pk]
     return IssueFacts(
         name=subscribable.name,
         newsletter=subscribable.title or subscribable.name,
         description=subscribable.description,
-        from_email=sender_of(subscribable),
+        from_email=letter_settings.sender,
         reply_to=subscribable.reply_to,
         language=subscribable.language,
         site_url=settings.SITE_URL,
@@ -248,9 +292,9 @@ def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, no
         time_zone=subscribable.time_zone,
         n=subscribable.n,
         template=subscribable.template,
-        theme=theme_of(subscribable),
-        site=site_facts(),
-        own=own_issue_sources(subscribable),
+        theme=letter_settings.theme,
+        site=letter_settings.site,
+        own=letter_settings.own,
         most_posts=subscribable.max_posts,
         content=subscribable.content,
         takes_replies=bool(subscribable.reply_to),

@@ -4,11 +4,14 @@ Devices take a second statement, as they have another lane. Readers who confirm 
 late subscribers.
 """
 
+import json
 import logging
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, OuterRef, QuerySet, Value
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
 from channels.rules.corrections import WINDOW, wishes
 from common.counters import count
@@ -18,10 +21,10 @@ from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
 from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
-from delivery.issues.frequency_switches import not_switching
+from delivery.issues.frequency_switches import cuts, not_switching
 from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
-from delivery.models import Delivery, Issue
+from delivery.models import Delivery, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
 from feeds.items.tracked import track
 from subscriptions.models import Subscribable, Subscription
@@ -42,17 +45,49 @@ def publish(*, issue_id: int, now: datetime) -> int:
     if not drafts.update(published_at=now):
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
-    return queue_for_all(issue=issue, now=now)
+    return queue_for_all([issue], now=now)
 
 
-def queue_for_all(*, issue: Issue, now: datetime) -> int:
-    """Queue an issue that the caller's transaction publishes. Return how many."""
-    queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
-    if queued and wishes(issue.subscribable.options, issue.subscribable.arrangement):
-        texts = issue.issue_items.filter(item__isnull=False).values_list("item_id", "content_hash")
-        track(dict(texts), until=now + WINDOW)
-    _tell(issue, queued, now)
-    return queued
+def queue_for_all(issues: Sequence[Issue], *, now: datetime) -> int:
+    """Queue issues that the caller's transaction publishes. Return how many letters."""
+    apart, alike = _by_recipients(issues)
+    for kind, together in alike:
+        recipients = Subscription.objects.reachable().filter(subscribable__issues__in=together)
+        recipients = recipients.order_by("subscribable__issues", "pk")
+        options = together[0].subscribable.options
+        _queue_by(kind, F("subscribable__issues"), recipients, options=options, now=now)
+    letters = Delivery.objects.filter(issue__in=issues).order_by().values_list("issue")
+    queued = Counter(dict(letters.annotate(Count("pk"))) if alike else {})
+    for issue in apart:
+        queued[issue.pk] = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
+    tracked = [
+        issue.pk
+        for issue in issues
+        if queued[issue.pk] and wishes(issue.subscribable.options, issue.subscribable.arrangement)
+    ]
+    if tracked:
+        texts = IssueItem.objects.filter(issue__in=tracked, item__isnull=False).order_by()
+        track(dict(texts.values_list("item_id", "content_hash")), until=now + WINDOW)
+    for issue in issues:
+        _tell(issue, queued[issue.pk], now)
+    return queued.total()
+
+
+def _by_recipients(issues: Sequence[Issue]) -> tuple[list[Issue], list[tuple[str, list[Issue]]]]:
+    """Return issues to be queued apart, and the others by the kind and lane of their letters."""
+    if len(issues) < 2:
+        return list(issues), []
+    keys = [issue.subscribable_id for issue in issues]
+    switching = cuts(Q(old__subscribable__in=keys) | Q(new__subscribable__in=keys))
+    switched = {key for cut in switching for key in (cut.old, cut.new)}
+    apart, alike = list[Issue](), defaultdict[tuple[str, str], list[Issue]](list)
+    for issue in issues:
+        if issue.audience or issue.subscribable_id in switched:
+            apart.append(issue)
+            continue
+        for kind in _kinds(issue.subscribable):
+            alike[kind, json.dumps(issue.subscribable.options, sort_keys=True)].append(issue)
+    return apart, [(kind, rows) for (kind, _), rows in sorted(alike.items())]
 
 
 @transaction.atomic
@@ -99,7 +134,17 @@ def finish_issues(*, now: datetime, budget: timedelta | None = None) -> int:
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
     """Queue a delivery per recipient, in the caller's transaction. Return how many."""
-    return sum(_queue_by(kind, issue, recipients, now=now, key=key) for kind in _kinds(issue.subscribable))
+    return sum(
+        _queue_by(
+            kind,
+            Value(issue.pk),
+            recipients.order_by("pk"),
+            options=issue.subscribable.options,
+            now=now,
+            key=key,
+        )
+        for kind in _kinds(issue.subscribable)
+    )
 
 
 def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
@@ -107,16 +152,22 @@ def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
 
 
 def _queue_by(
-    kind: str, issue: Issue, recipients: "QuerySet[Subscription]", *, now: datetime, key: str
+    kind: str,
+    issue: Value | F,
+    recipients: "QuerySet[Subscription]",
+    *,
+    options: Mapping[str, str],
+    now: datetime,
+    key: str = "",
 ) -> int:
     recipients = recipients.filter(destination__kind=kind)
     values = {
         "kind": Value(Delivery.Kind.ISSUE.value),
-        "issue_id": Value(issue.pk),
+        "issue_id": issue,
         "key": Value(key),
         "template": Value(""),
         "context": Value("{}"),
-        "lane_id": lane_expression(kind=kind, recipients=recipients, options=issue.subscribable.options),
+        "lane_id": lane_expression(kind=kind, recipients=recipients, options=options),
         "domain": domain_expression(kind),
         "priority": Value(Delivery.Priority.ISSUE),
         "state": Value(Delivery.State.QUEUED.value),
@@ -129,7 +180,7 @@ def _queue_by(
     }
     aliased = {f"new_{name}": value for name, value in values.items()}
     # A subscription confirmed this moment may have no lane: it is late.
-    rows = recipients.order_by("pk").annotate(**aliased).filter(**{"new_lane_id__isnull": False})
+    rows = recipients.annotate(**aliased).filter(**{"new_lane_id__isnull": False})
     select, params = rows.values_list("destination_id", "pk", "language", *aliased).query.sql_with_params()
     columns = ["destination_id", "subscription_id", "language", *values]
     quoted = ", ".join(connection.ops.quote_name(column) for column in columns)

@@ -57,7 +57,8 @@ def lane_expression(
         return Value(_lane(kind, account).pk)
     lanes = Lane.objects.filter(kind=kind, account=OuterRef("destination__core"))
     missing = recipients.filter(~Exists(lanes)).order_by().values_list("destination__core", flat=True)
-    Lane.objects.bulk_create([_new_lane(kind, core) for core in missing], ignore_conflicts=True)
+    # In one order, as others may create the same.
+    Lane.objects.bulk_create([_new_lane(kind, core) for core in sorted(set(missing))], ignore_conflicts=True)
     return Subquery(lanes.values("pk")[:1])
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from django.utils import timezone, translation
 from django.utils.safestring import SafeString, mark_safe
@@ -80,6 +81,9 @@ _MOST_TRIES = 3
 MAX_OUTPUT = 5_000_000
 _UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
 MOST_MENTIONED = 200
+# Newsletters with the same posts are often rendered one after the other.
+_html_of = lru_cache(maxsize=32)(letter_html)
+_post_of = lru_cache(maxsize=32)(letter_post)
 NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 
 
@@ -95,7 +99,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
         elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
         shown = facts.entries[: _in_full(facts, ROOMS[0])]
-        wholes = [letter_html(entry) if _is_whole(entry, facts) else "" for entry in shown]
+        wholes = [_html_of(entry) if _is_whole(entry, facts) else "" for entry in shown]
         rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
@@ -230,13 +234,13 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
     share = fair_share([len(whole) for whole in wholes], room.html)
     uncut = _UNCUT_BUDGET // len(entries)
     posts = [
-        letter_post(
+        _post_of(
             entry,
             whole=whole,
             share=share if web_address(entry.link) or facts.archive_url else uncut,
             most_media=room.media,
             zone=facts.zone,
-            archive_url=web_address(facts.archive_url),
+            archive_url="" if web_address(entry.link) else web_address(facts.archive_url),
             newsletter_language=facts.language,
             zone_name=facts.time_zone,
         )

@@ -1,7 +1,7 @@
 """Assigns final items to collections, in one transaction each."""
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -152,15 +152,10 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         had = skip_duplicates(item, wanting)
         # Left out by an editor before it was final: it joins, so that it can be put back.
         left_out = dict(item.left_out.filter(by_hand=True).values_list("subscribable_id", "at"))
+        collections = collections_for([taker for taker in wanting if taker.pk not in had], item, now)
         rows = [
-            Assignment(
-                assignable=collection_for(taker, item, now),
-                item=item,
-                assigned_at=now,
-                left_out_at=left_out.get(taker.pk),
-            )
-            for taker in wanting
-            if taker.pk not in had
+            Assignment(assignable=collection, item=item, assigned_at=now, left_out_at=left_out.get(pk))
+            for pk, collection in collections.items()
         ]
         Assignment.objects.bulk_create(rows)
         for taker in refusing:
@@ -184,50 +179,63 @@ def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribabl
     return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
 
 
-def collection_for(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
-    """Return the collection for the item, opened if necessary.
+def collections_for(
+    subscribables: Sequence[Subscribable], item: Item, now: datetime
+) -> dict[int, Assignable]:
+    """Return the item's collections by newsletter, opened if necessary. The newsletters are locked."""
+    numbers = [numbered(each.counter + ahead) for each in subscribables for ahead in (0, 1)]
+    wanted = Q(period_end__isnull=False) | Q(within_type_id__in=[_single(item), *numbers])
+    there: dict[int, dict[str, Assignable]] = defaultdict(dict)
+    for row in Assignable.objects.filter(wanted, subscribable__in=subscribables).order_by():
+        there[row.subscribable_id][row.within_type_id] = row
+    slots = {each.pk: _slot(each, item, now, there[each.pk]) for each in subscribables}
+    new = [
+        Assignable(
+            subscribable=each,
+            within_type_id=slot.within_type_id,
+            opened_at=now,
+            next_try_at=now,
+            period_start=slot.start,
+            period_end=slot.end,
+            capacity=each.n,
+        )
+        for each in subscribables
+        if (slot := slots[each.pk]).within_type_id not in there[each.pk]
+    ]
+    for row in Assignable.objects.bulk_create(new):
+        there[row.subscribable_id][row.within_type_id] = row
+    return {pk: there[pk][slot.within_type_id] for pk, slot in slots.items()}
 
-    Every n: the open one, or the next number if that is full or sealed.
-    """
+
+def _slot(subscribable: Subscribable, item: Item, now: datetime, there: Mapping[str, Assignable]) -> Slot:
+    """Every n: the open collection, or the next number if that is full or sealed."""
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
-        slot = Slot(within_type_id_for("each", item_id=item.pk))
-    elif subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
-        current = Assignable.objects.filter(
-            subscribable=subscribable, within_type_id=numbered(subscribable.counter)
-        ).first()
+        return Slot(_single(item))
+    if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
+        current = there.get(numbered(subscribable.counter))
         if current is not None:
             full = current.assignments.kept().count() >= (current.capacity or 1)
-            if not full and current.seal_token is None:
-                return current
-            subscribable.counter += 1
-            subscribable.save(update_fields=["counter"])
-        slot = Slot(numbered(subscribable.counter))
-    else:
-        assert item.final_at is not None  # noqa: S101 - only final items are assigned
-        slot = period_slot(
-            final_at=item.final_at,
-            now=now,
-            schedule=subscribable.schedule,
-            zone=subscribable.zone,
-            issued_through=subscribable.issued_through,
-            collections=[
-                OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
-                for row in Assignable.objects.filter(subscribable=subscribable)
-                if row.period_end is not None
-            ],
-        )
-    assignable, _ = Assignable.objects.get_or_create(
-        subscribable=subscribable,
-        within_type_id=slot.within_type_id,
-        defaults={
-            "opened_at": now,
-            "next_try_at": now,
-            "period_start": slot.start,
-            "period_end": slot.end,
-            "capacity": subscribable.n,
-        },
+            if full or current.seal_token is not None:
+                subscribable.counter += 1
+                subscribable.save(update_fields=["counter"])
+        return Slot(numbered(subscribable.counter))
+    assert item.final_at is not None  # noqa: S101 - only final items are assigned
+    return period_slot(
+        final_at=item.final_at,
+        now=now,
+        schedule=subscribable.schedule,
+        zone=subscribable.zone,
+        issued_through=subscribable.issued_through,
+        collections=[
+            OpenCollection(row.within_type_id, row.period_end, sealed=row.seal_token is not None)
+            for row in there.values()
+            if row.period_end is not None
+        ],
     )
-    return assignable
+
+
+def _single(item: Item) -> str:
+    return within_type_id_for("each", item_id=item.pk)
 
 
 def numbered(counter: int) -> str:

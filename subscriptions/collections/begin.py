@@ -10,7 +10,7 @@ from feeds.models import Item
 from feeds.parsing.entry import Entry
 from feeds.parsing.identity import content_hash
 from feeds.polling.read import digest
-from subscriptions.collections.assign import collection_for, lock_for_membership
+from subscriptions.collections.assign import collections_for, lock_for_membership
 from subscriptions.models import Assignment, Subscribable
 from subscriptions.rules.edits import CannotEdit
 
@@ -55,8 +55,7 @@ def begin_with(*, subscribable: Subscribable, count: int, now: datetime) -> int:
             item.entry, item.content_hash = entry.to_json(), content_hash(entry)
             item.title, item.published_at = entry.title, entry.published
             item.save()
-            Assignment.objects.create(
-                assignable=collection_for(newsletter, item, now), item=item, assigned_at=now
-            )
+            collection = collections_for([newsletter], item, now)[newsletter.pk]
+            Assignment.objects.create(assignable=collection, item=item, assigned_at=now)
             added += 1
     return added

@@ -1,13 +1,41 @@
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Min, Prefetch, Q, prefetch_related_objects
 
 from feeds.models import Feed, Item
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.poll import request_poll
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.models.assignable import is_kept
-from subscriptions.rules.completion import CollectionFacts, FeedFacts
+from subscriptions.rules.completion import CollectionFacts, FeedFacts, is_complete
+
+# For `is_complete`.
+JUDGED_BY = (
+    "capacity",
+    "opened_at",
+    "period_end",
+    "sent_now_at",
+    *(f"subscribable__{name}" for name in ("arrangement", "grace_minutes", "max_wait_days", "stopped")),
+)
+
+
+def complete_among(assignables: Sequence[Any], now: datetime) -> list[Any]:
+    """Return the complete collections of these, which are `counted`."""
+    periods = [row for row in assignables if row.period_end is not None]
+    feeds = Feed.objects.only("fetched_through", "status", "title", "url")
+    prefetch_related_objects(periods, Prefetch("subscribable__feeds", queryset=feeds))
+    unassigned = first_unassigned({feed.pk for row in periods for feed in row.subscribable.feeds.all()})
+    return [
+        row
+        for row in assignables
+        if is_complete(
+            collection_facts(row, counts=(row.held, row.left_out)),
+            facts_of_feeds(row.subscribable, row.period_end, unassigned) if row.period_end else [],
+            now,
+        )
+    ]
 
 
 def collection_facts(assignable: Assignable, *, counts: tuple[int, int] | None = None) -> CollectionFacts:
@@ -38,16 +66,26 @@ def feed_facts(assignable: Assignable) -> list[FeedFacts]:
     return facts_of_feeds(assignable.subscribable, assignable.period_end)
 
 
-def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]:
+def first_unassigned(feed_ids: Collection[int]) -> dict[int, datetime]:
+    """Return since when feeds have final posts that are not assigned."""
+    if not feed_ids:
+        return {}
+    rows = Item.objects.final().filter(feed__in=feed_ids).order_by().values_list("feed")
+    return dict(rows.annotate(Min("final_at")))
+
+
+def facts_of_feeds(
+    subscribable: Subscribable, end: datetime, unassigned: Mapping[int, datetime] | None = None
+) -> list[FeedFacts]:
+    """`unassigned`: `first_unassigned` of its feeds, if known."""
     feeds = subscribable.feeds.all()
-    unsettled = set(
-        Item.objects.final().filter(feed__in=feeds, final_at__lt=end).values_list("feed_id", flat=True)
-    )
+    if unassigned is None:
+        unassigned = first_unassigned([feed.pk for feed in feeds])
     return [
         FeedFacts(
             fetched_through=feed.fetched_through,
             waited_for=feed.status == Feed.Status.ACTIVE,
-            unassigned_before_end=feed.pk in unsettled,
+            unassigned_before_end=unassigned.get(feed.pk, end) < end,
             title=str(feed),
         )
         for feed in feeds

@@ -12,9 +12,9 @@ from delivery.engine.claim import claim_due
 from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
-from delivery.issues.complete import _sealed, complete_collection
-from delivery.issues.contents import Collected, collected
-from delivery.issues.store import store_issue
+from delivery.issues.complete import _sealed, complete_collection, complete_collections
+from delivery.issues.contents import collected
+from delivery.issues.store import Completed, store_issues
 from delivery.models import Delivery, Issue, IssueItem, Lane, LaneUse, Restore
 from delivery.rendering.issue import Rendered
 from feeds.models import Item
@@ -59,8 +59,10 @@ def a_daily_collection() -> tuple[Any, Any, Any]:
 def test_an_assign_that_was_first_is_in_the_collection_that_is_sealed() -> None:
     _, held, coming = a_daily_collection()
     assignable = Assignable.objects.get()
-    _, sealed = beside(lambda: assign_item(item_id=coming.pk, now=NOW), lambda: _sealed(assignable.pk, LATER))
-    assert sealed is not None
+    _, sealed = beside(
+        lambda: assign_item(item_id=coming.pk, now=NOW), lambda: _sealed([assignable.pk], LATER)
+    )
+    assert sealed
     assert {post.item_id for post in collected(assignable).posts} == {held.pk, coming.pk}
 
 
@@ -73,27 +75,25 @@ def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
         Item.objects.filter(pk=coming.pk).update(final_at=NOW)
         return assign_item(item_id=coming.pk, now=LATER)
 
-    sealed, assigned = beside(lambda: _sealed(assignable.pk, LATER), becomes_final_and_is_assigned)
-    assert sealed is not None
+    sealed, assigned = beside(lambda: _sealed([assignable.pk], LATER), becomes_final_and_is_assigned)
+    assert sealed
     assert {post.item_id for post in collected(assignable).posts} == {held.pk}
     assert assigned
     assert Item.objects.get(pk=coming.pk).assignables.get().pk != assignable.pk
 
 
-def a_sealed_collection_of(item: Any) -> tuple[Any, uuid.UUID, Collected]:
+def a_sealed_collection_of(item: Any) -> Completed:
     token = uuid.uuid4()
     assignable = AssignableFactory(seal_token=token, seal_until=NOW + timedelta(minutes=1))
     AssignmentFactory(assignable=assignable, item=item)
-    return assignable, token, collected(assignable)
+    return Completed(collected(assignable), RENDERED, token)
 
 
 def test_two_collections_that_complete_at_once_clear_their_common_item() -> None:
     item = FinalItemFactory(state="assigned")
     stores = [
-        lambda a=assignable, t=token, c=contents: store_issue(
-            assignable_id=a.pk, token=t, contents=c, rendered=RENDERED, now=NOW
-        )
-        for assignable, token, contents in (a_sealed_collection_of(item), a_sealed_collection_of(item))
+        lambda completed=completed: store_issues([completed], now=NOW)
+        for completed in (a_sealed_collection_of(item), a_sealed_collection_of(item))
     ]
 
     def second() -> Any:
@@ -177,6 +177,20 @@ def test_two_workers_that_complete_one_collection_issue_it_once() -> None:
         lambda: complete_collection(assignable_id=assignable.pk, now=LATER),
     )
     assert Issue.objects.count() == 1
+
+
+def test_two_workers_with_batches_that_overlap_issue_each_collection_once() -> None:
+    feed = FeedFactory(fetched_through=LATER)
+    newsletters = [DailyFactory(feeds=[feed]) for _ in range(3)]
+    assign_item(item_id=FinalItemFactory(feed=feed).pk, now=NOW)
+    one, two, three = (newsletter.assignables.get().pk for newsletter in newsletters)
+    first, second = beside(
+        lambda: complete_collections([two, one], now=LATER),
+        lambda: complete_collections([one, three, two], now=LATER),
+    )
+    assert (first, second) == ((2, set()), (1, set()))
+    assert Issue.objects.count() == 3
+    assert set(Item.objects.values_list("state", flat=True)) == {"cleared"}
 
 
 def mail_comes_and_is_claimed(lane: Lane) -> tuple[ClaimedDelivery, ...]:

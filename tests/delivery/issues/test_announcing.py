@@ -7,7 +7,7 @@ import pytest
 
 from delivery.issues.complete import complete_due
 from delivery.issues.contents import collected
-from delivery.issues.store import CollectionChanged, store_nothing
+from delivery.issues.store import CollectionChanged, Completed, store_issues
 from delivery.models import Delivery, Issue
 from delivery.rules.posts import WHY_LEFT_OUT
 from feeds.models import Item
@@ -113,7 +113,7 @@ def test_whoever_lost_the_seal_ends_nothing() -> None:
     collection = open_collection(subscribable)
     contents = collected(collection)
     with pytest.raises(CollectionChanged):
-        store_nothing(assignable_id=collection.pk, token=uuid.uuid4(), contents=contents)
+        store_issues([Completed(contents, None, uuid.uuid4())], now=MIDNIGHT)
     assert item_states(items) == {"assigned"}
     assert Assignment.objects.count() == 1
 
@@ -128,4 +128,4 @@ def test_a_collection_that_changed_meanwhile_is_not_ended() -> None:
     Assignment.objects.filter(item=late).update(assignable=collection)
     collection.save()
     with pytest.raises(CollectionChanged):
-        store_nothing(assignable_id=collection.pk, token=collection.seal_token, contents=contents)
+        store_issues([Completed(contents, None, collection.seal_token)], now=MIDNIGHT)

@@ -2,14 +2,17 @@
 
 import uuid
 from datetime import datetime, timedelta
-from typing import Any
+from unittest import mock
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
+from delivery.issues import complete, store
 from delivery.issues.complete import _sealed, _unseal, complete_collection, complete_due
-from delivery.issues.contents import collected
-from delivery.issues.store import CollectionChanged, store_issue
+from delivery.issues.contents import Collected, collected
+from delivery.issues.publish import queue_for_all
+from delivery.issues.store import CollectionChanged, Completed, store_issues
 from delivery.models import Delivery, Issue
 from delivery.rendering.issue import Rendered
 from feeds.models import Item
@@ -89,18 +92,16 @@ def test_an_error_that_holds_what_no_database_takes_is_recorded_all_the_same() -
 
 
 def sealed(subscribable: Subscribable) -> tuple[Assignable, uuid.UUID]:
-    sealed = _sealed(open_collection(subscribable).pk, MIDNIGHT)
-    assert sealed is not None
-    collection, _ = sealed
+    ((collection, _, _),) = _sealed([open_collection(subscribable).pk], MIDNIGHT)
     assert collection.seal_token is not None
     return collection, collection.seal_token
 
 
-def store(collection: Assignable, token: uuid.UUID, contents: Any) -> Issue:
+def stored(token: uuid.UUID, contents: Collected) -> Issue:
     with transaction.atomic():
-        return store_issue(
-            assignable_id=collection.pk, token=token, contents=contents, rendered=RENDERED, now=MIDNIGHT
-        )
+        store_issues([Completed(contents, RENDERED, token)], now=MIDNIGHT)
+    issue: Issue = Issue.objects.get()
+    return issue
 
 
 def test_between_seal_and_store_nothing_can_be_taken_out() -> None:
@@ -109,7 +110,7 @@ def test_between_seal_and_store_nothing_can_be_taken_out() -> None:
     collection, token = sealed(subscribable)
     contents = collected(collection)
     assert exclude_items(item_ids=[items[0].pk], now=MIDNIGHT) == 0
-    issue = store(collection, token, contents)
+    issue = stored(token, contents)
     assert issue.issue_items.count() == 2
     assert item_states(items) == {"cleared"}
 
@@ -122,7 +123,7 @@ def test_between_seal_and_store_nothing_can_join_and_what_comes_goes_into_the_ne
     late = FinalItemFactory(feed=subscribable.feeds.get(), final_at=MIDNIGHT - HOUR)
     collect(subscribable, 0, now=MIDNIGHT)
     assert collection.assignments.count() == 1
-    store(collection, token, contents)
+    stored(token, contents)
     assert [row.item_id for row in Assignment.objects.all()] == [late.pk]
     assert open_collection(subscribable).period_end == MIDNIGHT + timedelta(days=1)
 
@@ -135,7 +136,7 @@ def test_a_collection_that_holds_another_post_than_was_rendered_is_not_stored() 
     contents = collected(collection)
     AssignmentFactory(assignable=collection)
     with pytest.raises(CollectionChanged):
-        store(collection, token, contents)
+        stored(token, contents)
     assert (Issue.objects.count(), Assignment.objects.count()) == (0, 2)
 
 
@@ -144,7 +145,7 @@ def test_who_lost_the_seal_stores_nothing() -> None:
     collect(subscribable)
     collection, _ = sealed(subscribable)
     with pytest.raises(CollectionChanged):
-        store(collection, uuid.uuid4(), collected(collection))
+        stored(uuid.uuid4(), collected(collection))
     assert Issue.objects.count() == 0
 
 
@@ -168,3 +169,46 @@ def test_no_period_is_issued_twice() -> None:
 
 def test_one_that_is_gone_meanwhile_is_nothing_to_complete() -> None:
     assert complete_collection(assignable_id=4711, now=NOW) is False
+
+
+def test_one_that_cannot_be_stored_harms_no_other() -> None:
+    newsletters = [a_newsletter() for _ in range(5)]
+    for newsletter in newsletters:
+        collect(newsletter)
+    wti = open_collection(newsletters[3]).within_type_id
+    IssueFactory(subscribable=newsletters[3], within_type_id=wti)
+    assert run() == 4
+    assert Assignable.objects.get().subscribable == newsletters[3]
+    assert Delivery.objects.count() == 8
+
+
+def test_those_without_room_in_a_batch_are_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(complete, "MOST_CHARACTERS", 1)
+    for _ in range(3):
+        collect(a_newsletter())
+    pks = list(Assignable.objects.values_list("pk", flat=True))
+    assert complete.complete_collections(pks, now=MIDNIGHT) == (1, set(pks[1:]))
+    assert set(Assignable.objects.values_list("seal_token", "failures")) == {(None, 0)}
+    assert run() == 2
+
+
+def test_newsletters_with_many_readers_are_stored_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_LETTERS", 3)
+    for _ in range(3):
+        collect(a_newsletter(readers=2))
+    with mock.patch.object(store, "queue_for_all", wraps=queue_for_all) as queue:
+        assert run() == 3
+    assert [len(call.args[0]) for call in queue.call_args_list] == [1, 1, 1]
+    assert Delivery.objects.count() == 6
+
+
+def test_a_further_newsletter_costs_a_pass_at_most_two_statements() -> None:
+    def statements(newsletters: int) -> int:
+        for _ in range(newsletters):
+            collect(a_newsletter())
+        with CaptureQueriesContext(connection) as queries:
+            assert run() == newsletters
+        return len(queries)
+
+    run()
+    assert statements(8) - statements(2) <= 2 * 6

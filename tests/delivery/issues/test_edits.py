@@ -255,8 +255,8 @@ class TestBesideTheCompletion:
             except CannotEdit as error:
                 return str(error)
 
-        sealed, said = beside(lambda: _sealed(collection.pk, MIDNIGHT), edit)
-        assert sealed is not None
+        sealed, said = beside(lambda: _sealed([collection.pk], MIDNIGHT), edit)
+        assert sealed
         assert "nothing was changed" in said
         Assignable.objects.update(seal_token=None, seal_until=None)
         complete()

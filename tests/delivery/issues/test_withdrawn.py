@@ -15,7 +15,7 @@ from delivery.issues.complete import _sealed, complete_due
 from delivery.issues.contents import Collected
 from delivery.issues.contents import collected as contents_of
 from delivery.issues.item_fate import fate_of
-from delivery.issues.store import store_issue, store_nothing
+from delivery.issues.store import Completed, store_issues
 from delivery.models import Issue
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry, ParsedFeed
@@ -265,9 +265,8 @@ class TestTwoConnections:
     def seal() -> Collected:
         """Seal the collection, and return its contents."""
         with transaction.atomic():
-            sealed = _sealed(Assignable.objects.get().pk, NOW + 2 * DAY)
-        assert sealed is not None
-        return contents_of(*sealed)
+            ((collection, rows, _),) = _sealed([Assignable.objects.get().pk], NOW + 2 * DAY)
+        return contents_of(collection, rows)
 
     def test_a_seal_beside_a_reading_holds_the_post_and_the_reading_sets_it_aside_too_late(
         self, item: Item
@@ -276,13 +275,7 @@ class TestTwoConnections:
         assert (held(contents), aside) == (1, 1)
         collection = Assignable.objects.get()
         with transaction.atomic():
-            store_issue(
-                assignable_id=collection.pk,
-                token=collection.seal_token or uuid4(),
-                contents=contents,
-                rendered=RENDERED,
-                now=NOW + 2 * DAY,
-            )
+            store_issues([Completed(contents, RENDERED, collection.seal_token)], now=NOW + 2 * DAY)
         item.refresh_from_db()
         assert (item.state, item.set_aside_at, item.issue_items.count()) == ("cleared", None, 1)
 
@@ -309,9 +302,7 @@ class TestTwoConnections:
         def end() -> None:
             assert collection.seal_token is not None
             with transaction.atomic():
-                store_nothing(
-                    assignable_id=collection.pk, token=collection.seal_token, contents=contents, now=NOW
-                )
+                store_issues([Completed(contents, None, collection.seal_token)], now=NOW)
 
         beside(take_back, end)
         item.refresh_from_db()

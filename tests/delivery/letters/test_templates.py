@@ -44,7 +44,7 @@ def test_saving_makes_a_new_version_and_keeps_the_old_ones() -> None:
     assert (first.version, first.is_current, second.version, second.is_current) == (1, False, 2, True)
     assert (second.author, second.created_at) == ("ada", NOW)
     assert current(subscribable, "issues/post") == second
-    assert own_issue_sources(subscribable) == {
+    assert own_issue_sources([subscribable.pk])[subscribable.pk] == {
         "issues/post": TemplateSource(html=FRIENDLY + "\n", subject="{{ title }}")
     }
 
