@@ -1,6 +1,7 @@
 """Debian's Chromium, driven by Playwright, and the image. Tests are skipped if something is missing."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -48,12 +49,15 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Build the image of the Dockerfile, which takes a minute."""
+    folder = tmp_path_factory.mktemp("image")
     try:
-        return build(tmp_path_factory.mktemp("image"))
+        stage = build(folder)
     except services.Missing as missing:
         pytest.skip(f"Missing: {missing}")
+    yield stage
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(autouse=True)
