@@ -5,13 +5,16 @@ execute it. Compiling SQL for fifty columns takes ten times as long as running i
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 PLACE = "the value that is looked up"
+# Stands for the time in compiled statements.
+MOMENT = datetime(2222, 7, 1, tzinfo=UTC)
 
 
 def rows_of(connection: BaseDatabaseWrapper, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -75,3 +78,38 @@ class Prepared(Generic[RowModel]):
             (columns_found,) = question.compiler.apply_converters([columns_found], question.converters)
         row: RowModel = question.model.from_db(question.using, question.fields, columns_found)
         return row
+
+
+class AnyRows:
+    """Whether one of several querysets has a row now. Ticks ask it every second, so it is compiled once.
+
+    `rows` may filter by the given time and by constants only.
+    """
+
+    def __init__(self, rows: Callable[[datetime], "Iterable[models.QuerySet[Any]]"]) -> None:
+        self._rows = rows
+        self._compiled: tuple[str, list[Any]] | None = None
+
+    def at(self, now: datetime) -> bool:
+        connection = connections[DEFAULT_DB_ALIAS]
+        if self._compiled is None:
+            self._compiled = self._compile(connection)
+        statement, params = self._compiled
+        adapt = connection.ops.adapt_datetimefield_value
+        values = [adapt(now + value) if isinstance(value, timedelta) else value for value in params]
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return bool(cursor.fetchone()[0])
+
+    def _compile(self, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+        queries = [rows.query.exists().get_compiler(connection=connection) for rows in self._rows(MOMENT)]
+        parts = [query.as_sql() for query in queries]
+        statement = " OR ".join(f"EXISTS ({sql})" for sql, _ in parts)
+        return f"SELECT {statement}", [_since_moment(value) for _, values in parts for value in values]
+
+
+def _since_moment(value: Any) -> Any:
+    # SQLite's times are texts.
+    if isinstance(value, str) and value.startswith(f"{MOMENT.year}-"):
+        value = datetime.fromisoformat(value).replace(tzinfo=UTC)
+    return value - MOMENT if isinstance(value, datetime) else value

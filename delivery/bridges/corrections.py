@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, wishes
 from common.db.outage import DB_ERRORS
+from common.db.prepared import AnyRows
 from delivery.models import Correction, Delivery, IssueItem
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
@@ -40,8 +41,13 @@ def corrections_to_take(now: datetime) -> tuple[QuerySet[Any], ...]:
     return (tracked.unnoted(), tracked.with_news(), Correction.objects.due(now), tracked.over(now))
 
 
+_TO_TAKE = AnyRows(corrections_to_take)
+
+
 def take_corrections(*, now: datetime) -> int:
     """Queue edits and deletions of sent posts. Return how many."""
+    if not _TO_TAKE.at(now):
+        return 0
     unnoted, news, due, over = corrections_to_take(now)
     if unnoted.exists():
         note_tracked()

@@ -17,6 +17,7 @@ from channels.base import CrashPolicy
 from common.counters import count
 from common.db.leases import RELEASED
 from common.db.outage import note_outage, was_away_lately
+from common.db.prepared import AnyRows
 from delivery.engine.claim import DELIVERY_LEASE
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.lanes import limits
@@ -55,6 +56,9 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
         limits.give_back_use(Lane.objects.select_related("parent").get(pk=lane_id), domains, claimed_at)
 
 
+_EXPIRED = AnyRows(lambda now: (Delivery.objects.expired(now),))
+
+
 def reap_expired(*, now: datetime) -> int:
     """Return how many were freed.
 
@@ -62,7 +66,7 @@ def reap_expired(*, now: datetime) -> int:
     """
     total = 0
     with note_outage():
-        while not was_away_lately():
+        while not was_away_lately() and _EXPIRED.at(now):
             with transaction.atomic():
                 rows = Delivery.objects.expired(now).select_related("lane").order_by("lease_until", "pk")
                 freed = list(rows.select_for_update(skip_locked=True, of=("self",))[:REAPED_A_BATCH])

@@ -74,11 +74,15 @@ def restore_issue(*, issue_id: int) -> None:
     )
 
 
+def due_drafts(now: datetime) -> "QuerySet[Issue]":
+    return drafts().filter(release_at__lte=now)
+
+
 def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
     """Publish due drafts, within the budget. Return how many."""
     left = TimeBudget(budget)
     released = 0
-    for pk in list(drafts().filter(release_at__lte=clock()).values_list("pk", flat=True)):
+    for pk in list(due_drafts(clock()).values_list("pk", flat=True)):
         if left.is_spent:
             break
         try:
@@ -92,7 +96,7 @@ def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
 def _release(issue_id: int, now: datetime) -> bool:
     lock_newsletter(issue_id)
     Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
-    if not drafts().filter(pk=issue_id, release_at__lte=now).exists():
+    if not due_drafts(now).filter(pk=issue_id).exists():
         return False
     publish_to_readers(issue_id=issue_id, now=now)
     return True

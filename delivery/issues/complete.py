@@ -18,10 +18,12 @@ from common.backoff import delay
 from common.clock import utcnow
 from common.db.bulk import batched
 from common.db.leases import lease
+from common.db.prepared import AnyRows
 from common.passes import TimeBudget
 from common.text import without_controls
-from delivery.issues.approve import release_due
+from delivery.issues.approve import due_drafts, release_due
 from delivery.issues.broadcast_issue import release_letters
+from delivery.issues.broadcasts import scheduled_letters
 from delivery.issues.contents import (
     LetterSettings,
     assignments_of,
@@ -29,13 +31,13 @@ from delivery.issues.contents import (
     letter_settings_of,
     rendered_issue,
 )
-from delivery.issues.first_reader import release_waiting
-from delivery.issues.frequency_switches import apply_frequency_changes
+from delivery.issues.first_reader import over, release_waiting
+from delivery.issues.frequency_switches import apply_frequency_changes, switches_to_apply
 from delivery.issues.store import CollectionChanged, Completed, store_issues
 from subscriptions.collections.assign import lock_for_membership
-from subscriptions.collections.drop import delete_dropped_feeds
+from subscriptions.collections.drop import delete_dropped_feeds, dropping_feeds
 from subscriptions.collections.post_rules import note_troubles
-from subscriptions.collections.readiness import JUDGED_BY, complete_among, make_feeds_due
+from subscriptions.collections.readiness import JUDGED_BY, behind, complete_among, make_feeds_due
 from subscriptions.models import Assignable, Assignment, Subscribable
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,8 @@ MOST_POSTS = 100
 MOST_CHARACTERS = 5_000_000
 RENDERED_FOR = timedelta(seconds=2)
 
+_WAITING_BEFORE = AnyRows(lambda now: (behind(now), due_drafts(now), scheduled_letters(now), over(now)))
+_WAITING_AFTER = AnyRows(lambda now: (dropping_feeds(), *switches_to_apply(now)))
 Sealed = tuple[Assignable, list[Assignment], LetterSettings]
 Row = TypeVar("Row")
 Result = TypeVar("Result")
@@ -60,10 +64,11 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     """Issue complete collections, oldest first, within the budget. Return how many."""
     issued = 0
     left = TimeBudget(budget)
-    make_feeds_due(now=clock())
-    release_due(clock=clock, budget=budget)
-    release_letters(clock=clock, budget=budget)
-    release_waiting(clock=clock, budget=budget)
+    if _WAITING_BEFORE.at(clock()):
+        make_feeds_due(now=clock())
+        release_due(clock=clock, budget=budget)
+        release_letters(clock=clock, budget=budget)
+        release_waiting(clock=clock, budget=budget)
     waiting = _complete_now(clock())
     while waiting and not left.is_spent:
         posts = accumulate(count for _, count in waiting[:MOST_COLLECTIONS])
@@ -72,8 +77,9 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
         count, unrendered = complete_collections([pk for pk, _ in batch], now=clock())
         issued += count
         waiting = [row for row in batch if row[0] in unrendered] + waiting
-    delete_dropped_feeds()
-    apply_frequency_changes(now=clock(), budget=budget)
+    if _WAITING_AFTER.at(clock()):
+        delete_dropped_feeds()
+        apply_frequency_changes(now=clock(), budget=budget)
     return issued
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -62,6 +63,11 @@ def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QueryS
             joining = cut.switches.filter(new=OuterRef("pk"), was_there=False)
             recipients = recipients.filter(~Exists(joining))
     return recipients
+
+
+def switches_to_apply(now: datetime) -> tuple[QuerySet[Any], ...]:
+    """Return querysets; `apply_frequency_changes` may have work if one has a row."""
+    return FrequencyChange.objects.filter(is_ripe(now), settled_at=None), _ended()
 
 
 def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -164,10 +170,14 @@ def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
     return [is_olds(cut.bound, place, is_over=is_over) for place in found]
 
 
+def _ended() -> "QuerySet[Subscription]":
+    return Subscription.objects.filter(ended_at__isnull=False).order_by()
+
+
 @transaction.atomic
 def unsubscribe_switched() -> int:
     """Unsubscribe readers whose switch ended and who have no pending letter. Return how many."""
-    rows = Subscription.objects.filter(ended_at__isnull=False).order_by()
+    rows = _ended()
     # Runs every second; on SQLite even an UPDATE of no row waits for the writer.
     if not rows.exists():
         return 0

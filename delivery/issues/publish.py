@@ -53,7 +53,7 @@ def queue_for_all(issues: Sequence[Issue], *, now: datetime) -> int:
     apart, alike = _by_recipients(issues)
     for kind, together in alike:
         recipients = Subscription.objects.reachable().filter(subscribable__issues__in=together)
-        recipients = recipients.order_by("subscribable__issues", "pk")
+        recipients = recipients.order_by("subscribable__issues__pk", "pk")
         options = together[0].subscribable.options
         _queue_by(kind, F("subscribable__issues"), recipients, options=options, now=now)
     letters = Delivery.objects.filter(issue__in=issues).order_by().values_list("issue")

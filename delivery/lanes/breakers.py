@@ -70,7 +70,9 @@ def _kinds(rows: "QuerySet[ServiceBreaker]") -> list[str]:
 
 def in_turn(lanes: Iterable[Lane], now: datetime) -> list[Lane]:
     """Keep one random lane of each service that is tried slowly, and all others."""
-    lanes, slow = list(lanes), set(_kinds(ServiceBreaker.objects.filter(slow_until__gt=now)))
+    if not (lanes := list(lanes)):
+        return []
+    slow = set(_kinds(ServiceBreaker.objects.filter(slow_until__gt=now)))
     waiting = [lane for lane in lanes if lane.kind in slow]
     chosen = {breaker_of(lane.kind): lane for lane in random.sample(waiting, len(waiting))}
     return [lane for lane in lanes if lane.kind not in slow or lane in chosen.values()]

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from channels import CHANNELS
+from common.db.prepared import AnyRows
 from delivery.issues.audience import recipients_of
 from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue
@@ -16,7 +17,7 @@ from delivery.issues.publish import LATE_KEY, queue
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery
 from delivery.models.issue import FOR_SOME, SENT_HERE
-from subscriptions.models import Notice
+from subscriptions.models import Notice, SignInRequest
 from subscriptions.subscribers.notices import LATEST
 from subscriptions.subscribers.sign_in import mail_links
 
@@ -48,11 +49,14 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     return True
 
 
+_WAITING = AnyRows(lambda _: (SignInRequest.objects.all(), Notice.objects.all()))
+
+
 def take_notices(*, now: datetime) -> int:
     """Turn waiting notices into deliveries with first priority. Return their number."""
-    mail_links(now=now)
-    if not Notice.objects.exists():
+    if not _WAITING.at(now):
         return 0
+    mail_links(now=now)
     total = 0
     while count := _take_batch(now):
         total += count

@@ -13,6 +13,7 @@ from common.refused import Refused
 from common.text import pluralize
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
+from feeds.models.feed import FeedQuerySet
 from feeds.polling.store import DROPPED
 from feeds.rules.only_read import LETTERS_ENDED
 from subscriptions.collections.assign import lock_for_membership
@@ -141,11 +142,14 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
     return done.update(state=Item.State.CLEARED, entry=None, content_hash="", set_aside_at=None)
 
 
+def dropping_feeds() -> FeedQuerySet:
+    return Feed.objects.filter(dropping=True)
+
+
 def delete_dropped_feeds() -> int:
     """Delete feeds that waited for their last posts."""
-    dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
     deleted = 0
-    for pk in list(dropping):
+    for pk in list(dropping_feeds().values_list("pk", flat=True)):
         with transaction.atomic():
             # Prevents an assignment between check and deletion.
             lock_for_membership(Subscribable.objects.filter(feeds=pk))

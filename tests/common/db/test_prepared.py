@@ -1,14 +1,17 @@
 """Look-ups by SQL that is built once."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from common.db.prepared import PLACE, Prepared
-from subscriptions.models import Subscribable
-from tests.factories import SubscribableFactory
+from common.db.prepared import PLACE, AnyRows, Prepared
+from feeds.models import Item
+from subscriptions.models import Notice, Subscribable
+from tests.factories import NOW, FinalItemFactory, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
+HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 
 def lookup() -> Prepared[Subscribable]:
@@ -48,3 +51,18 @@ def test_one_question_each(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(2):
         ask.first("a")
         ask.first("b")
+
+
+def test_any_rows_are_asked_for_at_the_given_time() -> None:
+    due = AnyRows(lambda now: (Notice.objects.all(), Item.objects.filter(final_at__lte=now - HOUR)))
+    assert not due.at(NOW)
+    FinalItemFactory(final_at=NOW)
+    assert [due.at(NOW + wait) for wait in (HOUR - SECOND, HOUR)] == [False, True]
+    assert not due.at(NOW)
+
+
+def test_any_rows_of_either_queryset_count() -> None:
+    some = AnyRows(lambda _: (Notice.objects.all(), Item.objects.filter(title="It’s 5 % off")))
+    assert not some.at(NOW)
+    FinalItemFactory(title="It’s 5 % off")
+    assert some.at(NOW)

@@ -165,3 +165,11 @@ def test_a_stopped_newsletter_still_sends_what_it_has() -> None:
     collect(subscribable, 2)
     alter_subscribable(subscribable=subscribable, stopped=True)
     assert complete(NOW) == 1
+
+
+def test_issues_of_one_pass_are_queued_in_their_order() -> None:
+    collect(a_newsletter("each"), 3)
+    order = list(Assignable.objects.order_by("pk").values_list("within_type_id", flat=True))
+    assert complete() == 3
+    queued = Delivery.objects.order_by("pk").values_list("issue__within_type_id", flat=True)
+    assert list(queued) == [name for name in order for _ in range(2)]
