@@ -1,10 +1,11 @@
 """Django's PostgreSQL backend with faster detection of lost connections and wrong clocks."""
 
 import select
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.backends.postgresql import base
-from django.db.backends.postgresql.psycopg_any import IsolationLevel
+from django.db.backends.postgresql.psycopg_any import BaseTzLoader, IsolationLevel
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from psycopg import OperationalError
 
@@ -14,6 +15,16 @@ from common.shutdown import stopping
 
 NOW = 0
 UNBOUNDED = ("statement_timeout", "idle_in_transaction_session_timeout")
+
+
+class UtcLoader(BaseTzLoader):  # type: ignore[misc] # the stubs have none
+    """A fifth of the time of Django's loader, which needs ISO 8601, too. All sessions are in UTC."""
+
+    # Django looks at it for each cursor.
+    timezone = UTC
+
+    def load(self, data: Any) -> datetime:
+        return datetime.fromisoformat(bytes(data).decode())
 
 
 class SchemaEditor(DatabaseSchemaEditor):
@@ -65,6 +76,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             Away.database_unreachable = True
             raise
         Away.database_unreachable = False
+        connection.adapters.register_loader("timestamptz", UtcLoader)
         connection.place = {
             name: value for name, value in conn_params.items() if isinstance(value, (str, int))
         }

@@ -25,8 +25,9 @@ DELIVERY_LEASE = timedelta(seconds=60)
 # A pass may wait for a lane whose rest is this short.
 SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
-# Mails that somebody waits for are below this priority.
-MOST_AT_ONCE = 1000
+MOST_AT_ONCE = 2000
+# More than this is worth a child process.
+MUCH = 1000
 HELD_BY_CLAIM = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
 DROPPED = "The issue was cancelled."
 
@@ -58,7 +59,7 @@ def has_urgent(lane: Lane, now: datetime) -> bool:
 
 
 def has_much(lane: Lane, now: datetime) -> bool:
-    return Delivery.objects.due(now).filter(lane=lane)[MOST_AT_ONCE : MOST_AT_ONCE + 1].exists()
+    return Delivery.objects.due(now).filter(lane=lane)[MUCH : MUCH + 1].exists()
 
 
 class _Due(NamedTuple):

@@ -1,4 +1,6 @@
-"""A persistent connection that the server closed is noticed before it is used again."""
+"""A connection that the server closed is noticed before it is used again; times are read exactly."""
+
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -77,3 +79,19 @@ def do_nothing_with_a_lock() -> None:
             other.execute("SET lock_timeout = '5s'")
             other.execute("SELECT pg_advisory_lock(77)")
         cursor.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(2026, 11, 28, 9, 5, 7, 20, tzinfo=UTC),
+        datetime(2026, 11, 28, 9, 5, 7, 500_000, tzinfo=UTC),
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    ],
+)
+def test_times_are_read_as_they_were_written(moment: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::timestamptz", [moment])
+        (read,) = cursor.fetchone()
+    assert (read, read.tzinfo) == (moment, UTC)

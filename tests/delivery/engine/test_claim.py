@@ -179,13 +179,13 @@ def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_
     issue = IssueFactory()
     lane = queued(50, issue=issue)[0].lane
     Issue.objects.filter(pk=issue.pk).update(paused_at=NOW)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows == ()
     assert states() == {"held": 50}
 
 
 def test_a_lane_has_much_when_more_is_due_than_a_worker_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(claim, "MUCH", 2)
     lane = a_lane()
     queued(2, lane=lane)
     queued(1, lane=lane, due_at=NOW + HOUR)
