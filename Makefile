@@ -31,6 +31,7 @@ lint: $(DEV)
 	$(MAKE) --no-print-directory mypy
 	$(VENV)/bin/lint-imports
 	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) -m tests.upgrade.safety
 	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
 	$(PY) -m bench.prose

@@ -1,123 +1,102 @@
-"""Migrations that are safe while the previous release is running."""
+"""`python -m tests.upgrade.safety`: lint migrations that aren't frozen yet, with squawk.
 
-import re
-from collections.abc import Iterator
+They must be safe while the previous release runs, so they only add to tables, and lock none for long. If a
+rule doesn't apply, the migration says so with the reason: `allowed = ["changing-column-type"]`.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import django
+from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
-from django.db.migrations.operations import (
-    AddConstraint,
-    AddField,
-    AddIndex,
-    AlterField,
-    AlterModelManagers,
-    AlterModelOptions,
-    CreateModel,
-    RemoveConstraint,
-    RemoveIndex,
-    RunPython,
-    RunSQL,
-)
-from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import Field, ManyToManyField
-from django.db.models.fields import NOT_PROVIDED
 
-from common.postgresql.operations import AddIndexBeside
+from feedletter_site.schema import OLDEST, OURS
+from tests.upgrade.frozen import frozen
 
-HARMLESS = (CreateModel, RemoveIndex, RemoveConstraint, AlterModelOptions, AlterModelManagers, RunPython)
-# Tables that grow with every post and every letter: locking one during a build stops the service.
-LARGE = {
-    "feeds": {"item", "poll"},
-    "subscriptions": {"destination", "subscription", "consent"},
-    "delivery": {"attempt", "delivery", "issueitem", "mailboxmessage", "webhookcall"},
-    "reader": {"entry", "place", "star", "unread"},
-}
-# A table's parameters: that locks it for a moment only.
-PARAMETERS = re.compile(r"(ALTER TABLE \S+ (RE)?SET \([^;]*\);?\s*)+\Z", re.IGNORECASE)
+# Migrations have no time limits (common/postgresql/base.py), and Django chooses the types.
+EXCLUDED = ["require-lock-timeout", "require-statement-timeout", "prefer-bigint-over-int"]
+EXCLUDED += ["prefer-bigint-over-smallint", "prefer-text-field", "prefer-robust-stmts"]
 
 
-def unsafe(migration: Migration, before: ProjectState) -> list[str]:
-    """Return the changes that would break the previous release's workers, a sentence each.
+# Our own rule.
+REMOVAL = "ban-removal"
 
-    `before` is not changed.
-    """
+
+class NeedsDatabase(Exception):
+    """The migration alters or removes a constraint, whose name is in the database only."""
+
+
+class Offline(DatabaseWrapper):
+    # The oldest that Django supports.
+    pg_version = 140_000
+
+    def cursor(self) -> Any:
+        raise NeedsDatabase
+
+
+class Editor(DatabaseSchemaEditor):
+    """Collects SQL without a connection."""
+
+    def execute(self, sql: Any, params: Any = ()) -> None:
+        text = str(sql) if params is None else str(sql) % tuple(map(self.quote_value, params))
+        self.collected_sql.append(f"{text.rstrip(';')};")
+
+
+def unsafe(migration: Migration, before: ProjectState) -> str:
+    """Return what isn't safe, or "". `before` is not changed."""
+    allowed = getattr(migration, "allowed", [])
+    try:
+        text = sql(migration, before)
+    except NeedsDatabase:
+        return "" if REMOVAL in allowed else f"{migration}: {REMOVAL}: {NeedsDatabase.__doc__}"
+    command = [str(Path(sys.executable).with_name("squawk")), "--reporter", "gcc"]
+    command += ["--exclude", ",".join([*EXCLUDED, *allowed]), "--stdin-filepath", str(migration)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def sql(migration: Migration, before: ProjectState) -> str:
+    """Return the migration as SQL of PostgreSQL."""
     state = before.clone()
+    editor = Editor(Offline({}), collect_sql=True, atomic=False)
+    with editor:
+        for operation in migration.operations:
+            old = state.clone()
+            operation.state_forwards(migration.app_label, state)
+            if operation.reduces_to_sql:
+                operation.database_forwards(migration.app_label, editor, old, state)
+    lines = ["BEGIN;", *editor.collected_sql, "COMMIT;"] if migration.atomic else editor.collected_sql
+    return "\n".join(lines)
+
+
+def later() -> list[tuple[Migration, ProjectState]]:
+    """Return each migration that isn't frozen, with the state before it."""
+    loader = MigrationLoader(None)
+    released = {tuple(path.removesuffix(".py").split("/migrations/")) for path in frozen()}
     return [
-        sentence for operation in migration.operations for sentence in judged(migration, operation, state)
+        (migration, loader.project_state(key, at_end=False))
+        for key, migration in sorted(loader.disk_migrations.items())
+        if key[0] in OURS and key not in released
     ]
 
 
-def judged(migration: Migration, operation: Operation, state: ProjectState) -> Iterator[str]:
-    """Yield sentences about one operation, and apply it to the state."""
-    added = own(migration)
-    match operation:
-        case AddField() | AlterField() if operation.model_name_lower in added:
-            pass
-        case AddField():
-            yield from added_field(operation)
-        case AlterField():
-            old = state.models[migration.app_label, operation.model_name_lower].fields[operation.name]
-            yield from altered_field(operation, old)
-        case AddIndex():
-            yield from added_index(migration, operation, added)
-        case AddConstraint():
-            if operation.model_name_lower not in added and not of_new_fields(migration, operation):
-                yield f"{operation.describe()}: what the release before writes may break it."
-        case RunSQL():
-            if not PARAMETERS.match(str(operation.sql)):
-                yield "Raw SQL cannot be judged: use an operation."
-        case _ if not isinstance(operation, HARMLESS):
-            yield f"{operation.describe()}: the release before reads what this takes away."
-    operation.state_forwards(migration.app_label, state)
+def lint() -> None:
+    reports = []
+    for migration, before in later():
+        reports.append(unsafe(migration, before))
+        if not OLDEST.search(migration.name):
+            reports.append(f"{migration}: name the oldest release that may run, as in 0002_note_beside_0_1_0")
+    sys.exit("\n".join(filter(None, reports)) or 0)
 
 
-def own(migration: Migration) -> set[str]:
-    """Return the models that this migration creates: nobody uses them yet."""
-    return {one.name_lower for one in migration.operations if isinstance(one, CreateModel)}
-
-
-def of_new_fields(migration: Migration, operation: AddConstraint) -> bool:
-    """Return whether the constraint is about a field that the migration adds to its model."""
-    added = (one for one in migration.operations if isinstance(one, AddField))
-    names = {one.name for one in added if one.model_name_lower == operation.model_name_lower}
-    return any(re.search(rf"\b{name}(__|\b)", repr(operation.constraint)) for name in names)
-
-
-def added_field(operation: AddField) -> Iterator[str]:
-    field: Any = operation.field
-    if isinstance(field, ManyToManyField) or field.null or field.db_default is not NOT_PROVIDED:
-        return
-    yield (
-        f"{operation.model_name}.{operation.name} is neither nullable nor has a db_default: "
-        "the release before inserts rows without it."
-    )
-
-
-def altered_field(operation: AlterField, old: "Field[Any, Any]") -> Iterator[str]:
-    """Texts and choices may change; in the database a field may only become wider."""
-    was, becomes = in_database(old), in_database(operation.field)
-    wider = (becomes.get("max_length") or 0) >= (was.get("max_length") or 0)
-    nullable = becomes.get("null", False) or not was.get("null", False)
-    for free in ("max_length", "null", "db_default", "default"):
-        was.pop(free, None)
-        becomes.pop(free, None)
-    if was != becomes or not wider or not nullable:
-        yield f"{operation.model_name}.{operation.name} changes in the database."
-
-
-def in_database(field: "Field[Any, Any]") -> dict[str, Any]:
-    _, path, args, kwargs = field.deconstruct()
-    facts = {name: value for name, value in kwargs.items() if name not in field.non_db_attrs}
-    return {"path": path, "args": args, **facts}
-
-
-def added_index(migration: Migration, operation: AddIndex, added: set[str]) -> Iterator[str]:
-    large = operation.model_name_lower in LARGE.get(migration.app_label, set())
-    if not large or operation.model_name_lower in added:
-        return
-    if not isinstance(operation, AddIndexBeside) or migration.atomic:
-        yield (
-            f"{operation.describe()}: the table is large. Use common.postgresql.operations.AddIndexBeside "
-            "and atomic = False."
-        )
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
+    django.setup()
+    lint()
