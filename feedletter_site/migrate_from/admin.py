@@ -10,7 +10,7 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -212,8 +212,13 @@ class ArrivalForm(forms.Form):
         field: Any = self.fields["program"]
         field.choices = [(one.key, one.name) for one in sources]
         for name, attribute in (("file", "file_help"), ("second", "second_help")):
-            helps = [(f"{one.name}: ", words) for one in sources if (words := getattr(one, attribute))]
-            self.fields[name].help_text = format_html_join(mark_safe("<br>"), "{}{}", helps)
+            explained = [one for one in sources if getattr(one, attribute)]
+            rows = ((one.key, one.name, getattr(one, attribute)) for one in explained)
+            self._show(
+                name,
+                format_html_join("", '<div data-of="{}">{}: {}</div>', rows),
+                sources if name == "file" else explained,
+            )
         zone: Any = self.fields["zone"]
         zone.choices = [("", "Choose"), *((name, name) for name in sorted(available_timezones()))]
         zoned = [one for one in sources if one.needs_zone]
@@ -236,7 +241,13 @@ class ArrivalForm(forms.Form):
         if not sources:
             del self.fields[name]
             return
-        self.fields[name].help_text = f"{', '.join(one.name for one in sources)}: {help}"
+        self._show(name, f"{', '.join(one.name for one in sources)}: {help}", sources)
+
+    def _show(self, name: str, help: str, sources: Sequence[Source]) -> None:
+        """A script shows a field only for these programs."""
+        field = self.fields[name]
+        field.help_text = help
+        field.widget.attrs["data-of"] = " ".join(one.key for one in sources)
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

@@ -87,10 +87,25 @@
     addEventListener("submit", keep);
   };
 
+  // A form for several programs shows the fields and words of the chosen one.
+  const chooseProgram = () => {
+    const program = document.querySelector("select[name=program]");
+    if (!program) return;
+    const show = () => {
+      for (const part of document.querySelectorAll("[data-of]")) {
+        const shown = part.dataset.of.split(" ").includes(program.value);
+        (part.matches("div") ? part : part.closest(".group")).style.display = shown ? "" : "none";
+      }
+    };
+    program.addEventListener("change", show);
+    show();
+  };
+
   document.addEventListener("keydown", pressed);
   document.addEventListener("DOMContentLoaded", () => {
     dress(document);
     giveBack();
+    chooseProgram();
     document.querySelector(".fl-tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     new MutationObserver((changes) => {
       for (const change of changes) for (const node of change.addedNodes) if (node.nodeType === 1) dress(node);

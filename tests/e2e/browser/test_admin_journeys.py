@@ -66,3 +66,18 @@ def test_a_list_is_imported_with_five_clicks(admin: Newcomer) -> None:
     work_off_imports(budget=timedelta(seconds=5))
     assert Subscription.objects.confirmed().count() == 20
     assert admin.clicks == 5
+
+
+def test_an_import_asks_only_what_the_chosen_program_needs(admin: Newcomer, site: str) -> None:
+    page = admin.page
+    page.goto(site + reverse("admin:feedletter_site_arrival_add"))
+    fields = ("file", "second", "secrets", "reader", "zone", "stale", "queued")
+
+    def shown(program: str) -> set[str]:
+        page.select_option("select[name=program]", program)
+        return {name for name in fields if page.locator(f"[name={name}]").is_visible()}
+
+    assert shown("feedletter") == {"file", "secrets", "zone", "stale", "queued"}
+    assert shown("rss2email") == {"file", "second"}
+    assert shown("microsub") == {"file", "reader"}
+    assert page.get_by_text("rss2email.cfg").is_hidden()
