@@ -134,7 +134,7 @@ class Schema(AutoSchema):
         if self._action not in ("list", "retrieve") or not isinstance(self.view, ApiView):
             return super().get_summary()
         things = self.get_tags()[0]
-        return f"List {things}" if self._action == "list" else f"One of {things}"
+        return f"List {things}" if self._action == "list" else f"Read one of the {things}"
 
     def get_description(self) -> str:  # type: ignore[override] # as drf-spectacular's
         # Class docstrings are about the code.

@@ -103,12 +103,12 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
     lookup_value_regex = "[0-9]{1,18}"
 
     def list(self, request: Request) -> Response:
-        """By pages, each with links to the next and the previous one. Filters narrow together."""
+        """In pages, with links to the next and the previous one. Filters can be combined."""
         page = self.paginate_queryset(self.narrowed(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, **_: Any) -> Response:
-        """As it is now. With If-None-Match, 304 if nothing has changed."""
+        """With If-None-Match, 304 if nothing has changed."""
         answer = self.shown()
         known = parse_etags(request.headers.get("If-None-Match", ""))
         if "*" in known or answer.headers["ETag"] in (tag.removeprefix("W/") for tag in known):

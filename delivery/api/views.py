@@ -53,10 +53,10 @@ class IssueViewSet(ResourceViewSet):
     def get_object(self) -> Any:
         return with_counts([super().get_object()])[0]
 
-    @extend_schema(summary="Let a draft go")
+    @extend_schema(summary="Send a draft")
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, **_: Any) -> Response:
-        """Now, or at a time. 409 for what is no draft."""
+        """Now, or at a time. 409 if the issue is no draft."""
         at = self.body().get("at")
         if at is None:
             return self._done(lambda issue: approve_issue(issue_id=issue.pk, now=utcnow()))
@@ -71,7 +71,7 @@ class IssueViewSet(ResourceViewSet):
     @extend_schema(summary="Resume an issue", request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
-        """Deliveries that a pause holds go on."""
+        """Its held deliveries are sent."""
         return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET))
 
     @extend_schema(summary="Cancel an issue", request=None)
@@ -86,7 +86,7 @@ class IssueViewSet(ResourceViewSet):
 
         return self._done(act)
 
-    @extend_schema(summary="Try what failed again", responses=RETRIED)
+    @extend_schema(summary="Retry failed deliveries", responses=RETRIED)
     @action(detail=True, methods=["post"], url_path="retry-failed")
     def retry_failed(self, request: Request, **_: Any) -> Response:
         """Skips recipients that must not get mail. `left` counts the rest if one request is too short."""
@@ -126,18 +126,18 @@ class DeliveryViewSet(ResourceViewSet):
     def get_serializer_class(self) -> Any:
         return DeliverySerializer if self.action == "list" else WholeDeliverySerializer
 
-    @extend_schema(summary="Try a delivery again", request=None)
+    @extend_schema(summary="Retry a delivery", request=None)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, **_: Any) -> Response:
-        """Queues one that failed, waits, is held or was cancelled. 409 for one that is on its way, has
-        arrived, or must not go."""
+        """Queues one that failed, waits, is held or was cancelled. 409 if it is being sent, was sent, or must
+        not be sent."""
         retry_delivery(delivery=self.get_object(), now=utcnow())
         return self._changed()
 
     @extend_schema(summary="Cancel a delivery", request=None)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, **_: Any) -> Response:
-        """It never goes, unless it is tried again. 409 for one that is on its way, or over."""
+        """It isn't sent unless it is retried. 409 if it is being sent, or has ended."""
         cancel_delivery(delivery=self.get_object())
         return self._changed()
 

@@ -63,7 +63,7 @@ class FeedViewSet(ResourceViewSet):
     @extend_schema(summary="Decide on held posts")
     @action(detail=True, methods=["post"])
     def held(self, request: Request, **_: Any) -> Response:
-        """For a feed that brought very much at once. Without any held posts nothing changes."""
+        """For a feed that brought many posts at once. Without held posts nothing changes."""
         act = release if self.body()["decision"] == "send" else exclude_held
         act(feed_ids=[self.get_object().pk], now=utcnow())
         return self.shown()
@@ -87,7 +87,7 @@ class ItemViewSet(ResourceViewSet):
     @extend_schema(summary="Include an excluded post", request=None)
     @action(detail=True, methods=["post"])
     def include(self, request: Request, **_: Any) -> Response:
-        """It settles anew, and is sent then. 409 when it is no longer in its feed, or went out. A second time
+        """It settles again and is then sent. 409 if it is no longer in its feed, or was sent. A second time
         changes nothing."""
         item = self.get_object()
         said = include_item(item_id=item.pk, now=utcnow())

@@ -50,7 +50,7 @@ class DestinationViewSet(ResourceViewSet):
 
     @extend_schema(summary="Erase a person")
     def destroy(self, request: Request, **_: Any) -> Response:
-        """All that is held about this address goes, its subscriptions included. It cannot be taken back."""
+        """Deletes all data about the address, with its subscriptions. This can't be undone."""
         erase(destination=self.get_object(), now=utcnow())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -103,7 +103,7 @@ class SiteViewSet(ApiView, GenericViewSet[Any]):
 
     @extend_schema(summary="Change the site’s settings")
     def partial_update(self, request: Request, **_: Any) -> Response:
-        """Pages and letters wear them at once. Issues that have been made stay as they are."""
+        """They apply to pages and emails at once. Issues made before don't change."""
         return Response(SiteSerializer(alter_site(**self.body())).data)
 
 
@@ -115,8 +115,8 @@ class DroppableFeedViewSet(FeedViewSet):
 
     @extend_schema(summary="Remove a feed", responses={202: LATER, 204: None})
     def destroy(self, request: Request, **_: object) -> Response:
-        """409, with their number, while posts of it are still to be sent. With `force` it is read no more and
-        goes once they went out (202)."""
+        """409, with their number, while its posts are still to be sent. `force` stops reading it and removes
+        it once they are sent (202)."""
         feed = self.get_object()
         said = drop_feed(feed=feed, force=self.asked["force"], now=utcnow())
         if self.get_queryset().filter(pk=feed.pk).exists():
@@ -131,7 +131,7 @@ class ExcludableItemViewSet(ItemViewSet):
     @extend_schema(summary="Exclude a post")
     @action(detail=True, methods=["post"])
     def exclude(self, request: Request, **_: object) -> Response:
-        """It is taken out of what is being collected. 409 when it is on its way already. A second time
+        """It is removed from the open collection. 409 if it is already being sent. A second time
         changes nothing."""
         item, reason = self.get_object(), self.body().get("reason", EXCLUDED_BY_HAND)
         if item.state != Item.State.EXCLUDED and not exclude(item_id=item.pk, reason=reason):
@@ -173,7 +173,7 @@ class SubscribableViewSet(ResourceViewSet):
 
     @extend_schema(summary="Remove a newsletter or bridge")
     def destroy(self, request: Request, **_: Any) -> Response:
-        """With its issues. 409, with their number, while it has subscribers; with `force` they go, too."""
+        """With its issues. 409, with their number, while it has subscribers; `force` deletes them, too."""
         drop_subscribable(subscribable=self.get_object(), force=self.asked["force"], now=utcnow())
         return Response(status=status.HTTP_204_NO_CONTENT)
 

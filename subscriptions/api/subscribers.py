@@ -83,9 +83,8 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="Add several subscribers", responses={200: AddedSerializer(many=True)})
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request) -> Response:
-        """Each as by itself: what is wrong with one keeps no other from being added. The answers have the
-        same order, each with the status that it would have had alone. For newsletters by email; safe to
-        repeat."""
+        """Each is added or refused independently. Results have the same order, each with the status that it
+        would have had alone. For newsletters by email; safe to repeat."""
         return Response([added(asked) for asked in self.body()["subscriptions"]])
 
     @extend_schema(summary="Change a subscriber")
@@ -117,7 +116,7 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="End a pause", request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
-        """The next letter comes again. Without a pause nothing changes."""
+        """The next issue is sent again. Without a pause nothing changes."""
         resume(subscription=self.get_object())
         return self.shown()
 
