@@ -179,7 +179,7 @@ def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_
     issue = IssueFactory()
     lane = queued(50, issue=issue)[0].lane
     Issue.objects.filter(pk=issue.pk).update(paused_at=NOW)
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(12):
         assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows == ()
     assert states() == {"held": 50}
 
