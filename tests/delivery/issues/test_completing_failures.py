@@ -182,6 +182,26 @@ def test_one_that_cannot_be_stored_harms_no_other() -> None:
     assert Delivery.objects.count() == 8
 
 
+@pytest.mark.parametrize("step", ["_insert", "_end", "queue_for_all"])
+def test_a_worker_that_is_killed_while_it_stores_a_batch_has_issued_nothing(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    for _ in range(3):
+        collect(a_newsletter(readers=2))
+
+    def ends_the_process(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, step, ends_the_process)
+        with pytest.raises(SystemExit):
+            run()
+    assert (Issue.objects.count(), Delivery.objects.count(), Assignable.objects.count()) == (0, 0, 3)
+    assert run(MIDNIGHT + MINUTE) == 0
+    assert run(MIDNIGHT + 3 * MINUTE) == 3
+    assert (Issue.objects.count(), Delivery.objects.count()) == (3, 6)
+
+
 def test_those_without_room_in_a_batch_are_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(complete, "MOST_CHARACTERS", 1)
     for _ in range(3):
