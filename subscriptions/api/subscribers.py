@@ -81,7 +81,7 @@ class SubscriptionViewSet(ResourceViewSet):
         return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     @extend_schema(summary="Add several subscribers", responses={200: AddedSerializer(many=True)})
-    @action(detail=False, methods=["post"])
+    @action(detail=False, methods=["post"], pagination_class=None)
     def bulk(self, request: Request) -> Response:
         """Each is added or refused independently. Results have the same order, each with the status that it
         would have had alone. For newsletters by email; safe to repeat."""

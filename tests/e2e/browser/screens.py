@@ -2,13 +2,15 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Error
 
 # All of axe-core's rules except experimental ones: WCAG 2.2 to AA and best practices, of every severity.
 OPTIONS = {"resultTypes": ["violations"]}
@@ -77,7 +79,14 @@ def answered(page: Any) -> Iterator[None]:
     """Wait until an action on the posts of an issue was answered."""
     page.evaluate("(document.querySelector('#fl-edit-posts') ?? document.body).dataset.old = 1")
     yield
-    page.wait_for_function(ANSWERED)
+    # Without scripts, Playwright's own waiting sometimes does not outlive the change of pages.
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        with suppress(Error):
+            if page.evaluate(ANSWERED):
+                return
+        page.wait_for_timeout(50)
+    raise AssertionError("no answer")
 
 
 @dataclass(frozen=True, slots=True)
