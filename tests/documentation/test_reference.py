@@ -22,3 +22,15 @@ def test_every_setting_says_what_it_is_for() -> None:
     settings = (ROOT / "feedletter_site" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
     assert read == {name for section in declared.values() for name in section}
+
+
+def test_the_log_messages_that_a_page_names_are_the_programs() -> None:
+    lines = (ROOT / "docs/operating/scale.md").read_text(encoding="utf-8").splitlines()
+    named = [text for line in lines for text in re.findall("`([^`]+)`", line.partition(" Log: ")[2])]
+    program = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("common", "feedletter_site")
+        for path in (ROOT / folder).rglob("*.py")
+    )
+    assert named
+    assert [text for text in named if text.strip(" …0123456789") not in program] == []

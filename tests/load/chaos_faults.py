@@ -286,7 +286,7 @@ FAULTS = {
         "trouble clock_wrong",
         clocks=True,
     ),
-    "frozen": Fault(103, a_worker_is_frozen, ("This worker stood still",), "trouble stood_still"),
+    "frozen": Fault(103, a_worker_is_frozen, ("This worker did nothing for",), "trouble stood_still"),
     "deploy": Fault(
         40,
         a_release_is_deployed,
