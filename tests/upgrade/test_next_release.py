@@ -21,7 +21,7 @@ from tests.test_map import PACKAGES, ROOT
 
 pytestmark = [pytest.mark.nightly, pytest.mark.postgres]
 READERS = 300
-SLOW, FAST = "15", "500"
+SLOW, FAST = "4", "500"
 SUBJECT = "Post {}"
 TREE = (*PACKAGES, "templates", "locale", "tests", "manage.py")
 # The next release: a column, a table and an index, as a model and as migrations.
