@@ -99,7 +99,7 @@ def moved_with_kills(
     for point in points:
         process = site.start("manage.py", *command)
         wait_for_rows(site.folder, outcome[0], point, process)
-        time.sleep(random.uniform(0, 1.5) if point == 0 else 0)
+        time.sleep(random.uniform(0, 0.5) if point == 0 else 0)
         site.kill(process)
         cut_off += answers(site.folder, outcome) != wanted
     assert cut_off
