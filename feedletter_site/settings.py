@@ -18,7 +18,7 @@ from feedletter_site import admin_look, env
 from feedletter_site.broker_url import parse_broker_url
 from subscriptions.rules.limits import USUAL_LIMITS
 
-VERSION = "0.1.0.dev0"
+VERSION = "0.1.0"
 BASE_DIR = Path(__file__).resolve().parent.parent
 env.section("Database, queue and keys")
 DATA_DIR = BASE_DIR / env.text(
