@@ -1,4 +1,4 @@
-"""Stores what channels return: letters of the mailbox, addresses and parts of posts, remarks.
+"""Stores results of channels: mailbox letters, addresses and parts of posts, remarks.
 
 All in the transaction of record_outcomes.
 """
