@@ -37,5 +37,5 @@ class SubscriptionsConfig(AppConfig):
                 "list_subscribers subscribe confirm_subscription unsubscribe "
                 "export_subscribers erase_destination"
             ),
-            lists="import_subscribers list_suppressions lift_suppression import_suppressions",
+            lists="import_subscribers undo_import list_suppressions lift_suppression import_suppressions",
         )

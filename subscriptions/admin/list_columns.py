@@ -1,21 +1,27 @@
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import html_table, paragraph
+from common.admin.model_admin import PREFIX
 from common.clock import utcnow
 from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
-from subscriptions.lists.importer import concerns
+from subscriptions.lists.importer import question_words
 from subscriptions.lists.uploads import explain, first_lines
 from subscriptions.models import ListImport
-from subscriptions.rules.lists.headings import IGNORED, SEVERAL, Heading
+from subscriptions.rules.lists.encodings import encoding_words
+from subscriptions.rules.lists.headings import SEVERAL, Heading
+from subscriptions.rules.lists.judging import IGNORED, Judgement
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
@@ -26,6 +32,7 @@ COLUMN_MEANINGS = (
     ("unsubscribed", "anyone with a value here has unsubscribed"),
     ("subscribed", "whether they want it: people with “no” or no value have unsubscribed"),
     ("verified", "whether they confirmed: people with “no” or no value haven’t"),
+    ("notes", "notes: who has left or bounced by its words gets nothing"),
     ("email", "the address"),
     ("name", "the name"),
     ("first", "the first name"),
@@ -50,8 +57,14 @@ _OTHERS = {
     "confirms": "whether they confirmed",
 }
 _NOT_CLEAR = "may mark people who must not be emailed: say what it means"
+WORD_MEANINGS = (
+    ("confirmed", "gets the newsletter"),
+    ("unconfirmed", "hasn’t confirmed"),
+    ("unsubscribed", "has unsubscribed"),
+    ("suppressed", "must not be emailed"),
+)
 DATE_ORDERS = (
-    ("", "I don’t know: dates that could be two days are refused"),
+    ("", "I don’t know: dates that could be two days are left out"),
     ("dmy", "the day first: 3/4/2026 is 3 April"),
     ("mdy", "the month first: 3/4/2026 is 4 March"),
 )
@@ -73,10 +86,11 @@ class ListColumn:
 def list_columns(row: ListImport, guessed: Heading) -> list[ListColumn]:
     """Return the columns with their guessed meanings and first values."""
     lines, columns = first_lines(row, SAMPLES), []
+    asked = {question.name for question in guessed.questions}
     for place, name in enumerate(row.names):
         values = (line[place].strip() for line in lines if place < len(line))
         at_place = (meaning for meaning, at in (*guessed.places, *guessed.blocks) if at == place)
-        meaning = "" if name in guessed.questions else next(at_place, IGNORED)
+        meaning = "" if name in asked else next(at_place, IGNORED)
         if name == (row.findings or {}).get("addresses"):
             meaning = "email"
         columns.append(ListColumn(name, meaning, tuple(filter(None, values))))
@@ -97,31 +111,30 @@ def columns_table(row: ListImport) -> SafeString | str:
 
 
 class ColumnsForm(forms.Form):
-    """Required fields have no initial value."""
+    """Questions about a list, without initial values; or, if there are none, all its columns."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.row = ListImport.objects.get(pk=keys[0])
-        guessed = understood(self.row)
-        unread = dict(guessed.unread)
-        for place, column in enumerate(list_columns(self.row, guessed)):
-            name, shown, is_question = column.name, column.shown_samples, not column.meaning
-            guess = column.meaning if column.meaning in dict(COLUMN_MEANINGS) else AS_IT_IS
-            self.fields[f"column-{place}"] = forms.ChoiceField(
-                label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
-                choices=(("", "– please choose –"), *COLUMN_MEANINGS[1:]) if is_question else COLUMN_MEANINGS,
-                initial="" if is_question else guess,
-                help_text=" ".join(
-                    filter(
-                        None,
-                        (
-                            f"For example: {shown}." if shown else "Empty in the first lines.",
-                            concerns(name, unread[place]) if is_question and place in unread else "",
-                        ),
-                    )
-                ),
-                widget=UnfoldAdminSelectWidget(),
-            )
+        self.names: dict[str, str] = {}
+        guessed, findings = understood(self.row), self.row.findings or {}
+        if encodings := findings.get("encodings"):
+            choices = [(name, f"{name}: {', '.join(texts)}") for name, texts in encodings]
+            text = encoding_words(findings["foreign"], ())
+            self._ask("encoding", "Encoding", choices, text.partition(" Save")[0])
+            return
+        for place, question in guessed.judged:
+            if question.words:
+                for word in question.words:
+                    self._ask(f"word-{len(self.names)}", f"“{word}” in “{question.name}”", WORD_MEANINGS)
+                    self.names[f"word-{len(self.names)}"] = word
+            elif question.must_ask:
+                self._ask(
+                    f"column-{place}", f"“{question.name}”", meanings_of(question), question_words(question)
+                )
+                self.names[f"column-{place}"] = question.name
+        if not guessed.questions:
+            self._add_columns(guessed)
         self.fields["dates"] = forms.ChoiceField(
             label="Dates such as 3/4/2026 have",
             choices=DATE_ORDERS,
@@ -130,18 +143,70 @@ class ColumnsForm(forms.Form):
             widget=UnfoldAdminSelectWidget(),
         )
 
+    def _ask(self, key: str, label: str, choices: Iterable[tuple[str, str]], text: str = "") -> None:
+        self.fields[key] = forms.ChoiceField(
+            label=shortened(label, LONGEST_SAMPLE),
+            choices=(("", "– please choose –"), *choices),
+            help_text=text.partition(": ")[2] if key.startswith("column") else text,
+            widget=UnfoldAdminSelectWidget(),
+        )
+
+    def _add_columns(self, guessed: Heading) -> None:
+        for place, column in enumerate(list_columns(self.row, guessed)):
+            guess = column.meaning if column.meaning in dict(COLUMN_MEANINGS) else AS_IT_IS
+            shown = f"For example: {column.shown_samples}." if column.samples else "Empty in the first lines."
+            self.names[f"column-{place}"] = column.name
+            self.fields[f"column-{place}"] = forms.ChoiceField(
+                label=f"“{shortened(column.name, LONGEST_SAMPLE)}” is",
+                choices=COLUMN_MEANINGS,
+                initial=guess,
+                help_text=shown,
+                widget=UnfoldAdminSelectWidget(),
+            )
+
     def clean(self) -> dict[str, Any]:
-        meanings = {
-            name: self.cleaned_data[f"column-{place}"]
-            for place, name in enumerate(self.row.names)
-            if self.cleaned_data.get(f"column-{place}", AS_IT_IS) != AS_IT_IS
+        data = self.cleaned_data
+        given = {
+            kind: {
+                name: data[key] for key, name in self.names.items() if key.startswith(kind) and key in data
+            }
+            for kind in ("column", "word")
         }
+        meanings = {**(self.row.meanings or {}), **given["column"]}
+        meanings = {name: meaning for name, meaning in meanings.items() if meaning != AS_IT_IS}
         for meaning in {*meanings.values()} - {IGNORED, *SEVERAL}:
             if list(meanings.values()).count(meaning) > 1:
                 raise ValidationError(f"Only one column can be {dict(COLUMN_MEANINGS)[meaning]}.")
-        return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}
+        return {
+            "meanings": meanings,
+            "statuses": given["word"],
+            "dates": data.get("dates", self.row.dates),
+            "encoding": data.get("encoding", ""),
+        }
 
 
-def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
-    explain(ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
+def meanings_of(question: Judgement) -> list[tuple[str, str]]:
+    """Return the choices, each with how many people would get the newsletter by it."""
+    if not question.column.after("")["confirmed"]:
+        return list(COLUMN_MEANINGS[1:])
+    return [
+        (meaning, f"{words} ({question.column.after(meaning)['confirmed']:,} get the newsletter)")
+        for meaning, words in COLUMN_MEANINGS[1:]
+    ]
+
+
+def questions(row: ListImport, request: HttpRequest) -> SafeString | str:
+    """Show what must be answered before the list can be imported, as a form."""
+    if row.state != row.State.ASKING or not request.user.has_perm("subscriptions.change_listimport"):
+        return ""
+    context = {
+        "row": row,
+        "action": reverse("admin:subscriptions_listimport_changelist"),
+        "form": ColumnsForm([row.pk], prefix=PREFIX),
+    }
+    return render_to_string("admin/subscriptions/list_questions.html", context, request)
+
+
+def explain_columns(request: HttpRequest, keys: list[int], **given: Any) -> str:
+    explain(ListImport.objects.get(pk=keys[0]), now=utcnow(), **given)
     return "Thank you. The file is being read again. Nothing changes until you import it."

@@ -33,20 +33,23 @@ from common.admin.uploads import (
     takes_upload,
     upload_facts,
 )
+from common.clock import utcnow
 from common.ports import channels as kinds
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from subscriptions.admin import list_import_panels as panels
-from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns
+from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns, questions
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
-from subscriptions.lists.uploads import State, begin_import, upload
+from subscriptions.lists.undo import can_undo, undo_import, undone_words
+from subscriptions.lists.uploads import State, begin_import, harm_of, upload
 from subscriptions.models import Destination, ListImport, Subscribable
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
 STATUS_CHOICES = (
+    ("", "are what the file says of them. If it says nothing, they haven’t confirmed"),
+    ("confirmed", "agreed to get this newsletter, and I can prove it (unless the file says otherwise)"),
     ("unconfirmed", "haven’t confirmed: they get nothing until they do"),
-    ("confirmed", "agreed to get this newsletter, and I can prove it"),
     ("unsubscribed", "have unsubscribed: they get nothing, and no later import brings them back"),
     ("suppressed", "must not be emailed at all"),
 )
@@ -68,10 +71,11 @@ class UploadForm(forms.Form):
         help_text="At most 200 MB. You see what happens before anything changes.",
     )
     status = forms.ChoiceField(
-        label="People without a status in the file",
+        label="The people in the file",
         choices=STATUS_CHOICES,
+        required=False,
         widget=UnfoldAdminSelectWidget(),
-        help_text="If the file has a status for somebody, that counts.",
+        help_text="Nobody becomes more than that.",
     )
     words = forms.CharField(
         label="How they agreed",
@@ -92,9 +96,9 @@ PAGE = UploadPage(
     "Import a list",
     "Choose a CSV file. Its first line names the columns; only “email” is required. Exports of Mailchimp,"
     " MailPoet, Substack, Buttondown, Ghost, beehiiv, listmonk, Brevo, phpList, MailerLite, Kit,"
-    " ActiveCampaign, Mailman and FeedBurner work as they are. If a column may mark people who unsubscribed,"
-    " we ask you first. Importing doesn’t send any email, and never removes anybody from the Do not email"
-    " list.",
+    " ActiveCampaign, Mailman and FeedBurner are recognized. If a column may mark people who unsubscribed, we"
+    " ask you first. Importing doesn’t send any email, and never removes anybody from the Do not email list."
+    " You can undo an import for a week.",
     (Destination, "Back to subscribers"),
     ListImport.objects.select_related("subscribable"),
     "Import a list of subscribers",
@@ -165,6 +169,25 @@ def what_stays(row: ListImport) -> str:
     return f"{pluralize(row.added + row.updated, 'row')} imported so far stay."
 
 
+def run_anyway(request: HttpRequest, keys: list[int]) -> str:
+    for row in ListImport.objects.filter(pk__in=keys):
+        begin_import(row, now=utcnow(), anyway=True)
+    return "The import has started."
+
+
+def undo(request: HttpRequest, keys: list[int]) -> str:
+    rows = ListImport.objects.filter(pk__in=keys)
+    return " ".join(undone_words(undo_import(row, now=utcnow())) for row in rows)
+
+
+def undo_words(keys: list[int]) -> list[str]:
+    return [
+        f"{pluralize(row.added, 'subscriber')} of “{row.file_name}” will be removed, and {row.updated:,} will"
+        " be as before. People who have left, confirmed or changed something since stay as they are."
+        for row in ListImport.objects.filter(pk__in=keys)
+    ]
+
+
 @admin.register(ListImport)
 class ListImportAdmin(UploadAdmin):
     list_display = ("file_name", "newsletter", "shown_state", "uploaded", "outcome")
@@ -183,6 +206,7 @@ class ListImportAdmin(UploadAdmin):
     list_select_related = ("subscribable",)
     own_panels = (
         Panel("Progress", panels.how_far, order=10),
+        Panel("Questions", questions, order=12, asks=True),
         Panel("Columns", columns_table, order=15),
         Panel("Examples", panels.sample, order=20),
         Panel("Rows that can’t be imported", panels.refused_lines, order=30),
@@ -193,13 +217,23 @@ class ListImportAdmin(UploadAdmin):
             ListImport, State.CHECKED, "run", "Import this list", begin_import, "The import has started."
         ),
         Action(
+            "run_anyway",
+            "Import anyway",
+            run_anyway,
+            confirm=lambda keys: [harm_of(row) for row in ListImport.objects.filter(pk__in=keys)],
+            fits=lambda row: bool(harm_of(row)),
+        ),
+        Action(
             "columns",
             "Change columns",
             explain_columns,
             form=ColumnsForm,
-            fits=lambda row: row.state in row.WAITING,
+            fits=lambda row: row.state == State.CHECKED or "addresses" in (row.findings or {}),
         ),
         stop_action(ListImport, what_stays),
+        Action(
+            "undo", "Undo this import", undo, confirm=undo_words, fits=lambda row: can_undo(row, utcnow())
+        ),
     )
     report = "refused"
     how_far = staticmethod(panels.how_far)

@@ -9,9 +9,10 @@ from common.admin.html import ago, facts, html_table, link_to, paragraph, when
 from common.admin.uploads import CUT_OFF, size_of, words_about_worker, work_progress
 from common.clock import utcnow
 from common.text import pluralize, shortened
-from subscriptions.lists.importer import concerns
+from subscriptions.lists.importer import lost_dates_words, unused_words
 from subscriptions.lists.reading import not_used
-from subscriptions.lists.uploads import OLD_ENCODING, State, survey_kept, terms_of
+from subscriptions.lists.undo import undone_words
+from subscriptions.lists.uploads import State, harm_of, survey_kept, terms_of
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.headings import Heading, NoList, heading
 from subscriptions.rules.lists.rows import OUTCOMES, summary
@@ -52,15 +53,14 @@ def outcome_of(row: ListImport) -> str:
 def words_about_unread(row: ListImport) -> str:
     if row.state not in (State.CHECKED, State.DONE):
         return ""
-    names = [
-        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'row')})" if rows else "")
-        for name, rows in not_used(row.names, understood(row))
-        if name
-    ]
-    sentences = [f"Not used: {', '.join(names)}."] if names else []
-    if old := (row.findings or {}).get("in_old_encoding"):
-        sentences.append(f"Read as {OLD_ENCODING}, because not UTF-8: {pluralize(old, 'row')}.")
-    return " ".join(sentences)
+    findings, unused = row.findings or {}, not_used(row.names, understood(row), survey_kept(row))
+    sentences = [*unused_words(unused), lost_dates_words(findings.get("lost_dates", 0)), warning_of(row)]
+    return " ".join(filter(None, sentences))
+
+
+def warning_of(row: ListImport) -> str:
+    """Return a warning before an import that would harm most of a list."""
+    return harm_of(row) and f"{harm_of(row)} If this is right, choose More, Import anyway."
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:
@@ -72,35 +72,27 @@ def sentence_about_state(row: ListImport, now: datetime) -> str:
         State.ASKING: question_about_columns(row),
         State.STOPPED: "Discarded. The file is deleted.",
         State.DONE: "No email was sent.",
+        State.UNDONE: undone_words((row.findings or {}).get("undone", {})),
     }
     return sentences.get(State(row.state), "")
 
 
 def question_about_columns(row: ListImport) -> str:
-    if name := (row.findings or {}).get("addresses"):
+    findings = row.findings or {}
+    if name := findings.get("addresses"):
         return (
             f"No column is called “email”, but “{shortened(name, 40)}” has only addresses. Use"
             f" “Change columns” above to say what the columns mean. {UNCHANGED}"
         )
-    columns = understood(row)
-    names = ", ".join(f"“{shortened(name, 40)}”" for name in columns.questions)
-    concerned = [
-        concerns(row.names[place], judgement)
-        for place, judgement in columns.unread
-        if judgement.rows and row.names[place] in columns.questions
-    ]
-    return " ".join(
-        (
-            f"Some columns may mark people who must not be emailed: {names}.",
-            *concerned,
-            f"Use “Change columns” above to say what they mean, then you can import. {UNCHANGED}",
-        )
-    )
+    if "encodings" in findings:
+        return f"Some names aren’t in UTF-8. Say below how they are right. {UNCHANGED}"
+    return f"Some columns may mark people who must not be emailed. Say below what they mean. {UNCHANGED}"
 
 
 def understood(row: ListImport) -> Heading:
     try:
-        return heading(row.names, terms_of(row).meanings, survey_kept(row))
+        terms = terms_of(row)
+        return heading(row.names, terms.meanings, survey_kept(row), terms.statuses)
     except NoList:
         return Heading(())
 
@@ -139,7 +131,7 @@ def about_import(row: ListImport) -> SafeString:
     if note := understood(row).program.note:
         pairs.append(("Note", note))
     pairs += [
-        ("Rows without a status", f"count as {row.status}"),
+        ("Everybody in it", f"at most {row.status}" if row.status else "as the file says"),
         ("How they agreed", row.words or "Not given. If the file says it, that is kept."),
         ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),

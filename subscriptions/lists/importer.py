@@ -13,8 +13,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.prefetch import prefetch
-from common.text import pluralize
-from subscriptions.lists.csv_lines import Head, records, split_head
+from common.text import pluralize, shortened
+from subscriptions.lists.csv_lines import records, split_head
 from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
     Batch,
@@ -31,41 +31,86 @@ from subscriptions.lists.reading import (
 )
 from subscriptions.lists.store import store_batch
 from subscriptions.lists.uploads import LONGEST_LINE
-from subscriptions.models import Subscribable
-from subscriptions.rules.lists.headings import BLOCKS, HEADER, IGNORED, WANTS, Heading
+from subscriptions.models import ListChange, ListImport, Subscribable
+from subscriptions.rules.lists.headings import HEADER, Heading
 from subscriptions.rules.lists.judging import Judgement
-from subscriptions.rules.lists.rows import KnownSubscriber, UnusableLine, after
+from subscriptions.rules.lists.rows import KnownSubscriber, UnusableLine, after, warning
+from subscriptions.rules.lists.survey import ColumnSurvey
 
 MOST_BYTES_IN_MEMORY = 1024 * 1024
 
 
 class AmbiguousColumns(ValidationError):
-    """Columns that may mark people who must not be mailed. `advice`: a likely meaning for each."""
+    """Columns that may mark people who must not be mailed. `advice`: a likely meaning, by column."""
 
     def __init__(self, message: str, advice: Mapping[str, str]) -> None:
         super().__init__(message)
-        self.names, self.advice = tuple(advice), dict(advice)
+        self.advice = {name: meaning for name, meaning in advice.items() if meaning}
 
 
-def unclear_columns(head: Head, columns: Heading) -> AmbiguousColumns:
-    advice = {
-        name: judgement.meaning
-        for place, judgement in columns.unread
-        if (name := head.names[place]) in columns.questions
-    }
-    quoted = ", ".join(f"“{name[:40]}”" for name in columns.questions)
-    concerned = [concerns(head.names[place], each) for place, each in columns.unread if each.rows]
+def unclear_columns(columns: Heading) -> AmbiguousColumns:
+    unclear = [question for question in columns.questions if not question.words]
+    sentences = [
+        "Say what these columns mean; they may mark people who must not be mailed."
+        if unclear
+        else "Say what these words mean, with --word WORD=STATUS.",
+        *map(question_words, columns.questions),
+    ]
+    if any(question.words for question in unclear):
+        sentences.append("Say what unknown words mean with --word WORD=STATUS.")
     return AmbiguousColumns(
-        f"Some columns may name people who must not be mailed: {quoted}. Say what each means:"
-        f" {' or '.join(BLOCKS)} (for people who have something in it), {WANTS[0]} (where a no means that"
-        f" they left), status, another meaning, or {IGNORED}. {' '.join(concerned)}".rstrip(),
-        advice,
+        " ".join(sentences), {question.name: question.proposal for question in columns.questions}
     )
 
 
-def concerns(name: str, judgement: Judgement) -> str:
-    example = f" (“{judgement.example}”)" if judgement.example else ""
-    return f"“{name[:40]}” concerns {pluralize(judgement.rows, 'line')}{example}."
+def question_words(question: Judgement) -> str:
+    """Return a column with its values, its proposal, and how many people would get the newsletter by it."""
+    text = f"“{shortened(question.name, 40)}”: {values_of(question.column)}."
+    if question.words:
+        words = ", ".join(f"“{word}”" for word in question.words)
+        return f"{text} Unknown: {words}."
+    if not question.proposal:
+        return text
+    gets = question.column.after(question.proposal)["confirmed"]
+    return f"{text} Proposal: {question.proposal}; {pluralize(gets, 'line')} would get the newsletter."
+
+
+def values_of(column: ColumnSurvey) -> str:
+    """Return the values with the number of their lines, or the kinds of values if there are many."""
+    if not column.has_more:
+        counts: Mapping[str, int] = column.values
+        return ", ".join(f"{f'“{cell}”' if cell else 'empty'} ({count:,})" for cell, count in counts.items())
+    empty, days = column.lines("nothing"), column.lines("day")
+    parts = [("empty", empty), ("a date", days), ("other", column.lines() - empty - days)]
+    text = ", ".join(f"{name} ({count:,})" for name, count in parts if count)
+    return f"{text}; {concerns(column.leaving, column.example)}" if column.leaving else text
+
+
+def concerns(rows: int, example: str) -> str:
+    return f"{pluralize(rows, 'line')} like “{example}”"
+
+
+def unused_words(columns: Iterable[tuple[str, int, int]]) -> list[str]:
+    """Return a sentence on ignored columns, and one on addresses in them: these people aren't imported."""
+    named = [(f"“{shortened(name, 40)}”", rows, addresses) for name, rows, addresses in columns if name]
+    names = [name + (f" (concerns {pluralize(rows, 'line')})" if rows else "") for name, rows, _ in named]
+    addresses = [f"{pluralize(count, 'address', 'addresses')} in {name}" for name, _, count in named if count]
+    return [
+        *([f"Not used: {', '.join(names)}."] if names else []),
+        *([f"NOT IMPORTED: {', '.join(addresses)}. Give each person a line."] if addresses else []),
+    ]
+
+
+def lost_dates_words(lines: int) -> str:
+    if not lines:
+        return ""
+    return f"{pluralize(lines, 'line')} had a date that can’t be read, and were imported without it."
+
+
+def harm(report: ImportReport, subscribable: Subscribable, terms: Terms) -> str:
+    """Return a warning if an import would harm most of a list; or ""."""
+    receiving = subscribable.subscriptions.filter(status="confirmed").count()
+    return warning(report.outcomes, status=terms.status, ending=report.ending, receiving=receiving)
 
 
 def no_email_column(name: str) -> AmbiguousColumns:
@@ -83,8 +128,9 @@ def import_subscribers(
     now: datetime,
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
+    into: ListImport | None = None,
 ) -> ImportReport:
-    """Judge all lines, then import in batches, one transaction each.
+    """Judge all lines, then import in batches, one transaction each. `into` records them, to be undone.
 
     An iterator's lines are kept in a temporary file. Raises ValidationError and AmbiguousColumns.
     """
@@ -92,7 +138,7 @@ def import_subscribers(
     # The next batch is read while the database stores one.
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
         for batch in prefetch(read):
-            done = import_batch(subscribable, batch, terms=terms, now=now)
+            done = import_batch(subscribable, batch, terms=terms, now=now, into=into)
             add_up(report, batch, done, seen.count(done))
     return report
 
@@ -135,10 +181,10 @@ def _read(
             raise
         columns = heading_of(head, terms, survey)
         if columns.questions:
-            raise unclear_columns(head, columns)
+            raise unclear_columns(columns)
         head, remaining = split_head(again)
         report.names, report.note = head.names, columns.program.note
-        report.not_used = not_used(head.names, columns)
+        report.not_used = not_used(head.names, columns, survey)
         yield batches(records(remaining, head), columns=columns, kind=kind, terms=terms, now=now)
 
 
@@ -165,9 +211,14 @@ class _FromBeginning:
 
 
 @transaction.atomic
-def import_batch(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime) -> ImportPlan:
+def import_batch(
+    subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime, into: ListImport | None = None
+) -> ImportPlan:
     """Store a batch, with its subscriptions locked."""
-    return store_batch(subscribable, batch.wanted, terms=terms, now=now)
+    done = store_batch(subscribable, batch.wanted, terms=terms, now=now)
+    if into is not None and any(done.changes.values()):
+        ListChange.objects.create(list_import=into, changes=done.changes)
+    return done
 
 
 def try_batch(subscribable: Subscribable, batch: Batch) -> ImportPlan:
@@ -179,6 +230,8 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan, outcomes: Count
     report.added += done.added
     report.updated += done.updated
     report.unchanged += done.unchanged
+    report.ending += done.ending
+    report.lost_dates += sum(wanted.row.has_lost_a_date for wanted in batch.wanted)
     report.outcomes.update(outcomes)
     report.refuse(sorted([*batch.refused, *done.refused], key=lambda each: each.line))
 

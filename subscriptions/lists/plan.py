@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -72,6 +73,10 @@ class ImportPlan:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    # People who got the newsletter, and now don't.
+    ending: int = 0
+    # For ListChange.
+    changes: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def count(self, done: RowChange) -> None:
         self.added += done is RowChange.ADD
@@ -114,6 +119,7 @@ def plan_import(
             then = replace(then, upstream_ids=tuple(free))
         tags |= new_tags
         made.count(change(before, then))
+        made.ending += standing.known.outcome == before.outcome == "gets" != then.outcome
         if one is None:
             one = made.planned[core] = Planned(wanted, standing, then)
         one.take(wanted.row, then)

@@ -45,8 +45,11 @@ class ImportReport:
     refused: list[RefusedRow] = field(default_factory=list)
     names: tuple[str, ...] = ()
     note: str = ""
-    # Ignored columns, with the number of lines concerned.
-    not_used: tuple[tuple[str, int], ...] = ()
+    # Ignored columns, with the number of lines concerned, and of addresses in them.
+    not_used: tuple[tuple[str, int, int], ...] = ()
+    # Lines with a date that can't be read; those who would get no more emails.
+    lost_dates: int = 0
+    ending: int = 0
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
 
     def refuse(self, lines: Sequence[RefusedRow]) -> None:
@@ -67,12 +70,17 @@ def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Defaults of a whole list, meanings by column name, and order of day and month."""
+    """What an admin says of a whole list.
 
-    status: str = "unconfirmed"
+    `status`: the most that anybody becomes, and what lines without one get; "" leaves it to the lines.
+    `words`: how they agreed. `meanings`: of columns. `statuses`: by word. `dates`: order of day and month.
+    """
+
+    status: str = ""
     words: str = ""
     meanings: Mapping[str, str] = field(default_factory=dict)
     dates: str = ""
+    statuses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
 def heading_of(head: Head, terms: Terms, survey: Mapping[int, ColumnSurvey] | None = None) -> Heading:
     """Raises ValidationError without an email column."""
     try:
-        return heading(head.names, terms.meanings, survey)
+        return heading(head.names, terms.meanings, survey, terms.statuses)
     except NoList as error:
         raise ValidationError(str(error)) from error
 
@@ -114,7 +122,7 @@ def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, Col
     """Raises ValidationError without an email column."""
     known = heading_of(head, terms)
     free, texts = places_to_survey(head.names, known)
-    survey = Survey(free, texts, lambda cells: known.row(cells)["status"] or terms.status)
+    survey = Survey(free, texts, lambda cells: known.row(cells, terms.status)["status"])
     rows = (cells for _, cells in read if not isinstance(cells, str))
     while chunk := list(islice(rows, LINES_A_CHUNK)):
         survey.add(chunk)
@@ -132,10 +140,17 @@ def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
     return headings[0] if len(headings) == 1 else ""
 
 
-def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], ...]:
+def not_used(
+    names: Sequence[str], columns: Heading, survey: Mapping[int, ColumnSurvey] | None
+) -> tuple[tuple[str, int, int], ...]:
     places = {place for _, place in (*columns.places, *columns.blocks)}
-    rows = {place: judgement.rows for place, judgement in columns.unread}
-    return tuple((name, rows.get(place, 0)) for place, name in enumerate(names) if place not in places)
+    rows = {place: judgement.rows for place, judgement in columns.judged}
+    addresses = {place: column.addresses for place, column in (survey or {}).items()}
+    return tuple(
+        (name, rows.get(place, 0), addresses.get(place, 0))
+        for place, name in enumerate(names)
+        if place not in places
+    )
 
 
 def batches(
@@ -148,8 +163,9 @@ def batches(
             batch.refused.append(RefusedRow(line, cells))
         else:
             try:
-                row = read_row(columns.row(cells), now=now, status=terms.status, dates=dates)
-                parsed = kind.parse_destination({"email": row.email})
+                row = read_row(columns.row(cells, terms.status), now=now, dates=dates)
+                # Google's contacts have several addresses in a cell.
+                parsed = kind.parse_destination({"email": row.email.partition(" ::: ")[0]})
             except (UnusableLine, InvalidDestination) as error:
                 why = error.kind if isinstance(error, UnusableLine) else UNREADABLE
                 batch.refused.append(RefusedRow(line, str(error), tuple(cells), why))

@@ -56,16 +56,23 @@ def store_batch(
             "created_at": [now] * count,
         }
         insert_rows(Suppression, columns)
+        made.changes["suppressed"] = newly_suppressed
     fresh, changed = made.doing(RowChange.ADD), made.doing(RowChange.UPDATE)
     if fresh:
         # Readers who signed up just now are unchanged.
-        made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now)
+        made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now, made.changes)
     if changed:
-        _change_subscriptions(subscribable, changed, terms, now)
+        _change_subscriptions(subscribable, changed, terms, now, made.changes)
     return made
 
 
-def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
+def _add_subscriptions(
+    subscribable: Subscribable,
+    fresh: list[Planned],
+    terms: Terms,
+    now: datetime,
+    changes: dict[str, list[Any]],
+) -> int:
     destinations = _destination_keys(subscribable.channel, fresh, now)
     tokens = [random_token() for _ in fresh]
     # Defaults to the subscription's time.
@@ -97,9 +104,10 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
     )
     keys = {token: pk for _, token, pk in made}
     stored = [(keys[token], one) for token, one in zip(tokens, fresh, strict=True) if token in keys]
+    changes["added"] = [[key, one.then.status] for key, one in stored]
     _keep_consents(subscribable, stored, terms, now)
     _keep_further_upstream_ids(stored)
-    _keep_tags(list(zip(destinations, fresh, strict=True)))
+    changes["tagged"] += _keep_tags(list(zip(destinations, fresh, strict=True)))
     return added
 
 
@@ -125,9 +133,19 @@ def _destination_keys(kind: str, fresh: list[Planned], now: datetime) -> list[in
 
 
 def _change_subscriptions(
-    subscribable: Subscribable, changed: list[Planned], terms: Terms, now: datetime
+    subscribable: Subscribable,
+    changed: list[Planned],
+    terms: Terms,
+    now: datetime,
+    changes: dict[str, list[Any]],
 ) -> None:
     by_key = {one.standing.subscription: one for one in changed if one.standing.subscription}
+    moving = frozenset(key for key, one in by_key.items() if one.then.status != one.standing.known.status)
+    before = Subscription.objects.filter(pk__any_of=moving).values_list("pk", "confirmed_at", "left_at")
+    changes["changed"] = [
+        [key, by_key[key].then.status, by_key[key].standing.known.status, *map(_iso, times)]
+        for key, *times in before
+    ]
     leaving = frozenset(key for key, one in by_key.items() if _moves_to(one, UNSUBSCRIBED))
     if leaving:
         end_subscriptions(leaving, now=now, tell=False)
@@ -145,10 +163,16 @@ def _change_subscriptions(
     confirmed = [(key, one) for key, one in by_key.items() if _moves_to(one, CONFIRMED)]
     _keep_consents(subscribable, confirmed, terms, now)
     _keep_further_upstream_ids(list(by_key.items()))
-    _keep_tags([(one.standing.destination, one) for one in changed if one.standing.destination])
+    tagged = [(one.standing.destination, one) for one in changed if one.standing.destination]
+    changes["tagged"] += _keep_tags(tagged)
 
 
-def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> None:
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> list[list[int]]:
+    """Return the new pairs of addresses and tags."""
     new = [
         (destination, key)
         for destination, one in changed
@@ -159,6 +183,8 @@ def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> None:
         names = {key: name for _, one in reversed(changed) for key, name in one.tags.items()}
         keys = {tag.key: tag.pk for tag in tags_named(names[key] for key in {key for _, key in new})}
         give([(destination, keys[key]) for destination, key in new])
+        return [[destination, keys[key]] for destination, key in new]
+    return []
 
 
 def _moves_to(one: Planned, status: str) -> bool:

@@ -1,6 +1,7 @@
 """Uploaded lists: checked by a worker, imported on an admin's word."""
 
 import codecs
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain, islice
@@ -8,13 +9,17 @@ from itertools import chain, islice
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from subscriptions.lists.csv_lines import Head, read_head, records
+from common.uploads import NotPossible
+from subscriptions.lists.csv_lines import Head, is_address, read_head, records
 from subscriptions.lists.reading import Terms, heading_of, kind_of_list
 from subscriptions.models import ListImport, Subscribable
+from subscriptions.rules.lists.rows import warning
 from subscriptions.rules.lists.survey import ColumnSurvey
 
 LONGEST_LINE = 64 * 1024
-OLD_ENCODING = "windows-1252"
+# Until an admin has chosen.
+USUAL_ENCODING = "windows-1252"
+FOREIGN_KEPT = 50
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 FROM_THE_START = dict.fromkeys(
     ("position", "line", "lines", "added", "updated", "unchanged", "repeated", "refused"), 0
@@ -25,15 +30,45 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Convert UTF-16 to UTF-8, and carriage returns of old Macs to line feeds."""
     remaining = iter(pieces)
     first = next(remaining, b"")
-    everything = (piece for piece in chain([first], remaining) if piece)
+    everything: Iterator[bytes] = (piece for piece in chain([first], remaining) if piece)
     if name := _utf16(first):
         decode = codecs.getincrementaldecoder(name)(errors="replace").decode
         everything = (decode(piece).encode() for piece in everything)
         first = next(everything, b"")
-        everything = chain([first], everything)  # type: ignore[assignment]
+        everything = chain([first], everything)
     if b"\r" in first and b"\n" not in first:
-        return (piece.replace(b"\r", b"\n") for piece in everything if piece)
+        everything = (piece.replace(b"\r", b"\n") for piece in everything)
+        first = first.replace(b"\r", b"\n")
+    if separators := _separators_of_addresses(first):
+        everything = _one_address_a_line(everything, separators)
     return (piece for piece in everything if piece)
+
+
+def _separators_of_addresses(first: bytes) -> bytes:
+    """Return what separates addresses if the first line has several, and nothing else."""
+    line = first.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0][:LONGEST_LINE]
+    for separators in (b";", b",", b"\t", b",;\t"):
+        cells = re.findall(rb'(?:"[^"]*"|[^"' + separators + rb"])+", line)
+        if len(line) == LONGEST_LINE:
+            # The last one may be cut off.
+            cells.pop()
+        filled = [cell.decode(errors="replace") for cell in cells if cell.strip()]
+        if len(filled) > 1 and all(map(is_address, filled)):
+            return separators
+    return b""
+
+
+def _one_address_a_line(pieces: Iterable[bytes], separators: bytes) -> Iterator[bytes]:
+    """People copy their recipients out of a mail program: each of the addresses is a line of its own."""
+    cell = re.compile(rb'(?:"[^"\n]*"|[^"\n' + separators + rb"])+")
+    rest = b""
+    for piece in chain(pieces, [b""]):
+        text = rest + piece
+        end = (
+            max(map(text.rfind, (b"\n", *(bytes([each]) for each in separators)))) + 1 if piece else len(text)
+        )
+        text, rest = text[:end], text[end:]
+        yield b"".join(b'"%s"\n' % each.strip().replace(b'"', b'""') for each in cell.findall(text))
 
 
 def _utf16(first: bytes) -> str:
@@ -49,12 +84,14 @@ def _utf16(first: bytes) -> str:
 class FileLines(Iterator[str]):
     """Lines of a file in pieces. `position`: start of the next line.
 
-    Lines that are not UTF-8 are read as windows-1252 and counted. Lines over LONGEST_LINE are split.
+    Lines that are not UTF-8 are counted, and the first ones kept. Lines over LONGEST_LINE are split.
     """
 
-    def __init__(self, pieces: Iterator[bytes], position: int = 0) -> None:
+    def __init__(self, pieces: Iterator[bytes], position: int = 0, encoding: str = "") -> None:
         self.position = position
-        self.handed_out = self.in_old_encoding = 0
+        self.handed_out = self.foreign_count = 0
+        self.foreign: list[bytes] = []
+        self._encoding = encoding or USUAL_ENCODING
         self._pieces = pieces
         self._text = b""
         self._at = 0
@@ -70,8 +107,10 @@ class FileLines(Iterator[str]):
         try:
             return line.decode()
         except UnicodeDecodeError:
-            self.in_old_encoding += 1
-            return line.decode(OLD_ENCODING, errors="replace")
+            self.foreign_count += 1
+            if len(self.foreign) < FOREIGN_KEPT:
+                self.foreign.append(line)
+            return line.decode(self._encoding, errors="replace")
 
     def _end_of_line(self) -> int:
         while (end := self._text.find(b"\n", self._at, self._at + LONGEST_LINE)) < 0:
@@ -86,7 +125,7 @@ class FileLines(Iterator[str]):
 
 class StoredLines(FileLines):
     def __init__(self, row: ListImport, position: int = 0) -> None:
-        super().__init__(row.read(position), position)
+        super().__init__(row.read(position), position, row.encoding)
 
 
 State = ListImport.State
@@ -111,10 +150,22 @@ def upload(
     return row
 
 
+def harm_of(row: ListImport) -> str:
+    """Return a warning if the import of a checked list would harm most of a list; or ""."""
+    outcomes = (row.findings or {}).get("outcomes")
+    if row.state != State.CHECKED or not outcomes:
+        return ""
+    receiving = row.subscribable.subscriptions.filter(status="confirmed").count()
+    ending = (row.findings or {}).get("ending", 0)
+    return warning(outcomes, status=row.status, ending=ending, receiving=receiving)
+
+
 @transaction.atomic
-def begin_import(list_import: ListImport, *, now: datetime) -> None:
-    """Raises NotPossible."""
+def begin_import(list_import: ListImport, *, now: datetime, anyway: bool = False) -> None:
+    """Raises NotPossible, also if it would harm most of a list, unless `anyway`."""
     row = list_import.locked(State.CHECKED)
+    if not anyway and (words := harm_of(row)):
+        raise NotPossible(words)
     row.refused_lines.all().delete()
     # The check has counted each address once.
     counted = {"begun_at": now, "repeated": row.repeated}
@@ -122,14 +173,25 @@ def begin_import(list_import: ListImport, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def explain(list_import: ListImport, *, meanings: Mapping[str, str], dates: str, now: datetime) -> None:
-    """Store the columns' meanings and have the file checked again.
+def explain(
+    list_import: ListImport,
+    *,
+    meanings: Mapping[str, str],
+    dates: str,
+    now: datetime,
+    statuses: Mapping[str, str] | None = None,
+    encoding: str = "",
+) -> None:
+    """Store what an admin says of the columns, words and encoding, and have the file checked again.
 
     Raises NotPossible, and ValidationError for unusable meanings.
     """
     row = list_import.locked(*ListImport.WAITING)
     row.meanings, row.dates, row.findings = dict(meanings), dates, None
-    heading_of(Head(tuple(row.names), ""), terms_of(row))
+    row.statuses = {**(row.statuses or {}), **(statuses or {})}
+    row.encoding = encoding or row.encoding
+    if row.names:
+        heading_of(Head(tuple(row.names), ""), terms_of(row))
     row.hand_on(State.CHECKING, now, **FROM_THE_START)
 
 
@@ -141,9 +203,12 @@ def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
 
 
 def terms_of(row: ListImport) -> Terms:
-    return Terms(row.status, row.words, row.meanings or {}, row.dates)
+    return Terms(row.status, row.words, row.meanings or {}, row.dates, row.statuses or {})
 
 
 def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:
+    """Return None if the list was not judged, or by the previous release."""
     columns = (row.findings or {}).get("columns")
-    return columns and {int(place): ColumnSurvey.of_json(each) for place, each in columns.items()}
+    if columns is None or any("counts" not in column for column in columns.values()):
+        return None
+    return {int(place): ColumnSurvey.of_json(column) for place, column in columns.items()}

@@ -32,6 +32,7 @@ from subscriptions.lists.reading import (
     kind_of_list,
     survey_of,
 )
+from subscriptions.lists.undo import forget_changes
 from subscriptions.lists.uploads import (
     FROM_THE_START,
     State,
@@ -40,6 +41,7 @@ from subscriptions.lists.uploads import (
     terms_of,
 )
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
+from subscriptions.rules.lists.encodings import likely_encodings
 from subscriptions.rules.lists.headings import HEADER
 
 SAMPLES_OF_AN_OUTCOME, LONGEST_SAMPLE = 3, 120
@@ -48,6 +50,7 @@ LINES_A_RENEWAL = 20_000
 
 def work_off_imports(*, budget: timedelta) -> None:
     process_uploads(ListImport, _work, budget=budget)
+    forget_changes(utcnow())
 
 
 def _work(row: ListImport, left: TimeBudget) -> None:
@@ -57,8 +60,8 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         head = read_head(StoredLines(row))
         terms = terms_of(row)
         kind = kind_of_list(row.subscribable)
-        # The previous release did not judge lists.
-        if row.findings is None and not _judge(row, head, terms):
+        # The previous release judged lists less strictly.
+        if survey_kept(row) is None and not _judge(row, head, terms):
             return
         columns = heading_of(head, terms, survey_kept(row))
     except ValidationError as error:
@@ -116,10 +119,11 @@ def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
         return False
     except _LostError:
         return False
-    row.findings = {
-        "columns": {place: column.as_json() for place, column in columns.items()},
-        "in_old_encoding": lines.in_old_encoding,
-    }
+    if lines.foreign_count and not row.encoding:
+        row.findings = {"foreign": lines.foreign_count, "encodings": likely_encodings(lines.foreign)}
+        row.finish(State.ASKING)
+        return False
+    row.findings = {"columns": {place: column.as_json() for place, column in columns.items()}}
     return True
 
 
@@ -161,6 +165,11 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                 refused = _refused(batch, done)
                 _add_samples(row, done, repeated, refused)
                 _add_outcomes(row, seen.count(done, repeated), refused)
+                lost = sum(wanted.row.has_lost_a_date for wanted in (*batch.wanted, *repeated))
+                counts = Counter(ending=done.ending, lost_dates=lost)
+                for name in counts:
+                    counts[name] += (row.findings or {}).get(name, 0)
+                row.findings = {**(row.findings or {}), **counts}
                 _record(row, batch, done, refused, place)
     row.finish(State.CHECKED)
 
@@ -196,7 +205,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
         with held(row) as is_ours:
             if not is_ours:
                 return
-            done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
+            done = import_batch(row.subscribable, batch, terms=terms, now=utcnow(), into=row)
             _record(row, batch, done, _refused(batch, done), place)
         if left.is_spent:
             row.release()

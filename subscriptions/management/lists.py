@@ -20,14 +20,23 @@ from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
 from common.ports.channels import InvalidDestination
-from common.text import pluralize, shortened
 from common.uploads import PIECE_SIZE
-from subscriptions.lists.importer import AmbiguousColumns, OnRefused, import_subscribers, try_subscribers
+from subscriptions.lists.importer import (
+    AmbiguousColumns,
+    OnRefused,
+    harm,
+    import_subscribers,
+    lost_dates_words,
+    try_subscribers,
+    unused_words,
+)
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.lists.suppressions import import_suppressions
-from subscriptions.lists.uploads import OLD_ENCODING, FileLines, as_utf8
+from subscriptions.lists.undo import end_record, record_import, undo_import, undone_words
+from subscriptions.lists.uploads import FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.models import Suppression
+from subscriptions.models import ListImport, Suppression
+from subscriptions.rules.lists.encodings import ENCODINGS, encoding_words, likely_encodings
 from subscriptions.rules.lists.headings import MEANINGS
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.rules.lists.rows import OUTCOMES, summary
@@ -36,6 +45,15 @@ from subscriptions.subscribers.suppression import lift
 
 # Seconds after which the speed is shown.
 LONG = 10.0
+REFUSED_SHOWN = 5
+
+
+ENCODING = argument(
+    "--encoding",
+    choices=ENCODINGS,
+    default="",
+    help="Encoding of lines that are not UTF-8.",
+)
 
 
 class ImportSubscribers(FeedletterCommand):
@@ -47,23 +65,34 @@ class ImportSubscribers(FeedletterCommand):
         argument(
             "--status",
             choices=LIST_STATUSES,
-            default="unconfirmed",
-            help="Status of lines without one (usually unconfirmed).",
+            default="",
+            help="Status of lines without one (usually unconfirmed). Nobody becomes more than that.",
         ),
         argument(
             "--consent", metavar="WORDS", default="", help="How they agreed, stored as proof of consent."
         ),
         argument(
+            "--columns",
             "--column",
+            dest="column",
             metavar="HEADING=MEANING",
             action="append",
             default=[],
             help=(
                 "Meaning of a column: one of our names; “suppressed” or “unsubscribed”, for people who have"
                 " something in it; “subscribed”, for a column where no or nothing means that they left (with"
-                " “verified”, that they have not confirmed); or “ignore”. May be given several times."
+                " “verified”, that they have not confirmed); “notes”, where words say that somebody left; or"
+                " “ignore”. May be given several times."
             ),
         ),
+        argument(
+            "--word",
+            metavar="WORD=STATUS",
+            action="append",
+            default=[],
+            help="Status that a word in a column of statuses means. May be given several times.",
+        ),
+        ENCODING,
         argument(
             "--dates",
             choices=ORDERS,
@@ -71,6 +100,11 @@ class ImportSubscribers(FeedletterCommand):
             help="Whether dates such as 3/4/2026 begin with the day or the month.",
         ),
         argument("--refused", metavar="FILE", help="Write refused lines to this file as CSV."),
+        argument(
+            "--yes",
+            action="store_true",
+            help="Import even if most of the list would be refused, or would get no more emails.",
+        ),
     )
 
     def run(self, **options: Any) -> Result:
@@ -78,48 +112,70 @@ class ImportSubscribers(FeedletterCommand):
         disable_sqlite_mmap()
         # A full collection looks at all of Django, 0.1 s every 8,000 lines.
         gc.freeze()
-        act = try_subscribers if options["dry_run"] else import_subscribers
-        label = "checking lines" if options["dry_run"] else "importing lines"
-        terms = Terms(options["status"], options["consent"], meanings(options["column"]), options["dates"])
-        began = time.monotonic()
+        terms = Terms(
+            options["status"],
+            options["consent"],
+            pairs("--columns", "HEADING=MEANING", options["column"], MEANINGS),
+            options["dates"],
+            pairs("--word", "WORD=STATUS", options["word"], LIST_STATUSES),
+        )
+        given: dict[str, Any] = {"subscribable": subscribable, "terms": terms, "now": utcnow()}
+        is_trial, began, row = options["dry_run"], time.monotonic(), None
         with (
             opened(options["file"]) as file,
             refusals(options["refused"]) as on_refused,
-            self.progress(label) as progress,
+            self.progress("checking lines") as progress,
         ):
-            lines = LinesOf(file, progress)
+            lines = LinesOf(file, progress, options["encoding"])
+            lines.check()
             try:
-                report = act(
-                    subscribable=subscribable, lines=lines, now=utcnow(), terms=terms, on_refused=on_refused
-                )
+                if is_trial or not options["yes"]:
+                    report = try_subscribers(
+                        **given, lines=lines, on_refused=on_refused if is_trial else None
+                    )
+                    if not is_trial and (warning := harm(report, subscribable, terms)):
+                        first = refused_lines(report)[:REFUSED_SHOWN]
+                        sentence = f"{warning} Nothing was changed. If this is right, add --yes."
+                        raise CommandError(" ".join([sentence, *first]))
+                if not is_trial:
+                    row = record_import(**given, name=options["file"])
+                    report = import_subscribers(**given, lines=lines, on_refused=on_refused, into=row)
             except AmbiguousColumns as error:
-                given = " ".join(
-                    f"--column {quote(f'{name}={meaning}')}" for name, meaning in error.advice.items()
+                meant = " ".join(
+                    f"--columns {quote(f'{name}={each}')}" for name, each in error.advice.items()
                 )
-                raise CommandError(f"{' '.join(error.messages)} For example: {given}") from error
-        report.note = " ".join(filter(None, (report.note, lines.note)))
-        said, seconds = told(report, dry_run=options["dry_run"]), time.monotonic() - began
+                example = f" For example: {meant}" if meant else ""
+                raise CommandError(f"{' '.join(error.messages)}{example}") from error
+        text, seconds = told(report, dry_run=is_trial), time.monotonic() - began
         if seconds >= LONG:
-            said += f"\n{progress.done:,} lines in {seconds:.0f} s, {progress.done / seconds:,.0f} a second."
-        facts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
-        if options["dry_run"]:
+            text += f"\n{progress.done:,} lines in {seconds:.0f} s, {progress.done / seconds:,.0f} a second."
+        facts: dict[str, Any] = {name: getattr(report, name) for name in ("added", "updated", "unchanged")}
+        if row is None:
             facts["repeated"] = report.repeated
-        outcomes = {kind: report.outcomes[kind] for kind in OUTCOMES if kind != "repeated"}
-        unused = [{"column": name, "concerns": rows} for name, rows in report.not_used]
-        return Printed(said, {**facts, "outcomes": outcomes, "not_used": unused, **refused_facts(report)})
+        else:
+            end_record(row, report, now=utcnow())
+            facts["import"] = row.pk
+            text += f"\n“undo_import {row.pk}” undoes this within {row.UNDONE_FOR.days} days."
+        facts["outcomes"] = {kind: report.outcomes[kind] for kind in OUTCOMES if kind != "repeated"}
+        facts["not_used"] = [
+            {"column": name, "concerns": rows, "addresses": addresses}
+            for name, rows, addresses in report.not_used
+        ]
+        return Printed(text, {**facts, "lost_dates": report.lost_dates, **refused_facts(report)})
 
 
-def meanings(given: Sequence[str]) -> dict[str, str]:
-    """Raises CommandError for an unknown meaning."""
-    said = {}
+def pairs(option: str, form: str, given: Sequence[str], values: Sequence[str]) -> dict[str, str]:
+    """Raises CommandError for an unknown value."""
+    result = {}
     for pair in given:
-        name, _, meaning = pair.rpartition("=")
-        if not name or meaning not in MEANINGS:
+        name, _, value = pair.rpartition("=")
+        if not name or value not in values:
+            _, _, after = form.partition("=")
             raise CommandError(
-                f"--column {pair}: write HEADING=MEANING, the meaning one of {', '.join(MEANINGS)}."
+                f"{option} {pair}: write {form}, the {after.lower()} one of {', '.join(values)}."
             )
-        said[name] = meaning
-    return said
+        result[name] = value
+    return result
 
 
 @contextmanager
@@ -140,26 +196,29 @@ def opened(name: str) -> Iterator[BinaryIO]:
 
 
 class LinesOf:
-    """Repeatable lines of a file, which counts lines that are not UTF-8."""
+    """Repeatable lines of a file."""
 
-    def __init__(self, file: BinaryIO, progress: Progress) -> None:
-        self._file, self._progress = file, progress
-        self.in_old_encoding = 0
+    def __init__(self, file: BinaryIO, progress: Progress, encoding: str = "") -> None:
+        self._file, self._progress, self._encoding = file, progress, encoding
 
     def __iter__(self) -> Iterator[str]:
-        self._file.seek(0)
         self._progress.done = 0
-        lines = FileLines(as_utf8(iter(lambda: self._file.read(PIECE_SIZE), b"")))
-        for line in lines:
+        for line in self._lines():
             self._progress.advance()
             yield line
-        self.in_old_encoding = lines.in_old_encoding
 
-    @property
-    def note(self) -> str:
-        if not self.in_old_encoding:
-            return ""
-        return f"{pluralize(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
+    def _lines(self) -> FileLines:
+        self._file.seek(0)
+        return FileLines(as_utf8(iter(lambda: self._file.read(PIECE_SIZE), b"")), encoding=self._encoding)
+
+    def check(self) -> None:
+        """Raises CommandError if some lines are not UTF-8, and nobody has said what they are."""
+        lines = self._lines()
+        for _ in lines:
+            pass
+        if lines.foreign_count and not self._encoding:
+            words = encoding_words(lines.foreign_count, likely_encodings(lines.foreign))
+            raise CommandError(f"{words} Give --encoding. Nothing was imported.")
 
 
 @contextmanager
@@ -190,15 +249,8 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
     nobody = "Nothing was changed." if dry_run else "No email was sent."
     first = f"{counts}, {report.refused_count} refused.{repeated} {nobody}"
     result = f"{summary(report.outcomes, is_done=not dry_run)}."
-    return "\n".join([first, result, *filter(None, [not_used(report), report.note]), *refused_lines(report)])
-
-
-def not_used(report: ImportReport) -> str:
-    names = [
-        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'line')})" if rows else "")
-        for name, rows in report.not_used
-    ]
-    return f"Not used: {', '.join(names)}." if names else ""
+    notes = filter(None, (*unused_words(report.not_used), lost_dates_words(report.lost_dates), report.note))
+    return "\n".join([first, result, *notes, *refused_lines(report)])
 
 
 def refused_lines(report: ImportReport) -> list[str]:
@@ -210,6 +262,20 @@ def refused_lines(report: ImportReport) -> list[str]:
 def refused_facts(report: ImportReport) -> dict[str, Any]:
     refused = [{"line": each.line, "reason": each.reason} for each in report.refused]
     return {"refused": refused, "refused_count": report.refused_count}
+
+
+class UndoImport(FeedletterCommand):
+    help = "Undoes the import of a list, of the last seven days, as far as people did nothing since."
+    arguments = (
+        argument("id", metavar="ID", type=int, help="As “import_subscribers” and its page show it."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        row = ListImport.objects.filter(pk=options["id"]).first()
+        if row is None:
+            raise CommandError(f"There is no import {options['id']}.")
+        done = undo_import(row, now=utcnow())
+        return Printed(undone_words(done), dict(done))
 
 
 class ListSuppressions(FeedletterCommand):
@@ -250,11 +316,13 @@ class LiftSuppression(FeedletterCommand):
 
 class ImportSuppressions(FeedletterCommand):
     help = "Imports addresses into the “Do not email” list from CSV (columns email and reason)."
-    arguments = (argument("file", metavar="FILE", help="“-” reads what is piped in."),)
+    arguments = (argument("file", metavar="FILE", help="“-” reads what is piped in."), ENCODING)
 
     def run(self, **options: Any) -> Result:
         with opened(options["file"]) as file, self.progress("importing lines") as progress:
-            report = import_suppressions(lines=LinesOf(file, progress), now=utcnow())
+            lines = LinesOf(file, progress, options["encoding"])
+            lines.check()
+            report = import_suppressions(lines=lines, now=utcnow())
         counts = f"{report.added} added, {report.unchanged} unchanged, {report.refused_count} refused."
         facts = {"added": report.added, "unchanged": report.unchanged, **refused_facts(report)}
         return Printed("\n".join([counts, *refused_lines(report)]), facts)

@@ -10,7 +10,7 @@ from subscriptions.models.destination import (
     Suppression,
     Tagging,
 )
-from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
+from subscriptions.models.list_import import ListChange, ListImport, ListPart, RefusedLine
 from subscriptions.models.site import Picture, SiteSettings
 from subscriptions.models.subscribable import FailedAssignment, LeftOut, OldName, PostRule, Subscribable
 from subscriptions.models.subscription import (
@@ -33,6 +33,7 @@ __all__ = [
     "FailedAssignment",
     "FrequencyChange",
     "LeftOut",
+    "ListChange",
     "ListImport",
     "ListPart",
     "Notice",

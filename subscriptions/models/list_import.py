@@ -5,7 +5,6 @@ from django.db.models import Q
 
 from common.uploads import Upload, UploadPiece
 from subscriptions.models.subscribable import Subscribable
-from subscriptions.models.subscription import Subscription
 
 
 class ListImport(Upload):
@@ -20,19 +19,24 @@ class ListImport(Upload):
         DONE = "done", "imported"
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "not usable"
+        UNDONE = "undone", "undone"
 
     OPEN = (State.CHECKING, State.IMPORTING)
     WAITING = (State.ASKING, State.CHECKED)
     KEPT_FOR = timedelta(days=30)
+    UNDONE_FOR = timedelta(days=7)
 
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="list_imports")
-    # Status and consent text of lines without their own.
-    status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
+    # The most that anybody becomes, or "", and the consent text of lines without their own.
+    status = models.CharField(max_length=12, blank=True, default="")
     words = models.TextField(blank=True, default="")
     # Meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
+    # Statuses by word, and the encoding of lines that are not UTF-8.
+    statuses = models.JSONField(null=True, blank=True)
+    encoding = models.CharField(max_length=20, blank=True, default="", db_default="")
     # Start of the current pass, to compute the pace.
     reading_since = models.DateTimeField(null=True, blank=True, editable=False)
     names = models.JSONField(default=list)
@@ -59,6 +63,19 @@ class ListImport(Upload):
 
     def __str__(self) -> str:
         return f"{self.file_name} → {self.subscribable}"
+
+
+class ListChange(models.Model):
+    """What a batch of an import changed, so that it can be undone for ListImport.UNDONE_FOR.
+
+    `changes`: "added" and "changed" subscriptions (see lists/undo.py), "suppressed" and "tagged" addresses.
+    """
+
+    list_import = models.ForeignKey(ListImport, on_delete=models.CASCADE, related_name="changes")
+    changes = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"changes of import {self.list_import_id}"
 
 
 class ListPart(UploadPiece):

@@ -54,26 +54,43 @@ def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_t
     row = ListImport.objects.get()
     shown = page(admin_client, row)
     assert row.state == "asking"
-    assert "Some columns may mark people who must not be emailed: “Désabonné”" in shown
+    assert "Some columns may mark people who must not be emailed." in shown
+    assert "“oui” (1), empty (1). Proposal: unsubscribed; 1 line would get the newsletter." in shown
+    assert "not used (2 get the newsletter)" in shown
     listed = admin_client.get(reverse("admin:subscriptions_listimport_changelist")).content.decode()
     assert "to be added" not in listed
     assert "Import this list" not in shown
-    asked = act(admin_client, row, "columns")
-    assert "For example: oui" in asked
-    assert "– please choose –" in asked
-    answers = {"with-column-0": "email", "with-column-1": "ignore", "with-dates": "", "confirmed": "yes"}
+    assert "– please choose –" in shown
+    answers = {"with-dates": "", "confirmed": "yes"}
     assert "This field is required" in act(admin_client, row, "columns", **answers)
-    twice = act(admin_client, row, "columns", **answers, **{"with-column-2": "email"})
-    assert "Only one column can be the address" in twice
     said = act(admin_client, row, "columns", **answers, **{"with-column-2": "unsubscribed"})
     assert "being read again" in said
     work()
     row.refresh_from_db()
     assert (row.state, row.added) == ("checked", 2)
+    twice = {"with-column-0": "email", "with-column-1": "email", "with-column-2": "unsubscribed"}
+    assert "Only one column can be the address" in act(admin_client, row, "columns", **answers, **twice)
     act(admin_client, row, "run")
     work()
     found = dict(Subscription.objects.values_list("destination__core", "status"))
     assert found == {"a@example.org": "unsubscribed", "b@example.org": "confirmed"}
+    assert "2 subscribers of “list.csv” will be removed" in act(admin_client, row, "undo")
+    assert "2 subscribers removed, 0 as they were" in act(admin_client, row, "undo", confirmed="1")
+    assert not Subscription.objects.exists()
+    assert "2 subscribers removed" in page(admin_client, row)
+
+
+def test_an_import_that_harms_most_of_a_list_is_begun_only_by_a_second_word(admin_client: Client) -> None:
+    choose(admin_client, "email\nnonsense\nno\na@example.org\n")
+    work()
+    row = ListImport.objects.get()
+    shown = page(admin_client, row)
+    assert "2 of 3 would be refused. If this is right, choose More, Import anyway." in shown
+    act(admin_client, row, "run")
+    assert ListImport.objects.get().state == "checked"
+    assert "2 of 3 would be refused." in act(admin_client, row, "run_anyway")
+    act(admin_client, row, "run_anyway", confirmed="1")
+    assert ListImport.objects.get().state == "importing"
 
 
 def test_what_a_program_means_stays_when_another_column_is_explained(admin_client: Client) -> None:
@@ -92,7 +109,7 @@ def test_what_a_program_means_stays_when_another_column_is_explained(admin_clien
 
 def test_the_page_shows_what_each_column_is_taken_for_and_three_values(admin_client: Client) -> None:
     lines = "".join(f"{name}@example.org,{name},12,{name.upper()}\n" for name in ("ada", "ben", "cat", "dan"))
-    choose(admin_client, f"Email Address,First Name,Shoe,E-mail opt-out\n{lines}")
+    choose(admin_client, f"Email Address,First Name,City,E-mail opt-out\n{lines}")
     work()
     row = ListImport.objects.get()
     assert row.state == "asking"
@@ -101,8 +118,7 @@ def test_the_page_shows_what_each_column_is_taken_for_and_three_values(admin_cli
     for words in ("the address", "the first name", "not used", "ada · ben · cat", "ADA · BEN · CAT"):
         assert words in shown
     assert "dan@example.org" not in shown
-    given = {f"with-column-{place}": "as it is" for place in range(3)}
-    act(admin_client, row, "columns", **given, **{"with-column-3": "ignore", "confirmed": "yes"})
+    act(admin_client, row, "columns", **{"with-column-3": "ignore", "confirmed": "yes"})
     work()
     row.refresh_from_db()
     assert row.state == "checked"
@@ -117,8 +133,8 @@ def test_the_page_shows_what_each_column_is_taken_for_and_three_values(admin_cli
 def test_from_the_file_to_the_report(admin_client: Client) -> None:
     newsletter = SubscribableFactory()
     head = "Email Address,First Name,OPTIN_TIME,CONFIRM_TIME"
-    text = f"{head}\na@example.org,Ada,2024-01-01,2024-01-02\nno,=1+1,,\n"
-    answer = choose(admin_client, text, newsletter=newsletter, words="Double opt-in.")
+    text = f"{head}\na@example.org,Ada,2024-01-01,2024-01-02\nno,=1+1,,2024-01-02\n"
+    answer = choose(admin_client, text, newsletter=newsletter, status="confirmed", words="Double opt-in.")
     row = ListImport.objects.get()
     assert answer.url == reverse("admin:subscriptions_listimport_change", args=[row.pk])
     shown = page(admin_client, row)
@@ -163,7 +179,7 @@ def test_a_list_that_waited_long_for_a_person_begins_in_a_moment(admin_client: C
     work()
     ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
     row = ListImport.objects.get()
-    meanings = {"with-column-0": "email", "with-column-1": "ignore", "with-dates": ""}
+    meanings = {"with-column-1": "ignore", "with-dates": ""}
     act(admin_client, row, "columns", **meanings, confirmed="yes")
     assert "It begins in a moment." in page(admin_client, row)
     work()

@@ -1,19 +1,18 @@
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from common.refused import Refused
-from subscriptions.rules.lists.judging import Judgement, judge
-from subscriptions.rules.lists.programs import NO_PROGRAM, OURS, PROGRAMS, Program
-from subscriptions.rules.lists.statuses import (
-    EMPTY,
-    GETS_NOTHING,
-    sort_of,
-    status_of_words,
-    strictest,
-    without_accents,
+from subscriptions.rules.lists.judging import (
+    IGNORED,
+    Judgement,
+    may_tell_apart,
+    proposal,
+    refuses,
 )
-from subscriptions.rules.lists.survey import ColumnSurvey
+from subscriptions.rules.lists.programs import LIST_STATUSES, NO_PROGRAM, OURS, PROGRAMS, Program
+from subscriptions.rules.lists.statuses import sort_of, status_of_words, strictest, without_accents
+from subscriptions.rules.lists.survey import BLOCKS, NOTES, WANTS, ColumnSurvey, limit_of_sort
 
 COLUMNS = (
     "email",
@@ -34,125 +33,54 @@ HEADER = "The first line must name the columns; “email” is needed, “name�
 
 # By preference, without _, - and accents.
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "email": (
-        "email address",
-        "e mail",
-        "e mail address",
-        "e mail adresse",
-        "email adresse",
-        "emailadresse",
-        "mailadresse",
-        "adresse e mail",
-        "adresse email",
-        "adresse mail",
-        "courriel",
-        "adresse courriel",
-        "adresse de courriel",
-        "adresse electronique",
-        "correo electronico",
-        "correo",
-        "direccion de correo electronico",
-        "direccion de email",
-        "endereco de e mail",
-        "endereco de email",
-        "indirizzo email",
-        "indirizzo e mail",
-        "e mailadres",
-        "emailadres",
-        "subscriber email",
-        "primary email",
-        "mail",
-    ),
-    "name": (
-        "full name",
-        "display name",
-        "vollstandiger name",
-        "nom complet",
-        "nombre completo",
-        "nombre y apellidos",
-        "nome completo",
-        "volledige naam",
-        "naam",
-        "vor und nachname",
-        "vorname nachname",
-        "vorname und nachname",
-        "nom et prenom",
-        "prenom et nom",
-        "prenom nom",
-        "nom prenom",
-        "nombre y apellido",
-        "nome e sobrenome",
-        "nome e apelido",
-    ),
-    # A file with only one of these two has full names in it.
-    "first": (
-        "first name",
-        "firstname",
-        "given name",
-        "fname",
-        "vorname",
-        "prenom",
-        "nombre",
-        "nombres",
-        "primer nombre",
-        "nome",
-        "primeiro nome",
-        "voornaam",
-    ),
-    "last": (
-        "last name",
-        "lastname",
-        "family name",
-        "surname",
-        "lname",
-        "nachname",
-        "zuname",
-        "familienname",
-        "nom de famille",
-        "nom",
-        "apellidos",
-        "apellido",
-        "sobrenome",
-        "apelido",
-        "ultimo nome",
-        "cognome",
-        "achternaam",
-    ),
-    "status": ("subscription status", "subscriber status"),
-    "language": ("lang", "locale"),
-    "tags": ("tag", "labels", "label", "schlagworter", "schlagworte", "etiquettes", "etiquetas"),
-    "added": (
-        "added at",
-        "optin time",
-        "created at",
-        "creation date",
-        "created",
-        "date added",
-        "subscribed at",
-        "subscription date",
-        "date created",
-        "date registered",
-        "sign up date",
-        "signup date",
-    ),
-    "confirmed": ("confirmed at", "confirm time", "confirmation date"),
-    "left": ("left at", "unsub time", "unsubscribed at", "unsubscribe date"),
-    "bounced": ("clean time",),
-    "consent_ip": ("confirm ip",),
-    "wants": ("subscribed to emails",),
-    "declines": ("email disabled",),
-    "confirms": (),
+    column: tuple(names.split("; ")) if names else ()
+    for column, names in {
+        "email": (
+            "email address; e mail; e mail address; e mail adresse; email adresse; emailadresse; "
+            "mailadresse; adresse e mail; adresse email; adresse mail; courriel; adresse courriel; "
+            "adresse de courriel; adresse electronique; correo electronico; correo; direccion de correo "
+            "electronico; direccion de email; endereco de e mail; endereco de email; indirizzo email; "
+            "indirizzo e mail; e mailadres; emailadres; subscriber email; primary email; mail"
+        ),
+        "name": (
+            "full name; display name; vollstandiger name; nom complet; nombre completo; nombre y "
+            "apellidos; nome completo; volledige naam; naam; vor und nachname; vorname nachname; vorname "
+            "und nachname; nom et prenom; prenom et nom; prenom nom; nom prenom; nombre y apellido; nome "
+            "e sobrenome; nome e apelido"
+        ),
+        # A file with only one of these two has full names in it.
+        "first": (
+            "first name; firstname; given name; fname; vorname; prenom; nombre; nombres; primer nombre; "
+            "nome; primeiro nome; voornaam"
+        ),
+        "last": (
+            "last name; lastname; family name; surname; lname; nachname; zuname; familienname; nom de "
+            "famille; nom; apellidos; apellido; sobrenome; apelido; ultimo nome; cognome; achternaam"
+        ),
+        "status": "subscription status; subscriber status",
+        "language": "lang; locale",
+        "tags": "tag; labels; label; schlagworter; schlagworte; etiquettes; etiquetas",
+        "added": (
+            "added at; optin time; created at; creation date; created; date added; subscribed at; "
+            "subscription date; date created; date registered; sign up date; signup date"
+        ),
+        "confirmed": "confirmed at; confirm time; confirmation date",
+        "left": "left at; unsub time; unsubscribed at; unsubscribe date",
+        "bounced": "clean time",
+        "consent_ip": "confirm ip",
+        "wants": "subscribed to emails",
+        "declines": "email disabled",
+        "confirms": "",
+    }.items()
 }
 
-# BLOCKS block people with any value except no, WANTS people with none or no.
-BLOCKS = ("suppressed", "unsubscribed")
-WANTS = ("subscribed", "verified")
-IGNORED = "ignore"
-MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, *WANTS, IGNORED)
+MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, *WANTS, NOTES, IGNORED)
 # A list may have several of these columns.
-SEVERAL = ("status", *BLOCKS, *WANTS)
+SEVERAL = ("status", *BLOCKS, *WANTS, NOTES)
 # Columns that may say that somebody left.
 _SEARCHED = ("email", "name", "first", "last", "tags", "consent_how")
+# These meanings leave a column what its heading says, too.
+_BESIDE = (NOTES, "verified")
 # Details of other columns.
 _TOLD_ELSEWHERE = frozenset(
     f"{what} {tail}"
@@ -162,7 +90,9 @@ _TOLD_ELSEWHERE = frozenset(
 # First headings of our reports of refused lines.
 REPORT = ("line", "reason")
 _LONGEST_ANSWER = 7
-_LIMITS = {"confirmed": {"yes": "confirmed", "no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
+_KNOWN = ("", *LIST_STATUSES)
+_COUNTED = ("status", "confirmed")
+_LIMITS = {"confirmed": {"no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
 _BY_PROGRAM = {"wants": "subscribed", "declines": "unsubscribed", "confirms": "verified"}
 _ANSWERS = {"yes": "yes", "one": "yes", "no": "no", "zero": "no"}
 
@@ -175,24 +105,30 @@ class NoList(Refused):
 class Heading:
     """Places of the columns.
 
-    `blocks`: columns with a status, by meaning. `questions`: columns that may mark people who must not be
-    mailed; an import needs an admin's meaning for them. `unread`: judgements of these and of ignored columns.
+    `blocks`: columns with a status, by meaning. `judged`: columns that may mark people who must get nothing.
     """
 
     places: tuple[tuple[str, int], ...]
     program: Program = NO_PROGRAM
     blocks: tuple[tuple[str, int], ...] = ()
-    questions: tuple[str, ...] = ()
-    unread: tuple[tuple[int, Judgement], ...] = ()
+    judged: tuple[tuple[int, Judgement], ...] = ()
 
-    def row(self, values: Sequence[str]) -> dict[str, str]:
-        """Return cells by our names. The status may be empty."""
+    @property
+    def questions(self) -> tuple[Judgement, ...]:
+        """Return columns whose meaning an admin must give before the import."""
+        return tuple(judgement for _, judgement in self.judged if judgement.must_ask)
+
+    def row(self, values: Sequence[str], status: str = "") -> dict[str, str]:
+        """Return cells by our names, with the line's status, which may be an unknown word.
+
+        `status`: what the admin says of the whole list. Nobody becomes more than that.
+        """
         count = len(values)
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
-        status = status_in(cells.get("status", ""), self.program)
-        limits = [
+        limits = [] if status == "confirmed" else [status]
+        limits += [
             limit_of(meaning, values[place] if place < count else "", self.program)
             for meaning, place in self.blocks
         ]
@@ -200,18 +136,13 @@ class Heading:
             # Other programs write yes or no here.
             if 0 < len(cells.get(name, "")) <= _LONGEST_ANSWER and (answer := _answer(cells, name)):
                 limits.append(limit.get(answer, ""))
-        if cells.get("left") and not self.program.name:
-            # Known programs keep the day when somebody comes back.
+        own = status_in(cells.get("status", ""), self.program)
+        if not own and cells.get("bounced"):
+            own = "suppressed"
+        # Known programs keep the day when somebody comes back.
+        if cells.get("left") and not (own and self.program.name):
             limits.append("unsubscribed")
-        if not status:
-            if cells.get("bounced"):
-                status = "suppressed"
-            elif cells.get("left"):
-                status = "unsubscribed"
-            else:
-                agreed = cells.get("confirmed") or (cells.get("wants") and _answer(cells, "wants") == "yes")
-                status = "confirmed" if agreed else self.program.status
-        cells["status"] = strictest(status, *limits) if limits else status
+        cells["status"] = strictest(own or status or "unconfirmed", *limits)
         return cells
 
 
@@ -224,15 +155,7 @@ def _answer(cells: dict[str, str], name: str) -> str:
 
 def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
     """Return the least status that the cell sets, or ""."""
-    if meaning == "status":
-        return status_in(text, program)
-    sort = sort_of(text)
-    if meaning in BLOCKS:
-        return "" if sort in EMPTY else meaning
-    if sort in GETS_NOTHING:
-        return sort
-    refusal = "unconfirmed" if meaning == "verified" else "unsubscribed"
-    return refusal if sort in EMPTY else ""
+    return status_in(text, program) if meaning == "status" else limit_of_sort(meaning, sort_of(text))
 
 
 def status_in(text: str, program: Program) -> str:
@@ -250,18 +173,22 @@ def heading(
     names: Sequence[str],
     meanings: Mapping[str, str] | None = None,
     survey: Mapping[int, ColumnSurvey] | None = None,
+    words: Mapping[str, str] | None = None,
 ) -> Heading:
-    """Parse a first line. `meanings`: an admin's choices, by column name.
+    """Parse a first line. `meanings`: an admin's choices by column name; `words`: statuses by word.
 
     `survey`: counts for the columns of `places_to_survey`. Raises NoList without exactly one email, or for
     an unknown column in `meanings`.
     """
     known = [plain_name(name) for name in names]
     program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)
+    if words:
+        lower = {word.strip().lower(): status for word, status in words.items()}
+        program = replace(program, status_words={**program.status_words, **lower})
     given = {plain_name(name): meaning for name, meaning in (meanings or {}).items()}
     if strange := [name for name in meanings or {} if plain_name(name) not in known]:
         raise NoList(f"The first line names no column “{strange[0][:40]}”.")
-    free = [name if name not in given else "" for name in known]
+    free = [name if given.get(name, NOTES) in _BESIDE else "" for name in known]
     places: dict[str, int] = {}
     for column in (*COLUMNS, *(name for name in ALIASES if name not in COLUMNS)):
         called = (column.replace("_", " "), *program.aliases.get(column, ()), *ALIASES.get(column, ()))
@@ -281,40 +208,62 @@ def heading(
     blocks = [
         (meant[name], place)
         for place, name in enumerate(known)
-        if meant.get(name) in SEVERAL and place not in taken
+        if meant.get(name) in SEVERAL and (place not in taken or given.get(name) in _BESIDE)
     ]
-    taken |= {place for _, place in blocks}
     blocks += [(meaning, places[name]) for name, meaning in _BY_PROGRAM.items() if name in places]
-    taken |= {place for place, name in enumerate(free) if name in _harmless(known, program)}
-    unread = []
+    result = Heading(tuple(places.items()), program, tuple(blocks))
+    answered = {place for place, name in enumerate(known) if name in given}
+    return replace(result, judged=tuple(_judged(names, known, result, answered, survey)))
+
+
+def _judged(
+    names: Sequence[str],
+    known: Sequence[str],
+    columns: Heading,
+    answered: Collection[int],
+    survey: Mapping[int, ColumnSurvey] | None,
+) -> Iterator[tuple[int, Judgement]]:
+    """Yield the columns to ask about, and ignored ones that concern somebody."""
+    at = {place: meaning for meaning, place in (*columns.blocks, *columns.places)}
+    ignored = _ignored(known, columns.program)
     for place, name in enumerate(names):
-        if place in taken or not (judgement := judge(name, survey.get(place) if survey else None)):
-            continue
-        if free[place] and not judgement.must_ask:
-            blocks.append((judgement.meaning, place))
-        else:
-            unread.append((place, judgement))
-    for meaning, place in places.items():
-        held = survey.get(place) if survey and free[place] else None
-        if held and held.leaving:
-            unread.append((place, Judgement(meaning, held.leaving, held.example)))
-    unread.sort(key=lambda each: each[0])
-    questions = dict.fromkeys(names[place] for place, _ in unread if free[place])
-    return Heading(tuple(places.items()), program, tuple(blocks), tuple(questions), tuple(unread))
+        meaning, must_ask = at.get(place, ""), place not in answered
+        column = survey.get(place) if survey else None
+        if column is None:
+            if not survey and not meaning and refuses(name) and known[place] not in ignored:
+                yield place, Judgement(name, "suppressed", ColumnSurvey(), must_ask)
+        elif meaning == "status" or ("status", place) in columns.blocks:
+            words = [word for word in column.values if status_in(word, columns.program) not in _KNOWN]
+            if words and column.unknown * 2 > column.lines():
+                yield place, Judgement(name, "", column, words=tuple(words))
+        elif meaning == "confirmed":
+            # Who has neither a status nor such a time may have been asked only.
+            if (
+                must_ask
+                and "status" not in at.values()
+                and column.after("verified")["unconfirmed"] > column.after("")["unconfirmed"]
+            ):
+                yield place, Judgement(name, "verified", column)
+        elif meaning:
+            if must_ask and column.leaving:
+                yield place, Judgement(name, NOTES, column)
+        elif (must_ask and may_tell_apart(name, column)) or column.leaving:
+            yield place, Judgement(name, proposal(name, column), column, must_ask)
 
 
 def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], list[int]]:
     """Return columns to count, and columns to search for words."""
-    taken = {place for _, place in (*known.places, *known.blocks)}
+    taken = {place for meaning, place in (*known.places, *known.blocks) if meaning not in _COUNTED}
     called = list(map(plain_name, names))
-    harmless = _harmless(called, known.program)
-    free = [place for place, name in enumerate(called) if place not in taken and name not in harmless]
+    ignored = _ignored(called, known.program)
     # Our own lists have a status in each line.
-    searched = () if known.program.name == OURS else _SEARCHED
-    return free, [place for name, place in known.places if name in searched]
+    is_ours = known.program.name == OURS
+    free = [place for place, name in enumerate(called) if place not in taken and name not in ignored]
+    texts = [place for name, place in known.places if name in _SEARCHED and not is_ours]
+    return [place for place in free if place not in texts], texts
 
 
-def _harmless(called: Sequence[str], program: Program) -> frozenset[str]:
+def _ignored(called: Sequence[str], program: Program) -> frozenset[str]:
     refused = frozenset(REPORT) if tuple(called[: len(REPORT)]) == REPORT else frozenset[str]()
     return program.ignored | _TOLD_ELSEWHERE | refused
 

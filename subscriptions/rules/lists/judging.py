@@ -1,15 +1,42 @@
-"""Judges whether columns may be ignored in an import."""
+"""Which columns an admin must explain before a list is imported, and a proposal for each.
+
+A column that isn't known to be harmless is asked about if it may tell some people from others: if it has few
+different values, or a date or mark in some lines only, or words or a heading of leaving.
+"""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.text import words
-from subscriptions.rules.lists.statuses import leaving_word, plain
-from subscriptions.rules.lists.survey import ColumnSurvey
+from subscriptions.rules.lists.statuses import EMPTY, leaving_word, plain
+from subscriptions.rules.lists.survey import NOTES, WANTS, ColumnSurvey
 
+IGNORED = "ignore"
 STATUSES = frozenset(("confirmed", "unconfirmed", "unsubscribed", "suppressed"))
 YES_OR_NO = frozenset(("yes", "no", "one", "zero"))
+# The columns in which every line may have one of a few values that say nothing about emails.
+_HARMLESS = words(
+    "name names nombre nombres prenom vorname nachname nom cognome nome sobrenome apellido apellidos naam"
+    " firstname lastname fullname surname salutation anrede civilite trattamento aanhef prefix suffix"
+    " gender geschlecht sexe genre sexo sesso geslacht age alter birthday birthdate birth dob geburtstag"
+    " geburtsdatum naissance nacimiento nascimento compleanno anniversaire"
+    " company organisation organization firma entreprise societe empresa azienda bedrijf department abteilung"
+    " job title position beruf role occupation industry branche employer school"
+    " country land pays pais paese city town ort stadt wohnort ville ciudad cidade citta plaats region"
+    " province provincia bundesland county address adresse street strasse rue calle rua via straat house"
+    " zip zipcode postcode postal postleitzahl plz cp cap latitude longitude location timezone continent"
+    " phone telephone telefon telefono telefone mobile handy fax tel portable celular cellulare"
+    " website web url homepage domain twitter facebook linkedin instagram"
+    " source medium campaign referrer referer utm landing device browser agent ip"
+    " id uuid guid hash euid leid rating stars score points spent orders revenue visits"
+    " opens clicks opened clicked"
+)
+_BESIDE_HARMLESS = words(
+    "first last given middle family full your the of and for e m mail email date time number no nr code"
+    " type line 1 2 3 s de du d des la le del der die das da do di ad ads geo member user contact customer"
+    " subscriber total count rate average avg order content term page two postal state private business"
+    " work home received sent unique"
+)
 # People who get nothing.
 _REFUSES = re.compile(
     r"bl(?:a|o)c?k ?list|block(?:ed|list)|unsub|opt(?:ed)? ?out|bounce|delet|suppress|complain|spam|banned"
@@ -19,94 +46,90 @@ _DENIES = re.compile(r"\b(?:no(?!$)|not|never|without|nicht|keine?|sans|sin|sem|
 _STATUS = re.compile(r"\b(?:status|state|statut|estado|stato|situac\w*|zustand|etat|staat)\b")
 # People who subscribed, agreed, or get mail.
 _WANTS = re.compile(
-    r"\b(?:subscri|abo\b|abonn|inscri|suscri|iscri|assina|registr|register|angemeld|anmeld|eingetrag"
-    r"|consen|conset|einwillig|zustimm|einverst|permis|erlaub|toestemm|akkoord|agree|accord"
-    r"|accept|accett|accepte|acept|aceit|autoris|autoriz|allow|opt ?in|opted ?in|doi\b|gdpr|dsgvo|rgpd|avg\b"
-    r"|activ|aktiv|ativ|attiv|actif|actief|enable|habilit|confirm|conferm|bestat|bestaet|bevest|verif|valid"
-    r"|newsletter|boletin|boletim|rundbrief|nieuwsbrief|infolettre|lettre|marketing|mailing|e ?mails?\b"
-    r"|werbung|publicid|pubblicit|receiv|erhalt|recoi|recib|receb|riceve|ontvang|deliverab|reachable)"
+    r"\b(?:subscri|abo\b|abonn|inscri|suscri|iscri|assina|regist|angemeld|anmeld|eingetrag|consen|conset"
+    r"|einwillig|zustimm|einverst|permis|erlaub|toestemm|akkoord|agree|accord|accept|accett|accepte|acept|aceit"
+    r"|autori[sz]|allow|opt(?:ed)? ?in|doi\b|gdpr|dsgvo|rgpd|activ|aktiv|ativ|attiv|actif|actief|enable"
+    r"|confirm|conferm|bestat|bestaet|bevest|verif|valid|newsletter|marketing|e ?mails?\b|receiv)"
 )
-_AGREES = re.compile(r"\b(?:consen|einwillig|zustimm|permis|toestemm|opt ?in|doi\b|activat|aktivier|verif)")
 _VERIFIES = re.compile(r"\b(?:confirm|conferm|bestat|bestaet|bevest|verif|valid|double|doi\b)")
-_LATELY = re.compile(r"\b(?:last|letzt|dernier|ultim|laatst|recent|number|count|anzahl|nombre|numero|aantal)")
-# A heading of only these words is about this mail, not, say, text messages.
-_CLEAR = words(
-    "is has are gives to the by for of in on e mail mails email emails newsletter newsletters marketing opt"
-    " optin opted subscribe subscribed subscribes subscription subscriptions subscriber active activated"
-    " enabled double consent consents permission permissions accept accepts accepted agreed agrees confirmed"
-    " verified status state global list contact member user current receive receives"
-    " abo abonniert abonnent angemeldet aktiv aktiviert einwilligung zustimmung zustand bestatigt bestaetigt"
-    " statut etat abonne abonnee abonnement inscrit inscrite inscription actif consentement accepte liste la"
-    " de l a lettre infolettre confirme"
-    " estado suscrito suscrita suscripcion suscriptor activo activa consentimiento acepta acepto boletin"
-    " inscrito inscrita assinante assinatura ativo ativa consentimento aceita aceito boletim confirmado"
-    " stato iscritto iscritta attivo consenso accetta ingeschreven geabonneerd actief toestemming akkoord"
-    " nieuwsbrief bevestigd"
-)
+# Consent to something else.
+_ELSEWHERE = re.compile(r"\b(?:sms|text messages?|whatsapp|telegram|push|track\w*|post)\b")
+# A proposal by which more leave, of more than a few, is no proposal.
+_FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`meaning` is only advice if `must_ask`. `rows`: lines concerned."""
+    """`proposal`: a meaning, or "". `must_ask`: nobody has said what the column means.
 
-    meaning: str
-    rows: int = 0
-    example: str = ""
+    `words`: those of a status column that are unknown.
+    """
+
+    name: str
+    proposal: str
+    column: ColumnSurvey
     must_ask: bool = True
+    words: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return self.column.leaving or (self.column.filled if refuses(self.name) else 0)
+
+    @property
+    def example(self) -> str:
+        return self.column.example
 
 
 def refuses(name: str) -> bool:
-    said = plain(name)
-    is_denied = _DENIES.search(said) and (_WANTS.search(said) or _STATUS.search(said))
-    return bool(_REFUSES.search(said) or is_denied or leaving_word(name))
+    text = plain(name)
+    is_denied = _DENIES.search(text) and (_WANTS.search(text) or _STATUS.search(text))
+    return bool(_REFUSES.search(text) or is_denied or leaving_word(name))
 
 
-def judge(name: str, column: ColumnSurvey | None) -> Judgement | None:
-    """Return None for a column that may be ignored."""
-    if column is None:
-        return Judgement("suppressed") if refuses(name) else None
-    if refuses(name):
-        rows = max(column.filled, column.leaving)
-        return Judgement("suppressed", rows, column.example) if rows else None
-    said = plain(name)
-    return _by_itself(said, column) or _asked(said, column)
+def is_harmless(name: str) -> bool:
+    parts = set(plain(name).split())
+    return bool(parts & _HARMLESS) and parts <= _HARMLESS | _BESIDE_HARMLESS
 
 
-def _by_itself(said: str, column: ColumnSurvey) -> Judgement | None:
-    kinds = column.kinds
-    if column.is_text or not kinds or not _CLEAR.issuperset(said.split()):
-        return None
-    if _STATUS.search(said) and kinds <= STATUSES:
-        return Judgement("status", column.leaving, column.example, must_ask=False)
-    is_whole = kinds <= STATUSES | YES_OR_NO and not column.sorts["nothing"]
-    says_no = kinds - {"yes", "one", "confirmed"}
-    if is_whole and says_no and _WANTS.search(said) and not _STATUS.search(said):
-        meaning = "verified" if _VERIFIES.search(said) else "subscribed"
-        return Judgement(meaning, _negative(column.sorts), column.example, must_ask=False)
-    return None
-
-
-def _asked(said: str, column: ColumnSurvey) -> Judgement | None:
+def may_tell_apart(name: str, column: ColumnSurvey) -> bool:
+    """Decide whether the column may say who must not be mailed, of those who would be."""
     if column.leaving:
-        is_status = not column.is_text and column.kinds <= STATUSES
-        return Judgement("status" if is_status else "unsubscribed", column.leaving, column.example)
-    is_status = bool(_STATUS.search(said))
-    if column.is_text or not (is_status or _WANTS.search(said)):
-        return None
-    kinds, sorts = column.kinds, column.sorts
-    is_number = "zero" in kinds and kinds & {"code", "other"}
-    noes = sorts["no"] + (0 if is_number else sorts["zero"])
-    if noes and not (kinds & {"day"} and not sorts["no"]):
-        return Judgement("subscribed", noes + sorts["nothing"])
-    if sorts["nothing"] and kinds and kinds <= YES_OR_NO:
-        return Judgement("subscribed", sorts["nothing"])
-    if is_status and kinds and kinds <= {"code", "one", "zero"} and kinds != {"one"}:
-        return Judgement("status", column.filled + sorts["zero"])
-    is_date_of_yes = "day" in kinds and kinds <= {"day", "zero"} and _AGREES.search(said)
-    if is_date_of_yes and not _LATELY.search(said) and sorts["nothing"] + sorts["zero"]:
-        return Judgement("subscribed", sorts["nothing"] + sorts["zero"])
-    return None
+        return True
+    if not column.filled and not (column.kinds & {"no", "zero"}):
+        return False
+    if refuses(name):
+        return bool(column.filled)
+    if is_harmless(name):
+        return False
+    if not column.has_more:
+        says_yes = column.kinds <= {"yes", "one", "confirmed"} and _WANTS.search(plain(name))
+        return bool(column.lines("nothing")) or not (says_yes or column.kinds == {"day"})
+    is_marked = column.lines("day", "yes", "one") > column.filled / 2
+    return is_marked and bool(column.lines(*EMPTY))
 
 
-def _negative(sorts: Mapping[str, int]) -> int:
-    return sum(sorts.get(sort, 0) for sort in ("no", "zero", "unconfirmed", "unsubscribed", "suppressed"))
+def proposal(name: str, column: ColumnSurvey) -> str:
+    """Return a meaning by which nobody stays who left, and not most leave; or ""."""
+    meaning = _likely(plain(name), name, column)
+    after, before = column.after(meaning), column.after("")
+    kept = after["confirmed"] + after["unconfirmed"] + after["unknown"]
+    leave = before["confirmed"] + before["unconfirmed"] - kept
+    return "" if leave > max(_FEW, kept) else meaning
+
+
+def _likely(text: str, name: str, column: ColumnSurvey) -> str:
+    kinds = column.kinds
+    if _ELSEWHERE.search(text) and not refuses(name):
+        return IGNORED
+    if kinds <= STATUSES:
+        return "status"
+    if column.leaving:
+        is_status = _STATUS.search(text) and column.lines(*STATUSES) * 2 >= column.filled
+        return "status" if is_status and not column.has_more else NOTES
+    if refuses(name):
+        return "suppressed" if leaving_word(name) == "suppressed" else "unsubscribed"
+    if not _WANTS.search(text):
+        return ""
+    if _VERIFIES.search(text) or column.lines("nothing"):
+        return WANTS[1]
+    return WANTS[0] if kinds <= YES_OR_NO and column.lines("no", "zero") else ""

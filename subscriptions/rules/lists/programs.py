@@ -6,16 +6,22 @@ LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`status` is for lines without one. `dates`: “dmy” or “mdy”. `note`: missing data."""
+    """No program's file confirms anybody: lines without a status get the admin's.
+
+    `ignored`: columns that say nothing about who gets emails. `dates`: “dmy” or “mdy”. `note`: missing data.
+    """
 
     name: str
     signs: frozenset[str] = frozenset()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    status: str = "confirmed"
     status_words: Mapping[str, str] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
     dates: str = ""
     note: str = ""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split("; "))
 
 
 OURS = "Feedletter"
@@ -26,7 +32,7 @@ LISTMONK = (
 
 # The first match counts.
 PROGRAMS = (
-    Program(OURS, frozenset(("status", "consent how", "consent words", "tags")), status=""),
+    Program(OURS, frozenset(("status", "consent how", "consent words", "tags"))),
     Program(
         "MailPoet",
         frozenset(("list status", "global status")),
@@ -36,14 +42,27 @@ PROGRAMS = (
             "confirmed": ("confirmation time", "confirmed at"),
         },
     ),
-    Program("Mailchimp", frozenset(("optin time", "confirm time"))),
+    Program(
+        "Mailchimp",
+        frozenset(("optin time", "confirm time")),
+        ignored=_names("optin ip; cc; leid; euid; gmtoff; dstoff; last changed"),
+    ),
     Program(
         "Substack",
         frozenset(("active subscription", "expiry")),
-        # It means a paid subscription.
-        ignored=frozenset(("active subscription",)),
+        # They are about paid subscriptions and about what somebody did with emails.
+        ignored=_names(
+            "active subscription; expiry; plan; first payment at; paid upgrade date; subscription "
+            "type; emails received; emails dropped; emails opened; links clicked; last email open; "
+            "activity"
+        ),
     ),
-    Program("Ghost", frozenset(("subscribed to emails", "created at")), {"unsubscribed": ("deleted at",)}),
+    Program(
+        "Ghost",
+        frozenset(("subscribed to emails", "created at")),
+        {"unsubscribed": ("deleted at",)},
+        ignored=_names("complimentary plan; stripe customer id; tiers"),
+    ),
     Program(
         "Buttondown",
         frozenset(("creation date", "metadata")),
@@ -52,17 +71,17 @@ PROGRAMS = (
             "left": ("unsubscription date",),
             "bounced": ("undeliverability date",),
         },
-        ignored=frozenset(("unsubscription reason", "undeliverability reason")),
+        ignored=_names("unsubscription reason; undeliverability reason"),
     ),
     Program(
         "beehiiv",
         frozenset(("tier", "created at", "status")),
         status_words={"inactive": "unsubscribed", "needs_attention": "unconfirmed"},
+        ignored=_names("tier"),
     ),
     Program(
         "listmonk",
         frozenset(("uuid", "attributes", "status")),
-        status="",
         status_words={"enabled": ""},
         note=LISTMONK,
     ),
@@ -70,7 +89,7 @@ PROGRAMS = (
         "Brevo",
         frozenset(("email blacklisted",)),
         {"unsubscribed": ("email blacklisted",), "added": ("added time",)},
-        ignored=frozenset(("sms blacklisted", "whatsapp blacklisted")),
+        ignored=_names("sms blacklisted; whatsapp blacklisted"),
         dates="dmy",
     ),
     Program(
@@ -82,26 +101,27 @@ PROGRAMS = (
             "unsubscribed": ("is this account disabled?",),
             "added": ("entered",),
         },
-        ignored=frozenset(
-            (
-                "number of bounces",
-                "number of bounces on this subscriber",
-                "send this subscriber html emails",
-                "did this subscriber manually confirm",
-                "which page was used to subscribe",
-            )
+        ignored=_names(
+            "number of bounces; number of bounces on this subscriber; send this subscriber html "
+            "emails; did this subscriber manually confirm; which page was used to subscribe; list "
+            "membership; foreign key"
         ),
     ),
     Program(
         "MailerLite",
         frozenset(("subscriber", "subscribed", "groups")),
-        {"email": ("subscriber",), "added": ("subscribed",), "tags": ("groups",)},
+        {
+            "email": ("subscriber",),
+            "added": ("subscribed",),
+            "tags": ("groups",),
+            "left": ("unsubscribed",),
+        },
+        ignored=_names("opt in date; opt in ip; state"),
     ),
     Program(
         "Mailman",
         frozenset(("email", "display name", "delivery status")),
         {"status": ("delivery status",)},
-        status="",
         status_words={
             "enabled": "",
             "unknown": "",
@@ -109,7 +129,8 @@ PROGRAMS = (
             "by_bounces": "suppressed",
             "by_moderator": "unsubscribed",
         },
+        ignored=_names("delivery mode; role; preferred language"),
     ),
     Program("FeedBurner", frozenset(("subscribed", "status")), {"added": ("subscribed",)}, dates="mdy"),
 )
-NO_PROGRAM = Program("", status="")
+NO_PROGRAM = Program("")

@@ -16,7 +16,9 @@ from subscriptions.rules.tags import MOST_TAGS_OF_ONE, BadTag, tag_key, tags_of_
 UNREADABLE = "unreadable"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
+MOMENTS = ("added", "confirmed", "left", "consent_at")
 MOST_LINES_OF_CELL = 6
+FEW = 5
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
@@ -76,6 +78,8 @@ class ListRow:
     proof: Proof = NO_PROOF
     upstream_ids: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
+    # The person is imported without it.
+    has_lost_a_date: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,35 +110,25 @@ class RowChange(Enum):
     NOTHING = "nothing"
 
 
-def read_row(
-    values: Mapping[str, str], *, now: datetime, status: str = "unconfirmed", dates: str = ""
-) -> ListRow:
+def read_row(values: Mapping[str, str], *, now: datetime, dates: str = "") -> ListRow:
     """Raises UnusableLine. `dates`: order of 3/4/2026, “dmy”, “mdy” or ""."""
     texts = {column: from_text(text.strip()) for column, text in values.items() if text}
     _refuse_unreadable(texts)
     if not texts.get("email"):
         raise UnusableLine("it has no email address.")
-    row_status = texts.get("status", "").lower() or status
-    if row_status not in LIST_STATUSES:
-        raise UnusableLine(
-            f"“{row_status[:40]}” isn’t a status. Use {', '.join(LIST_STATUSES)}, or leave it empty."
-        )
+    status = texts.get("status", "").lower() or "unconfirmed"
+    if status not in LIST_STATUSES:
+        raise UnusableLine(f"“{status[:40]}” isn’t a status. Use {', '.join(LIST_STATUSES)}.")
     tag = texts.get("language", "")
     language = tag.lower().replace("_", "-")
     if language and not _LANGUAGE.fullmatch(language):
         raise UnusableLine(f"“{tag[:40]}” isn’t a language. Use a code such as en or pt-br.")
-    added = _moment(texts.get("added", ""), now, dates)
-    confirmed = _moment(texts.get("confirmed", ""), now, dates)
-    left = _moment(texts.get("left", ""), now, dates)
-    words, how = texts.get("consent_words", ""), texts.get("consent_how", "")
-    at, ip = texts.get("consent_at", ""), texts.get("consent_ip", "")
-    proof = NO_PROOF
-    if words or how or at or ip:
-        agreed_at = _moment(at, now, dates)
-        try:
-            proof = Proof(agreed_at, how, words, str(ip_address(ip)) if ip else None)
-        except ValueError:
-            raise UnusableLine(f"“{ip[:40]}” isn’t an IP address.") from None
+    moments = {name: _moment(texts[name], now, dates) for name in MOMENTS if texts.get(name)}
+    words, how, ip = (texts.get(f"consent_{name}", "") for name in ("words", "how", "ip"))
+    try:
+        proof = Proof(moments.get("consent_at"), how, words, str(ip_address(ip)) if ip else None)
+    except ValueError:
+        raise UnusableLine(f"“{ip[:40]}” isn’t an IP address.") from None
     # One subscription may have several numbers.
     numbers = texts.get("upstream_id", "").split()
     for number in numbers:
@@ -142,14 +136,22 @@ def read_row(
             number.isascii() and number.isdigit() and len(number) <= 19 and 0 < int(number) <= LARGEST_ID
         ):
             raise UnusableLine(f"“{number[:40]}” isn’t a subscription number of the old Feedletter.")
-    upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
-    name = one_line(texts.get("name", ""))
     try:
         tags = tags_of_cell(texts["tags"]) if texts.get("tags") else ()
     except BadTag as error:
         raise UnusableLine(str(error)) from None
     return ListRow(
-        texts["email"], name, row_status, language, added, confirmed, left, proof, upstream_ids, tags
+        texts["email"],
+        one_line(texts.get("name", "")),
+        status,
+        language,
+        moments.get("added"),
+        moments.get("confirmed"),
+        moments.get("left"),
+        proof,
+        tuple(dict.fromkeys(map(int, numbers))),
+        tags,
+        has_lost_a_date=None in moments.values(),
     )
 
 
@@ -175,15 +177,12 @@ def _has_swallowed(text: str) -> bool:
 
 
 def _moment(text: str, now: datetime, dates: str) -> datetime | None:
-    if not text:
-        return None
+    """Return None for a date that can't be read, is in the future, or is before 1971."""
     try:
-        read = read_moment(text, dates)
-    except NoTime as error:
-        raise UnusableLine(str(error)) from None
-    if not EARLIEST <= read <= now:
-        raise UnusableLine(f"the time “{text[:40]}” is in the future or before 1971.")
-    return read
+        moment = read_moment(text, dates)
+    except NoTime:
+        return None
+    return moment if EARLIEST <= moment <= now else None
 
 
 def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
@@ -228,6 +227,26 @@ def summary(counts: Mapping[str, int], *, is_done: bool = False) -> str:
             words = (has if is_done and has else will) if count != 1 else _OF_ONE.get((kind, is_done), will)
             parts.append(f"{count:,} {words}")
     return " · ".join(parts)
+
+
+def warning(outcomes: Mapping[str, int], *, status: str, ending: int, receiving: int) -> str:
+    """Return a sentence if an import would refuse most of a list, or end most subscriptions; or "".
+
+    `status`: the most that the admin lets anybody become. `ending`: how many of the `receiving` people would
+    get no more emails.
+    """
+    people = sum(count for kind, count in outcomes.items() if kind != "repeated")
+    refused, stopped = (
+        outcomes.get(UNREADABLE, 0),
+        outcomes.get("unsubscribed", 0) + outcomes.get("suppressed", 0),
+    )
+    if refused * 2 > people:
+        return f"{refused:,} of {people:,} would be refused."
+    if ending * 2 > receiving and ending > FEW:
+        return f"{ending:,} of the {receiving:,} people who get this newsletter would get no more emails."
+    if status not in ("unsubscribed", "suppressed") and stopped * 2 > people and stopped > FEW:
+        return f"{stopped:,} of {people:,} would be unsubscribed or must not be emailed."
+    return ""
 
 
 def change(before: KnownSubscriber, then: KnownSubscriber) -> RowChange:

@@ -10,8 +10,8 @@ from subscriptions.rules.lists.programs import LIST_STATUSES
 
 GETS_NOTHING = ("unconfirmed", "unsubscribed", "suppressed")
 # The strictest counts.
-_RANKS = {"": 0, "confirmed": 1, "unconfirmed": 3, "unsubscribed": 4, "suppressed": 5}
-_RANK_OF_OTHERS = 2
+_RANKS = {"": 0, "confirmed": 1, "unconfirmed": 2, "unsubscribed": 4, "suppressed": 5}
+_RANK_OF_OTHERS = 3
 
 YES = words(
     "yes y true t on x ok checked ja j wahr ein oui o vrai si s sim verdadero verdadeiro vero "
@@ -123,11 +123,19 @@ _WEAK = tuple(
 )
 _NO_WORD = re.compile(r"[\W_]+")
 _ZEROS = re.compile(r"0[0 ]*0")
-_DAY = re.compile(r"(?:\w{3,10} )?\d{1,4} (?:\w{1,10} )?\d{1,4}\b.*|\d{10}(?:\d{3})?")
+_MONTH = r"[^\W\d]{3,10}"
+# Days, months and years with a sign or a month's name between them, Unix times, or a year alone.
+_DAY = re.compile(
+    r"(?<![\d.])\d{1,2}[./-] ?\d{1,2}[./-] ?(?:\d\d)?\d\d(?![\d.])"
+    r"|\b(?:19|20)\d\d(?:[./年-] ?\d{1,2}|\d{4}(?:T|\b))|\b\d{1,2}[./-](?:19|20)\d\d\b"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?[ .,/-]+(?:de )?{_MONTH}[ .,/-]+(?:de )?(?:19|20)?\d\d\b"
+    rf"|{_MONTH}\.? \d{{1,2}},? (?:19|20)\d\d|^(?:(?:19|20)\d\d|\d{{10}}(?:\d{{3}})?)$"
+)
+_LONGEST_DAY = 60
 
 
 def rank(status: str) -> int:
-    """An unknown word ranks above confirmed: its line is refused."""
+    """An unknown word ranks above unconfirmed: its line is refused."""
     return _RANKS.get(status, _RANK_OF_OTHERS)
 
 
@@ -195,6 +203,10 @@ def sort_of(text: str) -> str:
         return status
     if words in STATUS_WORDS:
         return "confirmed"
-    if _DAY.fullmatch(words):
+    if is_day(bare):
         return "day"
     return "code" if len(words) == 1 else "other"
+
+
+def is_day(text: str) -> bool:
+    return len(text) <= _LONGEST_DAY and bool(_DAY.search(text))

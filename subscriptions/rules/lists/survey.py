@@ -2,15 +2,33 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from common.text import words
-from subscriptions.rules.lists.statuses import EMPTY, GETS_NOTHING, leaving_word, rank, sort_of
+from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.statuses import (
+    EMPTY,
+    GETS_NOTHING,
+    is_day,
+    leaving_word,
+    rank,
+    sort_of,
+    strictest,
+)
 
 # Columns with more different cells are texts.
 MOST_SORTS = 500
+# A column with more different cells is no status.
+MOST_VALUES = 7
 LONGEST_SHOWN = 40
+
+# Meanings of columns with a status. BLOCKS block people with any value except no, WANTS people with none or
+# no, NOTES people whose words say that they left.
+BLOCKS = ("suppressed", "unsubscribed")
+WANTS = ("subscribed", "verified")
+NOTES = "notes"
+UNKNOWN = "unknown"
 _ADDRESS = re.compile(r"\S+@\S+")
 _OTHER_SCRIPTS = ("жало", "забл", "непо", "отпи")
 _SIGNS = {place: " " for place in range(128) if not chr(place).isalnum()} | {10: "\n"}
@@ -40,27 +58,82 @@ _NEGATED = words(
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """`sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: neither empty nor no.
+    """Lines by `sort_of` their cell, and by the status that the rest of the line gives them.
 
-    `leaving`: lines for which the column means no mail and the line's status is less strict.
+    `values`: lines by cell, for the first MOST_VALUES different ones. `is_text`: too many to sort; only words
+    of leaving, dates and empty cells are told apart. `example`: a cell that allows less than its line gets.
     """
 
-    sorts: Counter[str] = field(default_factory=Counter)
-    filled: int = 0
-    leaving: int = 0
-    example: str = ""
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    values: Counter[str] = field(default_factory=Counter)
+    has_more: bool = False
     is_text: bool = False
+    addresses: int = 0
+    example: str = ""
 
     @property
     def kinds(self) -> set[str]:
-        return {sort for sort, count in self.sorts.items() if count and sort != "nothing"}
+        return {sort for sort in self.counts if sort != "nothing"}
+
+    def lines(self, *sorts: str) -> int:
+        """Count the lines that may get emails, of these sorts or of all."""
+        return sum(
+            count
+            for sort, by_status in self.counts.items()
+            if not sorts or sort in sorts
+            for status, count in by_status.items()
+            if rank(status) < rank("unsubscribed")
+        )
+
+    @property
+    def filled(self) -> int:
+        return self.lines() - self.lines(*EMPTY)
+
+    @property
+    def leaving(self) -> int:
+        """Count the lines that get more than their cell allows."""
+        return sum(
+            count
+            for sort in GETS_NOTHING
+            for status, count in self.counts.get(sort, Counter()).items()
+            if rank(status) < rank(sort)
+        )
+
+    @property
+    def unknown(self) -> int:
+        return sum(by_status[UNKNOWN] for by_status in self.counts.values())
+
+    def after(self, meaning: str) -> Counter[str]:
+        """Return the lines by status if the column meant that."""
+        result: Counter[str] = Counter()
+        for sort, by_status in self.counts.items():
+            for status, count in by_status.items():
+                result[strictest(status, limit_of_sort(meaning, sort))] += count
+        return result
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "sorts": dict(self.sorts)}
+        counts = {sort: dict(by_status) for sort, by_status in self.counts.items()}
+        plain = {name: getattr(self, name) for name in ("has_more", "is_text", "addresses", "example")}
+        return {**plain, "counts": counts, "values": dict(self.values)}
 
     @classmethod
     def of_json(cls, value: Mapping[str, Any]) -> "ColumnSurvey":
-        return cls(**{**value, "sorts": Counter(value["sorts"])})
+        counts = {sort: Counter(by_status) for sort, by_status in value["counts"].items()}
+        return cls(**{**value, "counts": counts, "values": Counter(value["values"])})
+
+
+def limit_of_sort(meaning: str, sort: str) -> str:
+    """Return the least status that a cell of that sort sets, or "". Other words of a "status" are UNKNOWN."""
+    if meaning == "status":
+        return "" if sort == "nothing" else sort if sort in LIST_STATUSES else UNKNOWN
+    if meaning in BLOCKS:
+        return "" if sort in EMPTY else meaning
+    if meaning not in (*WANTS, NOTES):
+        return ""
+    if sort in GETS_NOTHING:
+        return sort
+    refusal = {"subscribed": "unsubscribed", "verified": "unconfirmed"}.get(meaning, "")
+    return refusal if sort in EMPTY else ""
 
 
 class Survey:
@@ -70,53 +143,46 @@ class Survey:
         self, places: Iterable[int], texts: Iterable[int], status_of: Callable[[Sequence[str]], str]
     ) -> None:
         self.columns = {place: ColumnSurvey() for place in places}
-        self.columns |= {place: ColumnSurvey(is_text=True) for place in texts}
+        self.columns |= {place: ColumnSurvey(is_text=True, has_more=True) for place in texts}
         self._known: dict[int, dict[str, str]] = {place: {} for place in self.columns}
         self._status_of = status_of
 
     def add(self, rows: Sequence[Sequence[str]]) -> None:
+        words = map(self._status_of, rows)
+        statuses = [word if word in LIST_STATUSES else UNKNOWN for word in words]
         for place, column in self.columns.items():
             try:
                 cells = [row[place] for row in rows]
             except IndexError:
                 cells = [row[place] if place < len(row) else "" for row in rows]
+            known = self._known[place]
             if column.is_text:
-                leaving = leaving_among(cells)
-                column.filled += len(cells) - cells.count("")
-            else:
-                leaving = self._sorted(place, cells)
-            if leaving:
-                self._count_leaving(column, rows, cells, leaving)
+                known = leaving_among(cells)
+            for (cell, status), count in Counter(zip(cells, statuses, strict=True)).items():
+                sort = known.get(cell)
+                if sort is None:
+                    sort = known[cell] = _sort_of_text(cell) if column.is_text else sort_of(cell)
+                self._count(column, " ".join(cell.split()), sort, status, count)
+            if len(self._known[place]) > MOST_SORTS:
+                column.is_text = True
+                self._known[place].clear()
 
-    def _sorted(self, place: int, cells: Sequence[str]) -> dict[str, str]:
-        """Return the statuses of cells that mean no mail."""
-        column, known, leaving = self.columns[place], self._known[place], {}
-        for cell, count in Counter(cells).items():
-            sort = known.get(cell)
-            if sort is None:
-                sort = known[cell] = sort_of(cell)
-            column.sorts[sort] += count
-            column.filled += 0 if sort in EMPTY else count
-            if sort in GETS_NOTHING:
-                leaving[cell] = sort
-        if len(known) > MOST_SORTS:
-            column.is_text = True
-            column.sorts.clear()
-            known.clear()
-        return leaving
+    @staticmethod
+    def _count(column: ColumnSurvey, cell: str, sort: str, status: str, count: int) -> None:
+        column.counts.setdefault(sort, Counter())[status] += count
+        if sort in GETS_NOTHING and rank(status) < rank(sort):
+            column.example = column.example or cell[:LONGEST_SHOWN]
+        if "@" in cell and _ADDRESS.fullmatch(cell):
+            column.addresses += count
+        if column.has_more or rank(status) >= rank("unsubscribed"):
+            return
+        column.values[cell[:LONGEST_SHOWN]] += count
+        column.has_more = len(column.values) > MOST_VALUES
 
-    def _count_leaving(
-        self,
-        column: ColumnSurvey,
-        rows: Sequence[Sequence[str]],
-        cells: Sequence[str],
-        leaving: Mapping[str, str],
-    ) -> None:
-        for row, cell in zip(rows, cells, strict=True):
-            status = leaving.get(cell)
-            if status and rank(self._status_of(row)) < rank(status):
-                column.leaving += 1
-                column.example = column.example or " ".join(cell.split())[:LONGEST_SHOWN]
+
+def _sort_of_text(cell: str) -> str:
+    """Sort a cell without a word of leaving."""
+    return "day" if is_day(cell.strip()) else "other" if cell.strip() else "nothing"
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:

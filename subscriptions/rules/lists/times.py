@@ -2,6 +2,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
+from dateutil.parser import parse
+
 from common.refused import Refused
 
 ORDERS = ("dmy", "mdy")
@@ -11,7 +13,14 @@ _GO = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})? ([+-])(\d\d)(\d\d)(?: [A-Z+-]\S{0,9})?", re.ASCII
 )
 _EPOCH = re.compile(r"\d{10}(\d{3})?", re.ASCII)
-_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T,]+(\d\d:\d\d(?::\d\d)?))?", re.ASCII)
+_DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d\d)(?:[ T,]+(\S.*))?", re.ASCII)
+# With a month's name: “January 2, 2023”, “2 Jan 2023 3:04 PM”.
+_WRITTEN = re.compile(
+    r"(?:\w{3,9},? )?(?:[a-z]{3,9}\.? \d{1,2}|\d{1,2} [a-z]{3,9}\.?),? \d{4}\b.*", re.I | re.ASCII
+)
+
+
+_MIDNIGHT = datetime(2000, 1, 1)  # noqa: DTZ001 - the text may name a zone
 
 
 class NoTime(Refused):
@@ -42,12 +51,15 @@ def read_moment(text: str, dates: str = "") -> datetime:
             if not order:
                 raise NoTime(f"“{text[:40]}” may be two days. Say whether the day or the month is first.")
             day, month = (first, second) if order == "dmy" else (second, first)
-            read = datetime.fromisoformat(f"{match[4]}-{month:02}-{day:02}T{match[5] or '00:00'}")
+            year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+            read = parse(f"{year}-{month:02}-{day:02} {match[5] or '00:00'}")
+        elif _WRITTEN.fullmatch(text):
+            read = parse(text, default=_MIDNIGHT)
         else:
             # As beehiiv writes: “2026-03-02 12:00:00 UTC”.
             read = datetime.fromisoformat(text.removesuffix(" UTC"))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except NoTime:
         raise
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError):
         raise NoTime(f"“{text[:40]}” is not a time; write 2026-03-02 or 2026-03-02T12:00:00Z.") from None

@@ -6,7 +6,7 @@ from django.core import mail
 
 from common.ports import channels
 from subscriptions.management.options import destination
-from subscriptions.models import Notice, Subscription
+from subscriptions.models import ListImport, Notice, Subscription
 from tests.console import json_of, printed, refused
 from tests.factories import (
     BridgeFactory,
@@ -24,7 +24,7 @@ def test_a_list_that_may_name_blocked_people_is_taken_once_its_columns_are_expla
     name, file = SubscribableFactory().name, tmp_path / "list.csv"
     file.write_text("email,opt out\na@example.org,1\nb@example.org,0\n")
     said = refused("import_subscribers", name, str(file))
-    assert said.endswith("For example: --column 'opt out=suppressed'")
+    assert said.endswith("For example: --columns 'opt out=unsubscribed'")
     assert "HEADING=MEANING" in refused("import_subscribers", name, str(file), "--column", "opt out")
     assert "no column “x”" in refused("import_subscribers", name, str(file), "--column", "x=ignore")
     printed(
@@ -119,18 +119,25 @@ def test_a_list_goes_out_and_comes_in(tmp_path: Path) -> None:
     assert json_of("export_subscribers", one.subscribable.name)[0]["name"] == "Ada"
     fresh = SubscribableFactory().name
     facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": [], "refused_count": 0, "not_used": []}
+    facts["lost_dates"] = 0
     tried, taken = (json_of("import_subscribers", fresh, str(file), *more) for more in (["--dry-run"], []))
     outcomes = tried.pop("outcomes")
     assert {kind: count for kind, count in outcomes.items() if count} == {"gets": 1}
     assert tried == {**facts, "repeated": 0}
-    assert taken == {**facts, "outcomes": outcomes}
+    assert taken == {**facts, "outcomes": outcomes, "import": ListImport.objects.get().pk}
     assert mail.outbox == []
 
 
 def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
     file.write_text("email,status\nnonsense,\na@example.org,maybe\nb@example.org,\n", encoding="utf-8")
-    said = printed("import_subscribers", SubscribableFactory().name, str(file)).splitlines()
+    name = SubscribableFactory().name
+    asked = refused("import_subscribers", name, str(file))
+    assert asked.startswith(
+        "2 of 3 would be refused. Nothing was changed. If this is right, add --yes. Line 2:"
+    )
+    assert not Subscription.objects.exists()
+    said = printed("import_subscribers", name, str(file), "--yes").splitlines()
     assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No email was sent."
     assert said[1] == "0 get the newsletter · 1 not confirmed · 2 unreadable."
     assert said[2].startswith("Line 2: “nonsense” isn’t an email address")
@@ -140,8 +147,11 @@ def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
 def test_a_file_in_an_old_encoding_is_read_and_named(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
     file.write_bytes("email,name\na@example.org,Jürgen\nb@example.org,“Zoë”\n".encode("windows-1252"))
-    said = printed("import_subscribers", SubscribableFactory().name, str(file))
-    assert "2 lines were not UTF-8, and were read as windows-1252." in said
+    asked = refused("import_subscribers", name := SubscribableFactory().name, str(file))
+    assert asked.startswith("2 lines are not UTF-8. In which encoding are the names right? windows-1250: ")
+    assert "windows-1253: Jόrgen" in asked
+    assert not Subscription.objects.exists()
+    printed("import_subscribers", name, str(file), "--encoding", "windows-1252")
     assert set(Subscription.objects.values_list("display_name", flat=True)) == {"Jürgen", "“Zoë”"}
 
 
@@ -163,6 +173,21 @@ def test_refused_lines_go_into_a_file_to_be_mended_and_imported(tmp_path: Path) 
     made = Subscription.objects.get(destination__core="b@example.org")
     assert (made.display_name, made.status, made.consents.get().words) == ("=B", "unconfirmed", "By hand.")
     assert Subscription.objects.get(destination__core="a@example.org").status == "confirmed"
+
+
+def test_an_import_can_be_undone_within_a_week(tmp_path: Path) -> None:
+    there = SubscriptionFactory()
+    file = tmp_path / "list.csv"
+    file.write_text(f"email\n{there.destination.core}\nb@example.org\n", encoding="utf-8")
+    printed_text = printed(
+        "import_subscribers", there.subscribable.name, str(file), "--status", "unsubscribed"
+    )
+    number = ListImport.objects.get().pk
+    assert printed_text.splitlines()[-1] == f"“undo_import {number}” undoes this within 7 days."
+    assert printed("undo_import", str(number)) == "1 subscriber removed, 1 as they were before.\n"
+    assert list(Subscription.objects.values_list("pk", "status")) == [(there.pk, "confirmed")]
+    assert "can’t be undone" in refused("undo_import", str(number))
+    assert "no import 99" in refused("undo_import", "99")
 
 
 def test_a_dry_run_says_so_and_changes_nothing(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_only_the_email_is_required_and_no_status_means_unconfirmed() -> None:
 
 
 def test_columns_go_by_their_heading_and_others_are_ignored() -> None:
-    take("Added,shoe size,STATUS,Name,Email\n2025-01-02,43,Confirmed,Ada L,Ada@Example.org\n")
+    take("Added,City,STATUS,Name,Email\n2025-01-02,Rome,Confirmed,Ada L,Ada@Example.org\n")
     assert (only().destination.core, only().display_name, only().status) == (
         "ada@example.org",
         "Ada L",
@@ -97,8 +97,6 @@ def test_no_one_is_mailed() -> None:
         ("nonsense,,,", "isn’t an email address"),
         (",Ada,,", "it has no email"),
         ("a@example.org,,maybe,", "“maybe” isn’t a status"),
-        ("a@example.org,,,yesterday", "“yesterday” is not a time"),
-        ("a@example.org,,,2999-01-01", "is in the future"),
         ("a@example.org,Doe, Jane,confirmed,", "it has 5 columns"),
         ("a@example.org,\ufffd,,", "it isn’t UTF-8"),
     ],
@@ -333,9 +331,9 @@ def test_both_old_numbers_of_two_addresses_that_became_one_are_kept() -> None:
 @pytest.mark.parametrize("act", [import_subscribers, try_subscribers])
 def test_a_column_that_may_name_blocked_people_stops_the_list_until_it_is_explained(act: Any) -> None:
     newsletter, lines = SubscribableFactory(), ["email,status,is_blacklisted\n", "a@example.org,active,1\n"]
-    with pytest.raises(AmbiguousColumns, match=r"“is_blacklisted”\. Say what each means") as asked:
+    with pytest.raises(AmbiguousColumns, match=r"“is_blacklisted”: “1” \(1\)") as asked:
         act(subscribable=newsletter, lines=lines, now=NOW)
-    assert asked.value.names == ("is_blacklisted",)
+    assert asked.value.advice == {"is_blacklisted": "suppressed"}
     assert not Subscription.objects.exists()
     take("".join(lines), newsletter, terms=Terms(meanings={"is_blacklisted": "suppressed"}))
     assert Suppression.objects.get().core == "a@example.org"
@@ -464,7 +462,7 @@ def test_every_refused_line_is_told_though_only_the_first_are_kept() -> None:
     "text",
     [
         "sep=;\r\nemail;name\r\nann@example.org;Ann Lee\r\n",
-        '"sep=;"\r\nAnn Lee <ann@example.org>;12\r\n',
+        '"sep=;"\r\nAnn Lee <ann@example.org>;\r\n',
         "\ufeffsep=,\nemail,name\nann@example.org,Ann Lee,\n,,,,\n",
         "email,name\nann@example.org,Ann Lee,,,\n",
         'email,name\nann@example.org,"Ann\nLee"\n',

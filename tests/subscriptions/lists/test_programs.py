@@ -15,6 +15,9 @@ from tests.factories import SubscribableFactory
 pytestmark = pytest.mark.django_db
 
 
+AGREED = Terms("confirmed")
+
+
 @dataclass(frozen=True)
 class Case:
     """`people`: status by the part before the @, “suppressed” for people who must not be emailed."""
@@ -22,6 +25,7 @@ class Case:
     text: str
     people: Mapping[str, str]
     added: str = ""
+    terms: Terms = AGREED
 
 
 CASES = {
@@ -31,7 +35,7 @@ CASES = {
         "2,bob@a.org,Bob,{},blocklisted,2026-03-02 12:00:00.123456 +0000 UTC,2026-03-02 12:00:00 +0000 UTC\n"
         "3,cat@a.org,Cat,{},disabled,2026-03-02 12:00:00 -0330 -0330,2026-03-02 12:00:00 +0000 UTC\n"
         "4,dan@a.org,Dan,{},enabled,2026-03-02 12:00:00.12345 +0000 +0000,2026-03-02 12:00:00 +0000 UTC\n",
-        {"ann": "unconfirmed", "bob": "suppressed", "cat": "unsubscribed", "dan": "unconfirmed"},
+        {"ann": "confirmed", "bob": "suppressed", "cat": "unsubscribed", "dan": "confirmed"},
         "2026-03-02T10:00:00+00:00",
     ),
     "phpList": Case(
@@ -85,7 +89,7 @@ CASES = {
     ),
     "Curated": Case(
         "Email Address,Subscribed at,UTM Source\nann@a.org,2026-03-02 12:00:00 UTC,x\n",
-        {"ann": "unconfirmed"},
+        {"ann": "confirmed"},
         "2026-03-02T12:00:00+00:00",
     ),
     "Kit": Case(
@@ -120,22 +124,22 @@ CASES = {
     ),
     "systeme.io": Case(
         "Email,First name,Tag,Date registered\nann@a.org,Ann,harbour,2026-03-02 12:00:00\n",
-        {"ann": "unconfirmed"},
+        {"ann": "confirmed"},
         "2026-03-02T12:00:00+00:00",
     ),
     "Mailman 2, list_members -f": Case(
         'Ann A <ann@a.org>\nbob@a.org\n"Cat, C" <cat@a.org>\n',
-        {"ann": "unconfirmed", "bob": "unconfirmed", "cat": "unconfirmed"},
+        {"ann": "confirmed", "bob": "confirmed", "cat": "confirmed"},
     ),
-    "Mailman 3, members": Case(
-        "ann@a.org\nBob B <bob@a.org>\n", {"ann": "unconfirmed", "bob": "unconfirmed"}
-    ),
+    "Mailman 3, members": Case("ann@a.org\nBob B <bob@a.org>\n", {"ann": "confirmed", "bob": "confirmed"}),
     "Postorius, without a first line": Case(
-        "ann@a.org,Ann\nbob@a.org,Bob\n", {"ann": "unconfirmed", "bob": "unconfirmed"}
+        "ann@a.org,Ann\nbob@a.org,Bob\n",
+        {"ann": "confirmed", "bob": "confirmed"},
+        terms=Terms("confirmed", meanings={"column 2": "name"}),
     ),
     "Mailman 3, REST as CSV": Case(
         "email,display_name,delivery_status\nann@a.org,Ann,enabled\nbob@a.org,Bob,by_bounces\ncat@a.org,Cat,by_user\n",
-        {"ann": "unconfirmed", "bob": "suppressed", "cat": "unsubscribed"},
+        {"ann": "confirmed", "bob": "suppressed", "cat": "unsubscribed"},
     ),
     "Mailchimp": Case(
         "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,"
@@ -175,7 +179,7 @@ CASES = {
 def test_each_programs_people_come_as_what_they_are(program: str) -> None:
     case, newsletter = CASES[program], SubscribableFactory()
     report = import_subscribers(
-        subscribable=newsletter, lines=case.text.splitlines(keepends=True), now=utcnow(), terms=Terms()
+        subscribable=newsletter, lines=case.text.splitlines(keepends=True), now=utcnow(), terms=case.terms
     )
     assert not report.refused
     suppressed = set(Suppression.objects.values_list("core", flat=True))

@@ -16,7 +16,8 @@ MAILCHIMP = (
 
 
 def row(head: str, line: str) -> dict[str, str]:
-    cells = heading(head.split(",")).row(line.split(","))
+    """Read a line of a list whose people agreed, as the admin says."""
+    cells = heading(head.split(",")).row(line.split(","), "confirmed")
     return {name: text for name, text in cells.items() if text}
 
 
@@ -73,8 +74,8 @@ def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
         ("email_address,type,creation_date,metadata", "a@example.org,unactivated,,", "unconfirmed"),
         ("email,status,tier,created_at", "a@example.org,pending,free,", "unconfirmed"),
         ("email,status,tier,created_at", "a@example.org,validating,free,", "unconfirmed"),
-        # It may have left this very list: the person's statement about the file counts.
-        ("uuid,email,attributes,status", ",a@example.org,{},enabled", ""),
+        # It may have left this very list: the admin's statement about the file counts.
+        ("uuid,email,attributes,status", ",a@example.org,{},enabled", "confirmed"),
         ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,No,01-02-2024", "confirmed"),
         ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,Yes,01-02-2024", "unsubscribed"),
         ("Email,Is this subscriber confirmed,blacklisted", "a@example.org,1,0", "confirmed"),
@@ -103,12 +104,48 @@ def test_mailchimps_three_files_are_read_with_what_became_of_each() -> None:
         ("email,status,left", "a@example.org,active,yes", "unsubscribed"),
         ("Email,List status,Global status", "a@example.org,Subscribed,Bounced", "suppressed"),
         ("email,status", "a@example.org,Abgemeldet", "unsubscribed"),
-        ("email,name", "a@example.org,Ada", ""),
+        ("email,name", "a@example.org,Ada", "confirmed"),
         ("email,status", "a@example.org,maybe", "maybe"),
     ],
 )
 def test_the_status_is_what_the_line_tells_in_whatever_words(head: str, line: str, status: str) -> None:
     assert row(head, line).get("status", "") == status
+
+
+@pytest.mark.parametrize("status", ["", "unconfirmed", "unsubscribed", "suppressed"])
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("email,name", "a@example.org,Ada"),
+        (MAILCHIMP, "a@example.org,Ada,L,1,2018-02-05 19:28:23,,2018-02-06 19:28:23,,,,,,,,"),
+        ("Subscriber,Name,Subscribed,Groups", "a@example.org,Ada,2023-01-02,News"),
+        ("EMAIL,EMAIL_BLACKLISTED,ADDED_TIME", "a@example.org,FALSE,02-01-2023"),
+        ("email,subscribed_to_emails,created_at", "a@example.org,true,2024-01-01"),
+        ("email,active_subscription,expiry,email_disabled", "a@example.org,true,,false"),
+        ("email,confirmed", "a@example.org,yes"),
+    ],
+)
+def test_no_file_confirms_anybody_and_nobody_becomes_more_than_the_admin_says(
+    status: str, head: str, line: str
+) -> None:
+    read = heading(head.split(",")).row(line.split(","), status)
+    assert read["status"] == (status or "unconfirmed")
+
+
+def test_a_stricter_status_of_a_line_stays_and_an_unknown_word_is_no_consent() -> None:
+    known = heading(["email", "status"])
+    for own, admins, status in (
+        ("active", "", "confirmed"),
+        ("active", "unsubscribed", "unsubscribed"),
+        ("bounced", "unsubscribed", "suppressed"),
+        ("bounced", "confirmed", "suppressed"),
+        ("tilmeldt", "confirmed", "tilmeldt"),
+        ("tilmeldt", "unconfirmed", "tilmeldt"),
+        ("tilmeldt", "unsubscribed", "unsubscribed"),
+    ):
+        assert known.row(["a@example.org", own], admins)["status"] == status
+    taught = heading(["email", "status"], words={"Tilmeldt": "confirmed"})
+    assert taught.row(["a@example.org", "TILMELDT"])["status"] == "confirmed"
 
 
 @pytest.mark.parametrize("head", ["name,status", "", "a@example.org", "email,Email", "name,e-mail,E-Mail"])
@@ -119,7 +156,8 @@ def test_a_heading_without_one_email_is_none(head: str) -> None:
 
 def test_a_column_that_nobody_reads_may_come_twice() -> None:
     assert row("email,note,note,UNSUB_CAMPAIGN_ID,UNSUB_CAMPAIGN_ID", "a@example.org,1,2,3,4") == {
-        "email": "a@example.org"
+        "email": "a@example.org",
+        "status": "confirmed",
     }
 
 
@@ -157,7 +195,7 @@ BLOCKED = [
 
 @pytest.mark.parametrize("name", BLOCKED)
 def test_a_column_that_may_name_blocked_people_is_asked_about(name: str) -> None:
-    assert heading(["email", name, "city"]).questions == (name,)
+    assert [question.name for question in heading(["email", name, "city"]).questions] == [name]
 
 
 @pytest.mark.parametrize("name", BLOCKED)
@@ -169,7 +207,7 @@ def test_what_a_person_says_of_it_holds_for_every_line(name: str, meaning: str) 
         assert known.row(["a@example.org", "confirmed", filled])["status"] == meaning
     for empty in ("", "0", "no", "False", "0000-00-00 00:00:00", "NULL", "never", "-"):
         assert known.row(["a@example.org", "confirmed", empty])["status"] == "confirmed"
-    assert heading(["email", name], {name: "ignore"}).row(["a@example.org", "1"])["status"] == ""
+    assert heading(["email", name], {name: "ignore"}).row(["a@example.org", "1"])["status"] == "unconfirmed"
 
 
 def test_who_is_suppressed_by_one_column_and_left_by_another_is_suppressed() -> None:
@@ -197,7 +235,7 @@ def test_a_meaning_takes_a_column_from_what_it_would_have_been() -> None:
         "email": "a@example.org",
         "added": "2024-01-01",
         "name": "",
-        "status": "",
+        "status": "unconfirmed",
     }
     with pytest.raises(NoList, match="no column “shoe size”"):
         heading(["email"], {"shoe size": "ignore"})

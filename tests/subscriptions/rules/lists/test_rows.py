@@ -16,6 +16,7 @@ from subscriptions.rules.lists.rows import (
     after,
     change,
     read_row,
+    warning,
 )
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -71,8 +72,6 @@ def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
     [
         ({"language": "Deutsch, bitte"}, "isn’t a language"),
         ({"consent_ip": "here"}, "isn’t an IP address"),
-        ({"consent_at": "soon"}, "is not a time"),
-        ({"left": "2999-01-01"}, "in the future"),
         ({"upstream_id": "0"}, "isn’t a subscription number"),
         ({"upstream_id": "²"}, "isn’t a subscription number"),
         ({"upstream_id": str(2**63)}, "isn’t a subscription number"),
@@ -84,6 +83,34 @@ def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
 def test_a_cell_that_cannot_be_meant_is_named(cells: dict[str, str], reason: str) -> None:
     with pytest.raises(UnusableLine, match=reason):
         read_row({"email": "a@example.org", **cells}, now=NOW)
+
+
+@pytest.mark.parametrize("text", ["soon", "2999-01-01", "3/4/2026", "0000-00-00", "1970-01-01"])
+def test_a_date_that_cannot_be_read_costs_the_date_not_the_person(text: str) -> None:
+    row = read_row({"email": "a@example.org", "added": text, "confirmed": "2026-01-02"}, now=NOW)
+    assert (row.added, row.confirmed, row.has_lost_a_date) == (None, datetime(2026, 1, 2, tzinfo=UTC), True)
+    assert not read_row({"email": "a@example.org", "added": ""}, now=NOW).has_lost_a_date
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "facts", "words"),
+    [
+        ({"gets": 4, "unreadable": 5}, {}, "5 of 9 would be refused"),
+        ({"gets": 5, "unreadable": 5}, {}, ""),
+        ({"gets": 40, "unsubscribed": 30, "suppressed": 11}, {}, "41 of 81 would be unsubscribed"),
+        ({"gets": 1, "unsubscribed": 5}, {}, ""),
+        ({"unsubscribed": 9}, {"status": "unsubscribed"}, ""),
+        ({"unsubscribed": 9}, {"status": "unsubscribed", "ending": 9, "receiving": 10}, "9 of the 10 people"),
+        ({"unsubscribed": 9}, {"status": "unsubscribed", "ending": 9, "receiving": 900}, ""),
+        ({"gets": 2, "unreadable": 2, "repeated": 9}, {}, ""),
+    ],
+)
+def test_an_import_that_harms_most_of_a_list_is_warned_about(
+    outcomes: dict[str, int], facts: dict[str, Any], words: str
+) -> None:
+    sentence = warning(outcomes, **{"status": "confirmed", "ending": 0, "receiving": 0, **facts})
+    assert words in sentence
+    assert bool(words) == bool(sentence)
 
 
 def test_words_of_consent_may_have_several_lines() -> None:
