@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from common.admin.html import html_table, paragraph
 from common.admin.model_admin import PREFIX
@@ -56,7 +56,7 @@ _OTHERS = {
     "declines": "anyone with “yes” has unsubscribed",
     "confirms": "whether they confirmed",
 }
-_NOT_CLEAR = "may mark people who must not be emailed: say what it means"
+LABELS = {**dict(COLUMN_MEANINGS), **_OTHERS}
 WORD_MEANINGS = (
     ("confirmed", "gets the newsletter"),
     ("unconfirmed", "hasn’t confirmed"),
@@ -101,12 +101,14 @@ def columns_table(row: ListImport) -> SafeString | str:
     """Show each column's meaning while somebody decides about the list."""
     if row.state not in row.WAITING or not row.names:
         return ""
-    words = {**dict(COLUMN_MEANINGS), **_OTHERS, "": _NOT_CLEAR}
-    rows = (
-        (shortened(column.name, LONGEST_SAMPLE), words[column.meaning], column.shown_samples or "empty")
+    rows = [
+        (shortened(column.name, LONGEST_SAMPLE), LABELS[column.meaning], column.shown_samples or "empty")
         for column in list_columns(row, understood(row))
-    )
-    note = paragraph("If a meaning is wrong, use “Change columns” above.")
+        if column.meaning
+    ]
+    is_asking = row.state == row.State.ASKING and "addresses" not in (row.findings or {})
+    when = "once the questions are answered" if is_asking else "above"
+    note = paragraph(f"If a meaning is wrong, use “Change columns” {when}.")
     return format_html("{}{}", html_table(("column", "meaning", "for example"), rows), note)
 
 
@@ -121,7 +123,8 @@ class ColumnsForm(forms.Form):
         if encodings := findings.get("encodings"):
             choices = [(name, f"{name}: {', '.join(texts)}") for name, texts in encodings]
             text = encoding_words(findings["foreign"], ())
-            self._ask("encoding", "Encoding", choices, text.partition(" Save")[0])
+            self._ask("encoding", "The names are right as", choices, text.partition(" Save")[0])
+            self.fields["encoding"].widget = UnfoldAdminRadioSelectWidget(choices=choices)
             return
         for place, question in guessed.judged:
             if question.words:
@@ -130,7 +133,10 @@ class ColumnsForm(forms.Form):
                     self.names[f"word-{len(self.names)}"] = word
             elif question.must_ask:
                 self._ask(
-                    f"column-{place}", f"“{question.name}”", meanings_of(question), question_words(question)
+                    f"column-{place}",
+                    f"“{question.name}”",
+                    meanings_of(question),
+                    question_words(question, LABELS),
                 )
                 self.names[f"column-{place}"] = question.name
         if not guessed.questions:
@@ -147,7 +153,7 @@ class ColumnsForm(forms.Form):
         self.fields[key] = forms.ChoiceField(
             label=shortened(label, LONGEST_SAMPLE),
             choices=(("", "– please choose –"), *choices),
-            help_text=text.partition(": ")[2] if key.startswith("column") else text,
+            help_text=text,
             widget=UnfoldAdminSelectWidget(),
         )
 

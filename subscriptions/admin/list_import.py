@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -169,10 +170,13 @@ def what_stays(row: ListImport) -> str:
     return f"{pluralize(row.added + row.updated, 'row')} imported so far stay."
 
 
+STARTED = "The import has started."
+
+
 def run_anyway(request: HttpRequest, keys: list[int]) -> str:
     for row in ListImport.objects.filter(pk__in=keys):
         begin_import(row, now=utcnow(), anyway=True)
-    return "The import has started."
+    return STARTED
 
 
 def undo(request: HttpRequest, keys: list[int]) -> str:
@@ -213,8 +217,9 @@ class ListImportAdmin(UploadAdmin):
         Panel("About this import", panels.about_import, order=40),
     )
     own_actions = (
-        begin_action(
-            ListImport, State.CHECKED, "run", "Import this list", begin_import, "The import has started."
+        replace(
+            begin_action(ListImport, State.CHECKED, "run", "Import this list", begin_import, STARTED),
+            fits=lambda row: row.state == State.CHECKED and not harm_of(row),
         ),
         Action(
             "run_anyway",

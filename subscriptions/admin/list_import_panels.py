@@ -25,6 +25,10 @@ GETS_NOTHING = {
     "suppressed": "Must not be emailed: gets nothing",
     "repeated": "Duplicate: counted once",
 }
+_UPPER_LIMITS = {
+    "": "what the file says; otherwise not confirmed",
+    "confirmed": "confirmed, unless the file says otherwise",
+}
 UNCHANGED = "Nothing has changed yet. Importing doesn’t send any email."
 
 
@@ -131,7 +135,7 @@ def about_import(row: ListImport) -> SafeString:
     if note := understood(row).program.note:
         pairs.append(("Note", note))
     pairs += [
-        ("Everybody in it", f"at most {row.status}" if row.status else "as the file says"),
+        ("People in the file", _UPPER_LIMITS.get(row.status, f"at most {row.status}")),
         ("How they agreed", row.words or "Not given. If the file says it, that is kept."),
         ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),

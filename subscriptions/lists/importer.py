@@ -54,7 +54,7 @@ def unclear_columns(columns: Heading) -> AmbiguousColumns:
         "Say what these columns mean; they may mark people who must not be mailed."
         if unclear
         else "Say what these words mean, with --word WORD=STATUS.",
-        *map(question_words, columns.questions),
+        *(f"“{shortened(each.name, 40)}”: {question_words(each)}" for each in columns.questions),
     ]
     if any(question.words for question in unclear):
         sentences.append("Say what unknown words mean with --word WORD=STATUS.")
@@ -63,16 +63,17 @@ def unclear_columns(columns: Heading) -> AmbiguousColumns:
     )
 
 
-def question_words(question: Judgement) -> str:
-    """Return a column with its values, its proposal, and how many people would get the newsletter by it."""
-    text = f"“{shortened(question.name, 40)}”: {values_of(question.column)}."
+def question_words(question: Judgement, labels: Mapping[str, str] | None = None) -> str:
+    """Return a column's values, its proposal, and how many people would get the newsletter by it."""
+    text = f"{values_of(question.column)}."
     if question.words:
         words = ", ".join(f"“{word}”" for word in question.words)
         return f"{text} Unknown: {words}."
     if not question.proposal:
         return text
     gets = question.column.after(question.proposal)["confirmed"]
-    return f"{text} Proposal: {question.proposal}; {pluralize(gets, 'line')} would get the newsletter."
+    proposal = labels[question.proposal] if labels else question.proposal
+    return f"{text} Proposal: {proposal}; {pluralize(gets, 'line')} would get the newsletter."
 
 
 def values_of(column: ColumnSurvey) -> str:

@@ -333,7 +333,7 @@ def test_an_upload_is_judged_before_it_is_offered_and_says_whom_a_column_concern
     assert "may mark people" in sentence_about_state(row, utcnow())
     question = ColumnsForm([row.pk]).fields["column-1"]
     assert question.help_text == (
-        "empty (1), “please unsubscribe” (1). Proposal: status; 0 lines would get the newsletter."
+        "empty (1), “please unsubscribe” (1). Proposal: the status; 0 lines would get the newsletter."
     )
     explain(row, meanings={"Notes": "unsubscribed"}, dates="", now=utcnow())
     work_off_imports(budget=LONG)
