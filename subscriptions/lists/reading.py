@@ -122,7 +122,7 @@ def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, Col
     """Raises ValidationError without an email column."""
     known = heading_of(head, terms)
     free, texts = places_to_survey(head.names, known)
-    survey = Survey(free, texts, lambda cells: known.row(cells, terms.status)["status"])
+    survey = Survey(free, texts, lambda cells: known.status_of(cells, terms.status))
     rows = (cells for _, cells in read if not isinstance(cells, str))
     while chunk := list(islice(rows, LINES_A_CHUNK)):
         survey.add(chunk)

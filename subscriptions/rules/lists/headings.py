@@ -91,6 +91,7 @@ _TOLD_ELSEWHERE = frozenset(
 REPORT = ("line", "reason")
 _LONGEST_ANSWER = 7
 _KNOWN = ("", *LIST_STATUSES)
+_DECIDING = ("status", "confirmed", "left", "bounced")
 _COUNTED = ("status", "confirmed")
 _LIMITS = {"confirmed": {"no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
 _BY_PROGRAM = {"wants": "subscribed", "declines": "unsubscribed", "confirms": "verified"}
@@ -127,6 +128,19 @@ class Heading:
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
+        cells["status"] = self._status(cells, values, status)
+        return cells
+
+    def status_of(self, values: Sequence[str], status: str = "") -> str:
+        """Return only the status of `row`."""
+        count = len(values)
+        cells = {
+            name: values[place].strip() for name, place in self.places if name in _DECIDING and place < count
+        }
+        return self._status(cells, values, status)
+
+    def _status(self, cells: dict[str, str], values: Sequence[str], status: str) -> str:
+        count = len(values)
         limits = [] if status == "confirmed" else [status]
         limits += [
             limit_of(meaning, values[place] if place < count else "", self.program)
@@ -142,8 +156,7 @@ class Heading:
         # Known programs keep the day when somebody comes back.
         if cells.get("left") and not (own and self.program.name):
             limits.append("unsubscribed")
-        cells["status"] = strictest(own or status or "unconfirmed", *limits)
-        return cells
+        return strictest(own or status or "unconfirmed", *limits)
 
 
 def _answer(cells: dict[str, str], name: str) -> str:

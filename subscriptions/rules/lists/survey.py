@@ -30,6 +30,7 @@ WANTS = ("subscribed", "verified")
 NOTES = "notes"
 UNKNOWN = "unknown"
 _ADDRESS = re.compile(r"\S+@\S+")
+_DIGIT = re.compile(r"\d")
 _OTHER_SCRIPTS = ("жало", "забл", "непо", "отпи")
 _SIGNS = {place: " " for place in range(128) if not chr(place).isalnum()} | {10: "\n"}
 # Beginnings of `leaving_word`'s words, and of those after a negation. This prefilter takes a twentieth of the
@@ -142,8 +143,9 @@ class Survey:
     def __init__(
         self, places: Iterable[int], texts: Iterable[int], status_of: Callable[[Sequence[str]], str]
     ) -> None:
+        self._texts = frozenset(texts)
         self.columns = {place: ColumnSurvey() for place in places}
-        self.columns |= {place: ColumnSurvey(is_text=True, has_more=True) for place in texts}
+        self.columns |= {place: ColumnSurvey(is_text=True, has_more=True) for place in self._texts}
         self._known: dict[int, dict[str, str]] = {place: {} for place in self.columns}
         self._status_of = status_of
 
@@ -155,34 +157,31 @@ class Survey:
                 cells = [row[place] for row in rows]
             except IndexError:
                 cells = [row[place] if place < len(row) else "" for row in rows]
-            known = self._known[place]
-            if column.is_text:
-                known = leaving_among(cells)
+            known = leaving_among(cells) if column.is_text else self._known[place]
+            if place in self._texts and not known:
+                continue
             for (cell, status), count in Counter(zip(cells, statuses, strict=True)).items():
                 sort = known.get(cell)
                 if sort is None:
                     sort = known[cell] = _sort_of_text(cell) if column.is_text else sort_of(cell)
-                self._count(column, " ".join(cell.split()), sort, status, count)
+                column.counts.setdefault(sort, Counter())[status] += count
+                if sort in GETS_NOTHING and not column.example and rank(status) < rank(sort):
+                    column.example = " ".join(cell.split())[:LONGEST_SHOWN]
+                if "@" in cell and _ADDRESS.fullmatch(cell.strip()):
+                    column.addresses += count
+                if not column.has_more and rank(status) < rank("unsubscribed"):
+                    column.values[" ".join(cell.split())[:LONGEST_SHOWN]] += count
+                    column.has_more = len(column.values) > MOST_VALUES
             if len(self._known[place]) > MOST_SORTS:
                 column.is_text = True
                 self._known[place].clear()
 
-    @staticmethod
-    def _count(column: ColumnSurvey, cell: str, sort: str, status: str, count: int) -> None:
-        column.counts.setdefault(sort, Counter())[status] += count
-        if sort in GETS_NOTHING and rank(status) < rank(sort):
-            column.example = column.example or cell[:LONGEST_SHOWN]
-        if "@" in cell and _ADDRESS.fullmatch(cell):
-            column.addresses += count
-        if column.has_more or rank(status) >= rank("unsubscribed"):
-            return
-        column.values[cell[:LONGEST_SHOWN]] += count
-        column.has_more = len(column.values) > MOST_VALUES
-
 
 def _sort_of_text(cell: str) -> str:
     """Sort a cell without a word of leaving."""
-    return "day" if is_day(cell.strip()) else "other" if cell.strip() else "nothing"
+    if not cell or cell.isspace():
+        return "nothing"
+    return "day" if _DIGIT.search(cell) and is_day(cell.strip()) else "other"
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:
