@@ -10,7 +10,9 @@ from subscriptions.rules.lists.headings import HEADER
 
 # First line (from 1), and cells or an error message.
 Record = tuple[int, list[str] | str]
-SEPARATORS = ",;\t"
+SEPARATORS = ",;\t|"
+# Zip files and old workbooks begin so.
+WORKBOOKS = ("PK\x03\x04", "\xd0\xcf\x11\xe0", "ÐÏ\x11à")
 # Excel reads the separator from such a first line.
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
@@ -45,6 +47,8 @@ def read_head(lines: Iterator[str]) -> Head:
     A list that begins with an address, such as Mailman's, has no header, and gets column names.
     """
     first = next(lines, "").removeprefix("\ufeff")
+    if first.startswith(WORKBOOKS):
+        raise ValidationError("This is an Excel workbook or a zip file. Save the list as CSV, and choose that.")
     skipped = 0
     if named := _SEPARATOR_LINE.fullmatch(first):
         skipped, first = 1, next(lines, "")

@@ -22,6 +22,7 @@ LINES_A_BATCH = 2000
 LINES_A_CHUNK = 1000
 # In memory. `on_refused` gets all of them.
 REFUSED_ROWS_KEPT = 1000
+_AROUND_ADDRESSES = " \t;,\u00a0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,7 @@ def batches(
         else:
             try:
                 row = read_row(columns.row(cells, terms.status), now=now, dates=dates)
-                # Google's contacts have several addresses in a cell.
-                parsed = kind.parse_destination({"email": row.email.partition(" ::: ")[0]})
+                parsed = kind.parse_destination({"email": bare_address(row.email)})
             except (UnusableLine, InvalidDestination) as error:
                 why = error.kind if isinstance(error, UnusableLine) else UNREADABLE
                 batch.refused.append(RefusedRow(line, str(error), tuple(cells), why))
@@ -178,6 +178,11 @@ def batches(
             batch = Batch()
     if len(batch):
         yield batch
+
+
+def bare_address(text: str) -> str:
+    """Return the first address of a cell (Google's contacts have several) without signs copied with it."""
+    return text.partition(" ::: ")[0].strip(_AROUND_ADDRESSES).removeprefix("mailto:")
 
 
 def _tidy(name: str) -> str:

@@ -40,7 +40,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
             "mailadresse; adresse e mail; adresse email; adresse mail; courriel; adresse courriel; "
             "adresse de courriel; adresse electronique; correo electronico; correo; direccion de correo "
             "electronico; direccion de email; endereco de e mail; endereco de email; indirizzo email; "
-            "indirizzo e mail; e mailadres; emailadres; subscriber email; primary email; mail"
+            "indirizzo e mail; e mailadres; emailadres; subscriber email; primary email; mail; "
+            "e mail 1 value"
         ),
         "name": (
             "full name; display name; vollstandiger name; nom complet; nombre completo; nombre y "

@@ -241,7 +241,7 @@ def test_a_zip_is_not_unpacked_and_not_a_list() -> None:
         archive.writestr("list.csv", "email\n" + "a@example.org\n" * 1_000_000)
     row = checked(room.getvalue())
     assert row.state == "unusable"
-    assert "email" in row.trouble
+    assert "zip file" in row.trouble
 
 
 def test_an_empty_file_and_a_bridge_are_refused_at_once() -> None:
@@ -480,8 +480,24 @@ def test_several_addresses_in_one_row_are_refused_by_name(text: str, reason: str
     assert [reason in line.reason for line in row.refused_lines.all()] == [True]
 
 
-def test_the_first_of_a_contacts_addresses_counts() -> None:
-    assert checked("email\nann@example.org ::: old@example.org\n").sample[0][0] == "ann@example.org"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "email\nann@example.org ::: old@example.org\n",
+        "email\nmailto:ann@example.org;\n",
+        "email\n\u200bann@example.org\u00a0\n",
+        "Email|Name\nann@example.org|Ann\n",
+        "First Name,E-mail 1 - Label,E-mail 1 - Value,E-mail 2 - Value\nAnn,,ann@example.org,\n",
+    ],
+)
+def test_addresses_are_taken_as_programs_and_people_write_them(text: str) -> None:
+    assert checked(text).sample[0][0] == "ann@example.org"
+
+
+@pytest.mark.parametrize("text", [b"PK\x03\x04\x14\0\x06\0", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"])
+def test_a_workbook_is_named(text: bytes) -> None:
+    row = checked(text)
+    assert (row.state, "Excel workbook" in row.trouble) == ("unusable", True)
 
 
 def test_an_import_that_would_end_most_subscriptions_needs_a_second_word() -> None:
