@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import add_paging, argument, page
 from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.bounces.collect import collect_bounces, take_mail
@@ -38,10 +39,7 @@ def bounce_row(row: Bounce) -> dict[str, Any]:
         "kind": row.kind,
         "destination": row.destination.label if row.destination else row.recipient,
         "delivery": row.delivery_id,
-        "status": row.status,
-        "diagnostic": row.diagnostic,
-        "effect": row.effect,
-        "held": row.held,
+        **fields_of(row, "status diagnostic effect held"),
     }
 
 

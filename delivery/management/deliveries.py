@@ -4,7 +4,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.arguments import add_paging, argument, find, page, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import cell, record
+from common.cli.tables import cell, fields_of, record
 from common.clock import utcnow
 from delivery.issues.item_fate import fate_of, places_of
 from delivery.issues.retry import retry_delivery
@@ -20,12 +20,7 @@ def delivery_row(delivery: Delivery) -> dict[str, Any]:
         "id": delivery.pk,
         "issue": delivery.issue_id,
         "destination": delivery.destination.label,
-        "state": delivery.state,
-        "attempts": delivery.attempts,
-        "due_at": delivery.due_at,
-        "sent_at": delivery.sent_at,
-        "remote_id": delivery.remote_id,
-        "last_error": delivery.last_error,
+        **fields_of(delivery, "state attempts due_at sent_at remote_id last_error"),
     }
 
 
@@ -101,16 +96,7 @@ class ShowItem(FeedletterCommand):
         item = find(posts, "post", "“list_items” lists them.", pk=options["id"])
         now = utcnow()
         facts = {**item_row(item), "reason": item.reason, "fate": fate_of(item, now)}
-        places = [
-            {
-                "newsletter": place.newsletter,
-                "state": place.state,
-                "issue": place.issue,
-                "until": place.until,
-                "words": place.words,
-            }
-            for place in places_of(item, now)
-        ]
+        places = [fields_of(place, "newsletter state issue until words") for place in places_of(item, now)]
         paint = self.paint()
         page = "\n".join([facts["fate"], "", *record(facts, paint=paint)])
         return Printed(page, {**facts, "newsletters": places})

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from common.cli.arguments import add_paging, argument, find, page, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.issues import progress
@@ -91,12 +92,7 @@ def in_full(issue: Issue) -> dict[str, Any]:
     row = issue_row(issue, counts)
     return {
         **row,
-        "subject": issue.subject,
-        "period_start": issue.period_start,
-        "period_end": issue.period_end,
-        "paused_at": issue.paused_at,
-        "paused_reason": issue.paused_reason,
-        "cancelled_at": issue.cancelled_at,
+        **fields_of(issue, "subject period_start period_end paused_at paused_reason cancelled_at"),
         "newsletter_paused": issue.subscribable.sending_paused_reason
         if issue.subscribable.sending_paused_at
         else None,

@@ -2,6 +2,7 @@ from typing import Any
 
 from common.cli.arguments import argument, find, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.models import Webhook
@@ -11,10 +12,7 @@ from subscriptions.management.options import find_subscribable
 
 def webhook_row(webhook: Webhook) -> dict[str, Any]:
     return {
-        "id": webhook.pk,
-        "name": webhook.name,
-        "url": webhook.url,
-        "events": webhook.events,
+        **fields_of(webhook, "id name url events"),
         "newsletters": [newsletter.name for newsletter in webhook.newsletters.all()],
         "active": webhook.active,
         "failing_since": webhook.failing_since,

@@ -119,6 +119,6 @@ LEFT_OUT: Mapping[str, str] = {
     "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
-    " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine feedletter_site.Arrival"
-    " feedletter_site.ArrivalPiece feedletter_site.ArrivalLine delivery.IssueImportPiece",
+    " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine"
+    " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine delivery.IssueImportPiece",
 }

@@ -1,6 +1,7 @@
 from datetime import datetime
 from typing import Any
 
+from common.cli.tables import fields_of
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import why_not
 
@@ -12,8 +13,5 @@ def token_row(token: ApiToken, *, now: datetime) -> dict[str, Any]:
         "prefix": token.prefix,
         "scopes": ", ".join(token.scopes),
         "good": not why_not(token, now=now),
-        "created_at": token.created_at,
-        "last_used_at": token.last_used_at,
-        "expires_at": token.expires_at,
-        "revoked_at": token.revoked_at,
+        **fields_of(token, "created_at last_used_at expires_at revoked_at"),
     }

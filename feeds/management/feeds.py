@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.arguments import add_paging, argument, page, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import record, table_lines
+from common.cli.tables import fields_of, record, table_lines
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
@@ -95,10 +95,7 @@ def short(row: dict[str, Any]) -> dict[str, Any]:
 def feed_facts(feed: Feed) -> dict[str, Any]:
     return {
         **feed_row(feed),
-        "failures": feed.failures,
-        "failing_since": feed.failing_since,
-        "next_poll_why": feed.next_poll_why,
-        "warning": feed.warning,
+        **fields_of(feed, "failures failing_since next_poll_why warning"),
     }
 
 
@@ -167,10 +164,7 @@ class FindFeeds(FeedletterCommand):
 
 def row(one: Candidate) -> dict[str, Any]:
     return {
-        "url": one.url,
-        "title": one.title,
-        "format": one.format,
-        "posts": one.posts,
+        **fields_of(one, "url title format posts"),
         "newest": max((post.published for post in one.latest if post.published), default=None),
         "comments": one.is_comments,
         "watched_by": one.feed_id,

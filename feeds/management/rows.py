@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from common.cli.tables import fields_of
 from feeds.models import Feed, Item, Poll
 
 
@@ -21,31 +22,13 @@ def item_row(item: Item) -> dict[str, Any]:
     return {
         "id": item.pk,
         "feed": item.feed_id,
-        "guid": item.guid,
-        "link": item.link,
-        "title": item.title,
-        "state": item.state,
-        "first_seen": item.first_seen,
-        "stable_since": item.stable_since,
-        "last_checked": item.last_checked,
+        **fields_of(item, "guid link title state first_seen stable_since last_checked"),
     }
 
 
 def poll_row(poll: Poll) -> dict[str, Any]:
-    return {
-        "at": poll.at,
-        "origin": poll.origin,
-        "outcome": poll.outcome,
-        "status": poll.status,
-        "bytes": poll.bytes,
-        "duration_ms": poll.duration_ms,
-        "new": poll.new,
-        "changed": poll.changed,
-        "vanished": poll.vanished,
-        "held": poll.held,
-        "excluded": poll.excluded,
-        "final": poll.final,
-        "next_poll_at": poll.next_poll_at,
-        "next_poll_why": poll.next_poll_why,
-        "note": poll.note,
-    }
+    return fields_of(
+        poll,
+        "at origin outcome status bytes duration_ms new changed vanished held excluded final next_poll_at"
+        " next_poll_why note",
+    )

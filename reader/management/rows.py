@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.cli.arguments import find
+from common.cli.tables import fields_of
 from reader.channels.channels import NoSuchChannel, channel_named, channel_of
 from reader.models import AppPassword, Channel, Follow, Invitation, Reader, TimelineEntry, Token
 
@@ -37,56 +38,28 @@ def reader_row(reader: Reader, *, channels: int, follows: int) -> dict[str, Any]
         "user": reader.user.get_username(),
         "channels": channels,
         "follows": follows,
-        "max_feeds": reader.max_feeds,
-        "made_at": reader.made_at,
-        "last_seen_at": reader.last_seen_at,
-        "leaving_at": reader.leaving_at,
+        **fields_of(reader, "max_feeds made_at last_seen_at leaving_at"),
     }
 
 
 def invitation_row(invitation: Invitation) -> dict[str, Any]:
     return {
-        "id": invitation.pk,
-        "name": invitation.name,
-        "made_at": invitation.made_at,
-        "expires_at": invitation.expires_at,
-        "used_at": invitation.used_at,
+        **fields_of(invitation, "id name made_at expires_at used_at"),
         "reader": invitation.reader.slug if invitation.reader else None,
         "revoked_at": invitation.revoked_at,
     }
 
 
 def token_row(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.pk,
-        "client": token.client,
-        "client_id": token.client_id,
-        "scopes": token.scopes,
-        "made_at": token.made_at,
-        "last_used_at": token.last_used_at,
-        "revoked_at": token.revoked_at,
-    }
+    return fields_of(token, "id client client_id scopes made_at last_used_at revoked_at")
 
 
 def app_password_row(password: AppPassword) -> dict[str, Any]:
-    return {
-        "id": password.pk,
-        "app": password.app,
-        "made_at": password.made_at,
-        "last_used_at": password.last_used_at,
-        "revoked_at": password.revoked_at,
-    }
+    return fields_of(password, "id app made_at last_used_at revoked_at")
 
 
 def channel_row(channel: Channel) -> dict[str, Any]:
-    return {
-        "uid": channel.uid,
-        "name": channel.name,
-        "unread_mode": channel.unread_mode,
-        "keep_days": channel.keep_days,
-        "layout": channel.layout,
-        "filters": channel.filters,
-    }
+    return fields_of(channel, "uid name unread_mode keep_days layout filters")
 
 
 def follow_row(follow: Follow) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def read_head(lines: Iterator[str]) -> Head:
     """
     first = next(lines, "").removeprefix("\ufeff")
     if first.startswith(WORKBOOKS):
-        raise ValidationError("This is an Excel workbook or a zip file. Save the list as CSV, and choose that.")
+        raise ValidationError("This is an Excel workbook or a zip file. Save the list as CSV.")
     skipped = 0
     if named := _SEPARATOR_LINE.fullmatch(first):
         skipped, first = 1, next(lines, "")

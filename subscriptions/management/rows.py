@@ -1,6 +1,7 @@
 from datetime import datetime
 from typing import Any
 
+from common.cli.tables import fields_of
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import next_close, with_figures
@@ -8,11 +9,7 @@ from subscriptions.newsletters.define import next_close, with_figures
 
 def subscribable_row(subscribable: Any, *, now: datetime) -> dict[str, Any]:
     return {
-        "name": subscribable.name,
-        "title": subscribable.title,
-        "channel": subscribable.channel,
-        "arrangement": subscribable.arrangement,
-        "time_zone": subscribable.time_zone,
+        **fields_of(subscribable, "name title channel arrangement time_zone"),
         "feeds": [feed.pk for feed in subscribable.feeds.all()],
         "subscribers": subscribable.subscribers,
         "open": subscribable.open,
@@ -30,10 +27,7 @@ def rule_row(rule: PostRule) -> dict[str, Any]:
     return {
         "id": rule.pk,
         "rule": str(rule),
-        "action": rule.action,
-        "field": rule.field,
-        "test": rule.test,
-        "pattern": rule.pattern,
+        **fields_of(rule, "action field test pattern"),
         "with": rule.replacement,
         "active": rule.active,
         "trouble": rule.trouble,
