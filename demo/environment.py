@@ -20,7 +20,7 @@ from demo.services import KEY_NAME
 from demo.sign_in import LINKS
 from demo.timeline import PICTURES, POSTS
 from feedletter_site import env
-from feedletter_site.management.commands.up import EVERYWHERE, is_free
+from feedletter_site.management.commands.up import is_free
 
 # These would affect the installation.
 NOT_OURS = (
@@ -77,7 +77,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         MARK: str(folder),
         "DATA_DIR": str(folder),
         "BIND": f"{host}:{port}",
-        "SITE_URL": f"http://{EVERYWHERE.get(host, host)}:{port}",
+        "SITE_URL": env.url_of((host, port)),
         "EMAIL_URL": "mailbox:",
         # The blog and the services are on this machine.
         "ALLOW_PRIVATE_NETWORKS": f"{LOOPBACK}/32",

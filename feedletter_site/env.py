@@ -246,11 +246,25 @@ def said(name: str, default: str, check: Callable[[str], Any], **about: str) -> 
 
 
 def bind(name: str, default: str, **about: str) -> tuple[str, int]:
-    expected = "host:port, such as 127.0.0.1:8000"
+    expected = "host:port, such as 127.0.0.1:8000, or with IPv6 [::1]:8000"
     host, _, port = text(name, default, expected=expected, **about).rpartition(":")
-    if not host or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise wrong(name, expected)
+    try:
+        if host[:1] == "[" or ":" in host:
+            host = host_name(host) if host[-1] == "]" else ""
+        if not host or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+            raise ValueError
+    except ValueError:
+        raise wrong(name, expected) from None
     return host, int(port)
+
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
+
+
+def url_of(place: tuple[str, int]) -> str:
+    """Return the address at which this machine reaches what listens there."""
+    host, port = place
+    return f"http://{EVERYWHERE.get(host, host)}:{port}"
 
 
 SQLITE_OPTIONS = {

@@ -90,14 +90,18 @@ SECRET_KEY_FALLBACKS = env.listing(
 )
 
 env.section("Site, network and monitoring")
+BIND = env.bind("BIND", "127.0.0.1:8000", help="Where `manage.py up` listens; commands need the same value.")
 SITE_URL = env.site_url(
-    "SITE_URL", "http://127.0.0.1:8000", help="Public address. All links in emails start with it."
+    "SITE_URL",
+    env.url_of(BIND),
+    usual="`http://` and `BIND`",
+    help="Public address. All links in emails start with it.",
 )
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
-BIND = env.bind("BIND", "127.0.0.1:8000", help="Where `manage.py up` listens.")
 # Old letters link to these.
 FORMER_HOSTS = env.hosts(
-    "FORMER_HOSTS", help="Earlier host names, redirected: docs/operating/run.md#change-the-address."
+    "FORMER_HOSTS",
+    help="Earlier host names, answered like `SITE_URL`'s: docs/operating/run.md#change-the-address.",
 )
 _hosts = env.hosts(
     "ALLOWED_HOSTS",
@@ -192,10 +196,9 @@ env.section("Subscribers and data")
 CONFIRM_HOURS = env.whole("CONFIRM_HOURS", 48, most=8760, help="Hours until a confirmation link expires.")
 SIGN_UP_LIMITS = env.checked(
     "SIGN_UP_LIMITS",
-    "",
+    USUAL_LIMITS,
     "limits such as ip=10/hour, ip=30/day, address=10/day",
     lambda text: parse_limits(text, USUAL_LIMITS),
-    usual=f"`{USUAL_LIMITS}`",
     help="How many sign-ups may cause an email: docs/operating/run.md#sign-up-limits.",
 )
 BACKUP_DIR = env.text(

@@ -1,6 +1,6 @@
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from getpass import getpass
 from typing import Any
 
@@ -107,11 +107,21 @@ def fields_of_all_channels() -> Iterator[channels.Field]:
 
 
 def add_destination(parser: CommandParser) -> None:
+    kinds = channels.newsletter_kinds()
     for field in fields_of_all_channels():
-        help_text = (field.help or field.label).replace("%", "%%") + (
-            " “-” asks for it." if field.secret else ""
-        )
-        parser.add_argument(option(field), dest=field.name, metavar=field.name.upper(), help=help_text)
+        words = help_of(field, kinds)
+        parser.add_argument(option(field), dest=field.name, metavar=field.name.upper(), help=words)
+
+
+def help_of(field: channels.Field, kinds: Iterable[channels.ChannelSpec]) -> str:
+    """Return the words of every service that has such a field; services with the same words share them."""
+    services: dict[str, list[str]] = {}
+    for kind in kinds:
+        for own in kind.destination_fields:
+            if own.name == field.name:
+                services.setdefault((own.help or own.label).rstrip(".") + ".", []).append(kind.label)
+    texts = [f"{', '.join(labels)}: {words}" for words, labels in services.items()]
+    return " ".join([*texts, *["“-” asks for it."] * field.secret]).replace("%", "%%")
 
 
 def option(field: channels.Field) -> str:
@@ -138,19 +148,10 @@ def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[
 def add_bridge_destination(parser: CommandParser) -> None:
     """Add options for the bridges' destinations. Their names must differ from ours."""
     group = parser.add_argument_group("where a bridge posts (“list_channels” says what each service needs)")
+    kinds = channels.bridge_kinds()
     for field in channels.bridge_fields():
-        users = [
-            kind.label
-            for kind in channels.bridge_kinds()
-            if field.name in {one.name for one in kind.destination_fields}
-        ]
-        said = (field.help or field.label).replace("%", "%%")
-        group.add_argument(
-            option(field),
-            dest=f"to_{field.name}",
-            metavar=field.name.upper(),
-            help=f"{', '.join(users)}: {said}" + (" “-” asks for it." if field.secret else ""),
-        )
+        words, metavar = help_of(field, kinds), field.name.upper()
+        group.add_argument(option(field), dest=f"to_{field.name}", metavar=metavar, help=words)
 
 
 def bridge_destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:

@@ -54,6 +54,9 @@ def test_flags_are_read_in_any_of_the_usual_words(
         (env.networks, "10.0.0.0/99"),
         (lambda name: env.bind(name, ""), "localhost"),
         (lambda name: env.bind(name, ""), "0.0.0.0:99999"),
+        (lambda name: env.bind(name, ""), "::1:8000"),
+        (lambda name: env.bind(name, ""), "[::1:8000"),
+        (lambda name: env.bind(name, ""), "[letters]:8000"),
         (lambda name: env.site_url(name, ""), "letters.example.org"),
         (lambda name: env.one_of(name, "a", {"a", "b"}), "c"),
         (lambda name: env.checked(name, "1", "a number", int), "one"),
@@ -72,6 +75,23 @@ def test_a_wrong_value_names_the_variable_and_never_itself(
         read("SOME_SETTING")  # type: ignore[operator]
     assert str(error.value).startswith("SOME_SETTING is wrong: expected ")
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("bound", "url"),
+    [
+        ("127.0.0.1:28000", "http://127.0.0.1:28000"),
+        ("0.0.0.0:80", "http://127.0.0.1"),
+        ("[::]:28004", "http://[::1]:28004"),
+        ("[0:0::1]:28004", "http://[::1]:28004"),
+        ("letters.example.org:8000", "http://letters.example.org:8000"),
+    ],
+)
+def test_links_of_every_process_lead_to_bind_unless_site_url_is_set(
+    monkeypatch: pytest.MonkeyPatch, bound: str, url: str
+) -> None:
+    monkeypatch.setenv("BIND", bound)
+    assert env.site_url("NO_SITE_URL", env.url_of(env.bind("BIND", ""))) == url
 
 
 def test_a_postgres_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch) -> None:

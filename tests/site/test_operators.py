@@ -1,5 +1,6 @@
 """Operators' commands: each prints a table and JSON, and one sentence on errors."""
 
+import re
 import zlib
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from delivery.models import Webhook
+from feedletter_site.env import declared
 from feedletter_site.management.commands.show_settings import shown, typed
 from feeds.models import Feed, Item
 from subscriptions.models import Consent, Subscription, Suppression
@@ -120,6 +122,18 @@ def test_settings_are_shown_and_secrets_are_not(settings: Settings) -> None:
     assert rows["SECRET_KEY"]["from"] in {"environment", "default"}
 
 
+def test_a_default_is_shown_as_the_reference_has_it() -> None:
+    rows = {row["name"]: row for row in json_of("show_settings") if row["from"] == "default"}
+    documented = {
+        name: setting.default[1:-1]
+        for section in declared.values()
+        for name, setting in section.items()
+        # The tests have another gap.
+        if re.fullmatch("`[^`]*`", setting.default) and name in rows and name != "POLL_HOST_GAP"
+    }
+    assert {name: rows[name]["value"] for name in documented} == documented
+
+
 @pytest.mark.parametrize(
     ("name", "text", "seen"),
     [
@@ -145,6 +159,7 @@ def test_of_a_secret_only_its_being_there_is_seen(name: str, text: str, seen: st
     ("value", "seen"),
     [
         (("127.0.0.1", 8000), "127.0.0.1:8000"),
+        (("[::]", 8000), "[::]:8000"),
         ([("::1", 53)], "[::1]:53"),
         (["a", "b", "a"], "a,b"),
         (True, "1"),

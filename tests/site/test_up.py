@@ -19,7 +19,7 @@ from feedletter_site.management.commands.up import (
     refuse_taken,
 )
 from feedletter_site.ticks.schedule import STAGES
-from tests.e2e.processes import ROOT, clean_environment, running, until
+from tests.e2e.processes import ROOT, clean_environment, manage, running, until
 from tests.services import free_port
 
 
@@ -49,6 +49,12 @@ def test_links_lead_to_where_it_listens_unless_site_url_says_otherwise() -> None
     assert os.environ["SITE_URL"] == "http://127.0.0.1:8001"
     os.environ["SITE_URL"] = "https://letters.example.org"
     assert point_links_to("127.0.0.1", 8001) == "https://letters.example.org"
+
+
+def test_links_of_commands_lead_to_bind_too(tmp_path: Path) -> None:
+    environment = {"BIND": "[::]:28000", "DATA_DIR": str(tmp_path)}
+    rows = {row["name"]: row["value"] for row in manage("show_settings", environment=environment)}
+    assert (rows["SITE_URL"], rows["BIND"]) == ("http://[::1]:28000", "[::]:28000")
 
 
 @pytest.mark.django_db

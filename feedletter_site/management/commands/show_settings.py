@@ -36,7 +36,7 @@ def typed(value: Any) -> str:
         case bool():
             return "1" if value else "0"
         case (str() as host, int() as port):
-            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            return f"[{host}]:{port}" if ":" in host and host[0] != "[" else f"{host}:{port}"
         case list():
             return ",".join(dict.fromkeys(typed(part) for part in value))
         case _:

@@ -39,7 +39,6 @@ WORKER = [
     "--loglevel",
     "warning",
 ]
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 
 class Command(FeedletterCommand):
@@ -160,7 +159,7 @@ def refuse_taken(host: str, port: int) -> None:
 def point_links_to(host: str, port: int) -> str:
     """Return SITE_URL, by default the bound address, and set it for child processes."""
     if not env.text("SITE_URL"):
-        os.environ["SITE_URL"] = f"http://{EVERYWHERE.get(host, host)}:{port}"
+        os.environ["SITE_URL"] = env.url_of((host, port))
     return env.site_url("SITE_URL", "")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from django.core import mail
 
+from common.cli.registry import command_named
 from common.ports import channels
 from subscriptions.management.options import destination
 from subscriptions.models import ListImport, Notice, Subscription
@@ -66,6 +67,21 @@ def test_subscribe_refuses(words: tuple[str, ...], said: str) -> None:
 def test_a_bridge_wants_its_own_options() -> None:
     said = refused("subscribe", BridgeFactory().name, "--account", "bot")
     assert said == "Mastodon needs --instance-url, --access-token."
+
+
+@pytest.mark.parametrize("command", ["subscribe", "define_subscribable", "check_destination"])
+def test_the_help_of_an_option_has_each_services_own_words(command: str) -> None:
+    helps = {
+        option: action.help or ""
+        for action in command_named(command).create_parser("manage.py", command)._actions
+        for option in action.option_strings
+    }
+    for kind in channels.bridge_kinds():
+        for field in kind.destination_fields:
+            text = helps[f"--{field.name.replace('_', '-')}"].replace("%%", "%")
+            _, _, words = text.partition(kind.label)
+            assert (field.help or field.label).rstrip(".") in words
+            assert text.endswith("“-” asks for it.") == field.secret
 
 
 def test_unsubscribe_by_address_and_by_number() -> None:
