@@ -102,7 +102,8 @@ class ProxyMiddleware(Middleware):
         request.META[CAME_FORWARDED] = "HTTP_X_FORWARDED_FOR" in request.META
         forwarded_for = request.META.pop("HTTP_X_FORWARDED_FOR", "")
         proto = request.META.pop("HTTP_X_FORWARDED_PROTO", "")
-        remote = request.META.get("REMOTE_ADDR", "")
+        # A socket for IPv6 and IPv4 maps the latter.
+        remote = request.META["REMOTE_ADDR"] = request.META.get("REMOTE_ADDR", "").removeprefix("::ffff:")
         if is_trusted(remote, settings.TRUSTED_PROXIES):
             request.META["REMOTE_ADDR"] = client_address(remote, forwarded_for, settings.TRUSTED_PROXIES)
             if proto in {"http", "https"}:

@@ -25,8 +25,9 @@ def seen(settings: Any, remote: str, **headers: Any) -> HttpRequest:
     return request
 
 
-def test_a_trusted_proxy_is_believed(settings: Any) -> None:
-    request = seen(settings, "10.0.0.1", HTTP_X_FORWARDED_FOR="203.0.113.9", HTTP_X_FORWARDED_PROTO="https")
+@pytest.mark.parametrize("proxy", ["10.0.0.1", "::ffff:10.0.0.1"])
+def test_a_trusted_proxy_is_believed_also_on_a_socket_for_ipv6(settings: Any, proxy: str) -> None:
+    request = seen(settings, proxy, HTTP_X_FORWARDED_FOR="203.0.113.9", HTTP_X_FORWARDED_PROTO="https")
     assert request.META["REMOTE_ADDR"] == "203.0.113.9"
     assert request.is_secure()
 
