@@ -8,15 +8,13 @@ from common.refused import Refused
 from reader.indieauth.clients import ClientPage
 from reader.models import Code, Reader, Token
 from reader.people.readers import may_read
-from reader.people.tokens import digest_of, make_token, new_key, revoke_token
+from reader.people.tokens import digest_of, ends_at, make_token, new_key, revoke_token
 from reader.rules.identity import proves
 from reader.rules.scopes import known_scopes
 
 CODE_LASTS = timedelta(minutes=5)
 # To notice a second use.
 CODES_KEPT = timedelta(days=7)
-# After the last use.
-REFRESH_LASTS = timedelta(days=365)
 
 
 class NotGranted(Refused):
@@ -112,7 +110,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
         raise NotGranted("The refresh token is unknown, used or revoked.")
     if token.client_id != client_id:
         raise NotGranted("The refresh token belongs to another client.")
-    if not may_read(token.reader) or now - (token.last_used_at or token.made_at) > REFRESH_LASTS:
+    if not may_read(token.reader) or now >= ends_at(token):
         raise NotGranted("The refresh token has expired. Ask the person again.")
     if set(scopes) - set(token.scopes):
         raise NotGranted("Additional scopes need a new authorization.", "invalid_scope")
