@@ -31,6 +31,8 @@ APPS = {
 def pages() -> dict[str, str]:
     from drf_spectacular.generators import SchemaGenerator
 
+    from tests.documentation import bridge_options, template_values
+
     description = SchemaGenerator().get_schema(request=None, public=True)
     return {
         "settings.md": "\n".join(settings_lines()),
@@ -39,6 +41,8 @@ def pages() -> dict[str, str]:
         "mail-services.md": service_events.page(),
         "api.md": "\n".join(interfaces.api_lines(description)),
         "webhooks.md": "\n".join(interfaces.webhook_lines(description)),
+        "bridges.md": "\n".join(bridge_options.lines()),
+        "templates.md": "\n".join(template_values.lines()),
     }
 
 

@@ -9,7 +9,15 @@ from feedletter_site.env import declared
 from tests.documentation.reference import FOLDER, pages
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("settings.md", "commands.md", "metrics.md", "mail-services.md", "api.md", "webhooks.md")
+PAGES = (
+    "settings.md",
+    "commands.md",
+    "metrics.md",
+    "mail-services.md",
+    "api.md",
+    "webhooks.md",
+    "templates.md",
+)
 
 
 @pytest.mark.needs("reader")
