@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from django.core.management import CommandError, get_commands
 from django.urls import resolve
 
 from common.cli.registry import LazyCommand, command_named
+from delivery.issues.approve import LATEST_RELEASE
 from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -58,7 +60,14 @@ def options_of(command: str) -> set[str]:
 def blocks(page: str) -> Iterator[tuple[str, str]]:
     """Yield the language and text of each block of code, fenced or indented, with continued lines joined."""
     for language, fenced, indented in re.findall(BLOCK, PAGES[page]):
-        yield language, re.sub(r"\\\n\s*", " ", fenced or indented)
+        yield language, DATE.sub(made_by_the_shell, re.sub(r"\\\n\s*", " ", fenced or indented))
+
+
+DATE = re.compile(r"\$\((date [^)]*)\)")
+
+
+def made_by_the_shell(date: re.Match[str]) -> str:
+    return subprocess.run(["sh", "-c", date[1]], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -87,8 +96,19 @@ def test_each_request_of_a_block_is_for_an_existing_address_with_valid_json(page
     for request in re.findall(r"^(?:curl|api) .*", "\n".join(text for _, text in blocks(page)), re.M):
         for path in re.findall(r"http://127\.0\.0\.1:8000(/[^\s?\"]*)", request):
             resolve(path)
-        for body in re.findall(r"-d '(.*?)'", request, re.S):
-            json.loads(body)
+    bodies = re.findall(
+        r"""-d (?:'([^']*)'|"((?:[^"\\]|\\.)*)")""", "\n".join(text for _, text in blocks(page))
+    )
+    for plain, escaped in bodies:
+        json.loads(plain or escaped.replace("\\", ""))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/reference/")])
+def test_each_time_of_sending_in_a_block_is_one_that_is_accepted(page: str) -> None:
+    now = datetime.now(UTC)
+    text = "\n".join(text for _, text in blocks(page)).replace("\\", "")
+    for moment in re.findall(r"""(?:--at |"at": ")(\d{4}-[^\s"]+)""", text):
+        assert now < datetime.fromisoformat(moment) < now + LATEST_RELEASE, moment
 
 
 @pytest.mark.parametrize("page", PAGES)
