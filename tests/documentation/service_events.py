@@ -1,10 +1,18 @@
-"""docs/reference/mail-services.md, from the table of events."""
+"""docs/reference/mail-services.md, from the tables of services and events."""
 
+from collections.abc import Iterator
+
+from channels.email.esp.services import SERVICES, Service
 from delivery.bounces.service_verdicts import VERDICTS, Verdict
 from delivery.rules.bounce_policy import BounceKind
+from tests.documentation.tables import table
 
 STAR = r"\*"
-HEAD = """# Events of mail services
+SERVICES_HEAD = """# Mail services
+
+[How to use them](../sending.md#through-a-mail-service). Parameters follow `?`, separated by `&`. All take `api_url` and `webhook_key`.
+"""
+HEAD = """## Events
 
 Each service has its own names for what happened to an email, which it reports by
 [webhook](../sending.md#webhooks). This page, written by `make reference`, lists them by
@@ -37,7 +45,13 @@ _ORDER = (*_WORDS.values(), "unsubscribe")
 
 
 def page() -> str:
-    parts = [HEAD]
+    parts = [
+        SERVICES_HEAD,
+        *table(
+            ("service", "`EMAIL_URL`", "parameters", "opens and clicks", "emails in a request"), services()
+        ),
+        HEAD,
+    ]
     for service, verdicts in sorted(VERDICTS.items()):
         # Reasons of each event, by effect.
         rows: dict[str, dict[str, list[str]]] = {}
@@ -46,8 +60,25 @@ def page() -> str:
             star = STAR if verdict.by_words else ""
             rows.setdefault(_effect(verdict), {}).setdefault(event, []).append(f"{reason}{star}")
         lines = [f"| {effect} | {_names(rows[effect])} |" for effect in _ORDER if effect in rows]
-        parts.append("\n".join([f"## {service}\n", "| effect | events |", "|---|---|", *lines, ""]))
+        parts.append("\n".join([f"### {service}\n", "| effect | events |", "|---|---|", *lines, ""]))
     return "\n".join(parts)
+
+
+def services() -> Iterator[tuple[str, ...]]:
+    for key, service in sorted(SERVICES.items(), key=lambda each: each[1].name.lower()):
+        tracking = "not tracked" if service.untracked else "switch it off there"
+        secret = ":SECRET" if service.secret else ""
+        url = f"`anymail+{key}://KEY{secret}@example.org`"
+        yield service.name, url, _parameters(service), tracking, str(service.batch)
+
+
+def _parameters(service: Service) -> str:
+    regions = ", ".join(service.regions)
+    own = {**dict.fromkeys(service.options, ""), **({"region": f" ({regions})"} if regions else {})}
+    own |= {name: own.get(name, "") for name in service.required}
+    return ", ".join(
+        f"`{name}`{' (required)' if name in service.required else more}" for name, more in own.items()
+    )
 
 
 def _effect(verdict: Verdict) -> str:
