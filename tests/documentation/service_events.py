@@ -10,7 +10,8 @@ from tests.documentation.tables import table
 STAR = r"\*"
 SERVICES_HEAD = """# Mail services
 
-[How to use them](../sending.md#through-a-mail-service). Parameters follow `?`, separated by `&`. All take `api_url` and `webhook_key`.
+[How to use them](../sending.md#through-a-mail-service). Parameters follow `?`, separated by `&`.
+All take `api_url` and `webhook_key`.
 """
 HEAD = """## Events
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from feedletter_site import env
 from tests.e2e.processes import clean_environment
 
 ROOT = Path(__file__).parent.parent.parent
@@ -121,6 +122,8 @@ def test_a_wrong_setting_is_refused_by_its_name_and_never_shown(
         del given["SECRET_KEY"]
     for variable, text in given.items():
         monkeypatch.setenv(variable, text)
+    for registry in ("declared", "read"):
+        monkeypatch.setattr(env, registry, {})
     with pytest.raises(ImproperlyConfigured) as error:
         runpy.run_path(SETTINGS)
     assert name in str(error.value)
