@@ -120,5 +120,6 @@ LEFT_OUT: Mapping[str, str] = {
     "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
     "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
     " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine"
-    " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine delivery.IssueImportPiece",
+    " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine"
+    " delivery.IssueImportPiece",
 }
