@@ -48,7 +48,7 @@ class ImportReport:
     note: str = ""
     # Ignored columns, with the number of lines concerned, and of addresses in them.
     not_used: tuple[tuple[str, int, int], ...] = ()
-    # Lines with a date that can't be read; those who would get no more emails.
+    # Lines with a date that can't be read; people who would get no more emails.
     lost_dates: int = 0
     ending: int = 0
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
@@ -71,7 +71,7 @@ def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an admin says of a whole list.
+    """An admin's word on a whole list.
 
     `status`: the most that anybody becomes, and what lines without one get; "" leaves it to the lines.
     `words`: how they agreed. `meanings`: of columns. `statuses`: by word. `dates`: order of day and month.

@@ -64,7 +64,7 @@ def can_undo(row: ListImport, now: datetime) -> bool:
 def undo_import(list_import: ListImport, *, now: datetime) -> Counter[str]:
     """Undo it batch by batch, the last one first; return counts of people by what was done.
 
-    Those who acted since, such as by leaving or confirming, stay as they are ("kept"). Raises NotPossible.
+    People who acted since, such as by leaving or confirming, stay as they are ("kept"). Raises NotPossible.
     """
     if not can_undo(list_import, now):
         raise NotPossible(

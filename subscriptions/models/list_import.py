@@ -66,7 +66,7 @@ class ListImport(Upload):
 
 
 class ListChange(models.Model):
-    """What a batch of an import changed, so that it can be undone for ListImport.UNDONE_FOR.
+    """Changes by a batch of an import, so that it can be undone for ListImport.UNDONE_FOR.
 
     `changes`: "added" and "changed" subscriptions (see lists/undo.py), "suppressed" and "tagged" addresses.
     """

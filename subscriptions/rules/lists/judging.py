@@ -62,7 +62,7 @@ _FEW = 5
 class Judgement:
     """`proposal`: a meaning, or "". `must_ask`: nobody has said what the column means.
 
-    `words`: those of a status column that are unknown.
+    `words`: unknown words of a status column.
     """
 
     name: str
@@ -92,7 +92,7 @@ def is_harmless(name: str) -> bool:
 
 
 def may_tell_apart(name: str, column: ColumnSurvey) -> bool:
-    """Decide whether the column may say who must not be mailed, of those who would be."""
+    """Decide whether the column may mark somebody who would be mailed, and must not be."""
     if column.leaving:
         return True
     if not column.filled and not (column.kinds & {"no", "zero"}):
