@@ -61,8 +61,8 @@ _NEGATED = words(
 class ColumnSurvey:
     """Lines by `sort_of` their cell, and by the status that the rest of the line gives them.
 
-    `values`: lines by cell, for the first MOST_VALUES ones. `is_text`: too many to sort; only words of leaving,
-    dates and empty cells are counted apart. `example`: a cell that allows less than its line gets.
+    `values`: lines by cell, for the first MOST_VALUES ones. `is_text`: too many to sort; only leaving, dates
+    and empty cells are counted apart. `example`: a cell that allows less than its line gets.
     """
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
