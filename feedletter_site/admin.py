@@ -62,10 +62,15 @@ class Chosen(PageWords):
         return field
 
 
+NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
+
+
 @admin.register(User)
 class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     form = UserChangeForm
     add_form = UserCreationForm
+    # Unfold's empty one would hide Django's. OpenID Connect finds users by email and is_staff.
+    add_fieldsets = ((None, {"fields": NEW_USER}),)
     change_password_form = AdminPasswordChangeForm
     list_filter = (
         ("is_staff", asks("Who may open this admin?", BooleanFieldListFilter)),

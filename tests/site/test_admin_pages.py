@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import get_resolver, reverse
 
@@ -17,6 +19,7 @@ from tests.factories import (
     FeedFactory,
     ItemFactory,
     MailboxMessageFactory,
+    SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
     an_issue,
@@ -61,13 +64,46 @@ def test_the_list_and_every_objects_page_answer(admin_client: Client, model: Any
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_an_empty_list_and_the_form_for_a_new_row_answer(admin_client: Client, model: Any) -> None:
+def test_an_empty_list_answers(admin_client: Client, model: Any) -> None:
     assert admin_client.get(address(model, "changelist"), follow=True).status_code == 200
-    allowed = admin.site._registry[model].has_add_permission(
-        admin_client.get(reverse("admin:index")).wsgi_request
-    )
-    # A mail account's form follows the choice of a provider.
-    assert admin_client.get(address(model, "add"), follow=True).status_code == (200 if allowed else 403)
+
+
+def test_every_form_for_a_new_row_has_a_field(admin_client: Client) -> None:
+    SubscribableFactory()
+    request = admin_client.get(reverse("admin:index")).wsgi_request
+    for model in MODELS:
+        form = address(model, "add")
+        answer = admin_client.get(form, follow=True)
+        allowed = admin.site._registry[model].has_add_permission(request)
+        assert answer.status_code == (200 if allowed else 403), model
+        if allowed and not fields(answer):
+            # A mail account's form follows the choice of a provider.
+            links = BeautifulSoup(answer.content, "html.parser").select(f"a[href^='{form}?']")
+            assert links, model
+            assert all(fields(admin_client.get(str(link["href"]))) for link in links)
+
+
+def fields(answer: Any) -> set[str]:
+    """Return the names of the fields that a person sees."""
+    seen = "#main form :is(input:not([type=hidden], [type=submit]), select, textarea)[name]"
+    return {str(field["name"]) for field in BeautifulSoup(answer.content, "html.parser").select(seen)}
+
+
+def test_a_user_who_is_added_can_sign_in_to_the_admin(admin_client: Client, client: Client) -> None:
+    password = "correct horse battery staple"
+    given = {
+        "username": "bo",
+        "email": "bo@example.org",
+        "usable_password": "true",
+        "password1": password,
+        "password2": password,
+        "is_staff": "on",
+    }
+    assert fields(admin_client.get(address(User, "add"))) == set(given)
+    answer = admin_client.post(address(User, "add"), given)
+    assert answer["Location"] == address(User, "change", User.objects.get(username="bo").pk)
+    client.post(reverse("account_login"), {"login": "bo", "password": password})
+    assert client.get(reverse("admin:index")).status_code == 200
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
