@@ -68,6 +68,31 @@ UNSEEN = r"""() => {
         each.checkVisibility({opacityProperty: true}) && getComputedStyle(each).appearance === 'none');
     return [...current, ...boxes].map(each => each.outerHTML.slice(0, 160));
 }"""
+# Fields of opened folds that aren't on top where their middle is. A label may cover its box, and an open
+# dialog or menu the page.
+COVERED = r"""() => {
+    const isOnTop = (each) => {
+        each.scrollIntoView({block: 'center', behavior: 'instant'});
+        const box = each.getClientRects()[0];
+        const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        return each.contains(top) || top?.closest('label')?.control === each;
+    };
+    const within = 'a[href], button, input:not(.trap *), select, textarea, summary, pre, code';
+    const overlay = document.querySelector(':modal, :popover-open') ?? document;
+    const covered = [];
+    for (const fold of overlay.querySelectorAll('details')) {
+        if (!fold.checkVisibility()) continue;
+        const wasOpen = fold.open;
+        fold.open = true;
+        const parts = [...fold.querySelectorAll(within)].filter(each => each.closest('details') === fold
+            && each.checkVisibility({visibilityProperty: true, opacityProperty: true})
+            && each.getBoundingClientRect().width > 1);
+        covered.push(...parts.filter(each => !isOnTop(each)).map(each => each.outerHTML.slice(0, 160)));
+        fold.open = wasOpen;
+    }
+    scrollTo(0, 0);
+    return covered;
+}"""
 # Waits until a button was answered, by another page or by a new list of posts in this one.
 ANSWERED = "() => !document.querySelector('[data-old]') && document.readyState === 'complete'"
 # Folder for pictures of all pages: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
@@ -150,6 +175,8 @@ def look_at(page: Any, name: str) -> None:
         page.screenshot(path=Path(PICTURES) / f"{name}-{screen}.png", full_page=True)
     assert_fits(page)
     assert_tappable(page)
+    hidden = covered(page)
+    assert not hidden, (page.url, hidden)
     assert_accessible(page)
 
 
@@ -198,6 +225,11 @@ def assert_fits(page: Any) -> None:
 def too_wide(page: Any) -> list[str]:
     """Return the elements that make the page wider than its screen."""
     return list(page.evaluate(WIDE_PARTS))
+
+
+def covered(page: Any) -> list[str]:
+    """Return the fields, links and code in folds that are covered when their fold is open."""
+    return list(page.evaluate(COVERED))
 
 
 def unseen_states(page: Any) -> list[str]:

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
+from common.ports.channels import bridge_kinds
+from delivery.admin.bridges.set_up import reconnect_url
+from subscriptions.models import Subscription
 from tests.e2e.browser.every_page import admin_pages, fill, reader_pages, sign_in_url, signed_in_pages
 from tests.e2e.browser.screens import (
     CONTRAST,
@@ -15,10 +19,17 @@ from tests.e2e.browser.screens import (
     WIDE,
     assert_accessible,
     broken_words,
+    covered,
     too_wide,
     unseen_states,
 )
 from tests.examples import examples
+from tests.feeds.conftest import server
+from tests.feeds.watched import post
+from tests.servers.documents import rss
+from tests.servers.feed_server import FeedServer
+
+__all__ = ["server"]
 
 NEEDS_APP = "reader"
 pytestmark = [pytest.mark.needs("chat"), pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -109,6 +120,36 @@ def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     sign_in(tab, site)
     pages = dict(admin_pages())
     assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
+
+
+@pytest.mark.slow
+def test_an_opened_fold_covers_none_of_its_fields(tab: Any, site: str, server: FeedServer) -> None:
+    fill()
+    sign_in(tab, site)
+    client = Client()
+    client.force_login(User.objects.get(username="ada"))
+    bridges = [(f"bridge-{kind.key}", f"{reverse('add_bridge')}?kind={kind.key}") for kind in bridge_kinds()]
+    again = reconnect_url(Subscription.objects.get(destination__kind="mastodon"))
+    pages = [*admin_pages(), *bridges, ("again", again), *reader_pages()]
+    folded = {name: url for name, url in pages if b"<details" in client.get(url, follow=True).content}
+    assert folded.keys() >= {"feeds_feed_add", "subscriptions_subscribable_change-share", "again"}
+    found: list[str] = []
+    for name in walk(tab, site, folded.items()):
+        found += covered_by_folds(tab, name)
+    tab.goto(f"{site}{reverse('admin:feeds_feed_add')}")
+    tab.get_by_label("Address").fill(server.serve("/feed.xml", rss([post("a")])))
+    tab.get_by_role("button", name="Find feeds").click()
+    tab.get_by_text("How long to wait for changes").wait_for()
+    found += covered_by_folds(tab, "preview")
+    assert not found, "\n".join(found)
+
+
+def covered_by_folds(tab: Any, name: str) -> list[str]:
+    found = []
+    for size in (WIDE, NARROW):
+        set_screen(tab, size, "light")
+        found += [f"{name} {size[0]}: {each}" for each in covered(tab)]
+    return found
 
 
 @pytest.mark.slow

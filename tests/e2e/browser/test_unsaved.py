@@ -44,7 +44,7 @@ def buttons_of(page: Any) -> list[tuple[str, str]]:
 def unfold(page: Any, button: Any) -> None:
     """Open the menu of rare actions if the button is in it."""
     if not button.count():
-        page.locator(".fl-actions details.fl-more > summary").click()
+        page.locator(".fl-actions details.fl-rare > summary").click()
 
 
 @pytest.mark.parametrize(
