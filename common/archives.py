@@ -19,6 +19,8 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # APPNOTE.TXT §4.3.14 to §4.3.16: the end records, and the longest comment.
 END, END_64, LOCATOR_64 = b"PK\5\6", b"PK\6\6", b"PK\6\7"
 LONGEST_END = 22 + 65_535
+# §4.3.7: what is before a member's data, without its name.
+SHORTEST_HEADER = 30
 
 DAMAGED = "The file is damaged. Make it again."
 NOT_PLAIN = "The zip file has members that are encrypted or compressed in an unusual way. Make a plain one."
@@ -59,6 +61,8 @@ def open_zip(stream: IO[bytes], most_directory: int = MOST_DIRECTORY) -> zipfile
         raise
     except _ERRORS as error:
         raise BadArchive(DAMAGED) from error
+    if _overlaps(archive):
+        raise BadArchive(DAMAGED)
     for member in archive.infolist():
         # Backslashes separate folders on Windows.
         path = PurePosixPath(member.orig_filename.replace("\\", "/"))
@@ -94,6 +98,14 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budge
     """Raises BadArchive."""
     with open_member(archive, member) as stream:
         return b"".join(pieces_of(stream, budget))
+
+
+def _overlaps(archive: zipfile.ZipFile) -> bool:
+    """Return whether data reach into the next member or the directory, which only some Pythons refuse."""
+    places = sorted((member.header_offset, member.compress_size) for member in archive.infolist())
+    ends = [*(begin for begin, _ in places[1:]), archive.start_dir]
+    spans = zip(places, ends, strict=False)
+    return any(begin < 0 or begin + SHORTEST_HEADER + size > end for (begin, size), end in spans)
 
 
 def _directory_size(stream: IO[bytes]) -> int:

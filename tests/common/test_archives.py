@@ -41,6 +41,34 @@ def test_sizes_in_the_directory_are_not_believed() -> None:
     assert sum(map(len, pieces_of(archive.open("a.json"), Budget(10_000)))) == 1_000
 
 
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [(20, 0xFFFFFFF0), (20, 120), (42, 0), (42, 10)],
+    ids=["4 GB packed", "into the directory", "the data of another", "within another"],
+)
+def test_members_that_overlap_are_damaged(place: int, number: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", b"{}")
+        archive.writestr("b.json", b"{}")
+    body = bytearray(out.getvalue())
+    at = body.rfind(b"PK\1\2") + place
+    body[at : at + 4] = struct.pack("<L", number)
+    with pytest.raises(BadArchive, match="damaged"):
+        open_zip(io.BytesIO(bytes(body)))
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"], ids=["empty", "stored"])
+def test_plain_members_side_by_side_are_read(body: bytes) -> None:
+    out = io.BytesIO(b"before")
+    out.seek(6)
+    with zipfile.ZipFile(out, "a") as archive:
+        for name in ("folder/", "a.json", "b.json"):
+            archive.writestr(name, body)
+    with open_zip(out) as archive:
+        assert [archive.read(each) for each in archive.infolist()] == [body] * 3
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
 def test_unusual_methods_are_refused(method: int) -> None:
     with pytest.raises(BadArchive, match="unusual"):
