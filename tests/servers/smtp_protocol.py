@@ -57,6 +57,8 @@ class State:
     """State shared by the server's thread and the test, under one lock."""
 
     delay: float = 0.0
+    # No message is accepted meanwhile.
+    held: bool = False
     # Limit of open connections; further ones get `full` (DROP: nothing) and are closed.
     takes: int | None = None
     full: str = ""
@@ -205,6 +207,8 @@ class _Handler:
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
         if self.state.delay:
             await asyncio.sleep(self.state.delay)
+        while self.state.held:
+            await asyncio.sleep(0.02)
         for address in envelope.rcpt_tos:
             if reply := await server.scripted("message", address):
                 return str(reply)

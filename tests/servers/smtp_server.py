@@ -15,6 +15,8 @@ has no recipient. Everything is thread-safe.
 import asyncio
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -99,6 +101,18 @@ class SmtpServer:
             raise ValueError(f"no such stage: {stage}")
         with self.state.changed:
             self.state.answers.append(Answer(stage, reply, recipient.lower(), times))
+
+    def hold(self) -> None:
+        """Accept no message until `releasing` ends."""
+        self.state.held = True
+
+    @contextmanager
+    def releasing(self) -> Iterator[None]:
+        """Accept what was held at the end of the block, also if it fails."""
+        try:
+            yield
+        finally:
+            self.state.held = False
 
     def forget_answers(self) -> None:
         with self.state.changed:

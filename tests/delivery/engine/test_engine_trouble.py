@@ -1,26 +1,25 @@
 """Errors in the midst of a pass delay at most one letter: nothing is lost or stays claimed."""
 
 import gc
-import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.db import OperationalError
-from django.utils import timezone
 
 from channels.base import Outcome
 from channels.email.mail_message import MailMessage
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
 from common.shutdown import stop, stopping
-from delivery.engine import claim, leases, send_pass
+from delivery.engine import send_pass
+from delivery.engine.claim import DELIVERY_LEASE
 from delivery.engine.leases import reap_expired
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
-from delivery.models import Delivery, Lane, LaneShare
+from delivery.models import Delivery, LaneShare
 from delivery.rules.lanes import claimable
 from tests.delivery.background import sending as in_background
 from tests.delivery.background import wait_until
@@ -142,21 +141,17 @@ def test_a_letter_of_which_every_copy_fails_to_be_made_stops_no_other(
 def test_a_slow_server_keeps_its_letters_beyond_a_lease(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (claim, leases):
-        monkeypatch.setattr(module, "DELIVERY_LEASE", timedelta(seconds=0.6))
-    monkeypatch.setattr(send_pass, "RENEW_EVERY", 0.1)
-    smtp.state.delay = 1.6
+    monkeypatch.setattr(send_pass, "RENEW_EVERY", 0.0)
+    smtp.hold()
     letters(4, concurrency=2)
-    now = timezone.now()
-    Lane.objects.update(refilled_at=now)
-    Delivery.objects.update(due_at=now)
-    taken = 0
-    with in_background() as report:
+    clock = Clock()
+    with in_background(clock=clock) as report, smtp.releasing():
         wait_until(lambda: states() == {"sending": 4})
-        while not report.done():
-            taken += reap_expired(now=timezone.now())
-            time.sleep(0.05)
-    assert taken == 0
+        for _ in range(3):
+            clock.now += DELIVERY_LEASE / 2
+            wait_until(lambda: not Delivery.objects.expired(clock.now + DELIVERY_LEASE / 2).exists())
+            assert reap_expired(now=clock.now) == 0
+    assert report.result().sent == 4
     assert states() == {"sent": 4}
     assert len(smtp.recipients) == len(set(smtp.recipients)) == 4
 

@@ -9,6 +9,7 @@ from django.test import Client
 from feeds.parsing.opml import parse_opml
 from reader.channels.opml import keep_list
 from reader.models import Channel, Follow, FollowList, Reader
+from reader.pages import lists
 from tests.factories import NOW, FeedFactory
 from tests.reader.channels.test_opml import LIST
 
@@ -27,7 +28,10 @@ def a_file(body: str = LIST) -> BytesIO:
     return file
 
 
-def test_a_file_is_taken_over_and_each_line_is_told(browser: Client, ada: Reader) -> None:
+def test_a_file_is_taken_over_and_each_line_is_told(
+    browser: Client, ada: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "WAITED_FOR", None)
     answer = browser.post(PAGE, {"file": a_file(), "channel": "home"})
     assert (answer.status_code, answer.headers["Location"]) == (302, PAGE)
     assert Follow.objects.count() == 5
