@@ -4,6 +4,7 @@ The cache may lose its counts. Limits that guard mail and passwords count in row
 has slices, and all that overlap it count.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,13 +16,17 @@ from django.core.cache import cache
 from django.db import connection, transaction
 
 from common.db.prepared import rows_of
-from common.net.addresses import networks_of
+from common.net.addresses import is_near, networks_of
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 PERIODS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 # Twice the longest period, for clocks that are a little behind.
 KEPT_FOR = timedelta(days=2)
 FORGOTTEN_AT_ONCE = 5_000
+# Names of the limits behind an undeclared proxy: of all its visitors, and of the one that it names.
+CROWD, CLAIM = "proxy", "proxy claim"
+# All together may do so many times as much as one.
+CROWD_TIMES = 20
 SLICES = 6
 # Rows are locked until commit. With one row for all readers, there was one sign-up per write. With 2⁴ rows,
 # that many concurrent sign-ups may exceed a limit.
@@ -56,15 +61,33 @@ class Limit:
         for network, times in networks_of(ip).items():
             yield replace(self, most=self.most * times), f"{what} {network}".lstrip()
 
+    def by_visitor(self, ip: str, claimed: str, what: str = "") -> "Iterator[Use]":
+        """Yield as `by_network`, unless the address is nearby, and so probably that of a proxy."""
+        if not is_near(ip):
+            yield from self.by_network(ip, what)
+            return
+        if claimed:
+            yield from replace(self, name=CLAIM).by_network(claimed, what)
+        most = self.most * CROWD_TIMES
+        yield from replace(self, name=CROWD, most=most, is_shared=True).by_network(ip, what)
+
 
 # Limit, and the client that is counted.
 Use = tuple[Limit, str]
 
 
 class OverLimit(Exception):
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: Limit, key: str) -> None:
         super().__init__(limit.name)
-        self.limit = limit
+        self.limit, self.key = limit, key
+
+    def seconds_left(self, now: datetime) -> int:
+        """Return when the earliest uses are too old to count."""
+        from common.models import Tally  # which imports this module
+
+        counted = Tally.objects.filter(key=self.key, began_at__gte=self.limit.counts_from(now))
+        began = counted.order_by("began_at").values_list("began_at", flat=True).first() or now
+        return math.ceil((began - now + self.limit.slice).total_seconds()) + self.limit.seconds
 
 
 def parse_limits(text: str, usual: str = "") -> tuple[Limit, ...]:
@@ -180,7 +203,7 @@ def check_rows(uses: Iterable[Use], now: datetime) -> list[Row]:
     counts = read_rows(rows, now)
     for row in rows:
         if counts[row.key][1] >= row.limit.most:
-            raise OverLimit(row.limit)
+            raise OverLimit(row.limit, row.key)
     return [replace(row, before=counts[row.key][0]) for row in rows]
 
 
@@ -189,7 +212,7 @@ def count_rows(rows: Collection[Row]) -> None:
     counts = add_rows(rows)
     for row in rows:
         if row.before + counts[row.key] > row.limit.most:
-            raise OverLimit(row.limit)
+            raise OverLimit(row.limit, row.key)
 
 
 def count_rows_within(*uses: Use, now: datetime) -> bool:

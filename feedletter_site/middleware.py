@@ -1,7 +1,6 @@
-import ipaddress
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -17,11 +16,12 @@ from django.utils.cache import patch_vary_headers
 from common.api.problems import MEDIA_TYPE
 from common.body_limits import MAX_FORM_BYTES, limit_of
 from common.languages import asked_for
-from common.net.addresses import read_address
+from common.net.addresses import CLAIMED, FORWARDED_FOR, NEAR, is_near, is_within, read_address
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy, web_request
 from common.text import one_line, shortened
 from feedletter_site.env import Network
 from reader.pages.access import policy_to_own_sites, reading_page
+from subscriptions.subscribers.rate_limits import note_proxy
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ ADMIN_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+LOOPBACK = "127.0.0.1"
 # Whether the request had X-Forwarded-For, which is removed before any view.
 CAME_FORWARDED = "feedletter.came_forwarded"
 # For any page: templates and themes are long.
@@ -52,25 +53,18 @@ REFUSED = {
 }
 
 
-def client_address(remote: str, forwarded_for: str, trusted: list[Network]) -> str:
+def client_address(remote: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """Return the nearest address that is not a trusted proxy, from the right of X-Forwarded-For.
 
     Some proxies add the port. It stops before a part that is no address ("unknown").
     """
     address = remote
-    for hop in reversed([part for part in forwarded_for.split(",") if part.strip()]):
+    for hop in reversed([part for part in forwarded.split(",") if part.strip()]):
         known = read_address(hop)
-        if known is None or not is_trusted(address, trusted):
+        if known is None or not is_within(address, trusted):
             break
         address = str(known)
     return address
-
-
-def is_trusted(address: str, trusted: list[Network]) -> bool:
-    try:
-        return any(ipaddress.ip_address(address) in network for network in trusted)
-    except ValueError:
-        return False
 
 
 class Middleware:
@@ -100,14 +94,23 @@ class ProxyMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.META[CAME_FORWARDED] = "HTTP_X_FORWARDED_FOR" in request.META
-        forwarded_for = request.META.pop("HTTP_X_FORWARDED_FOR", "")
+        forwarded = request.META.pop("HTTP_X_FORWARDED_FOR", "")
         proto = request.META.pop("HTTP_X_FORWARDED_PROTO", "")
         # A socket for IPv6 and IPv4 maps the latter.
         remote = request.META["REMOTE_ADDR"] = request.META.get("REMOTE_ADDR", "").removeprefix("::ffff:")
-        if is_trusted(remote, settings.TRUSTED_PROXIES):
-            request.META["REMOTE_ADDR"] = client_address(remote, forwarded_for, settings.TRUSTED_PROXIES)
+        if is_within(remote, settings.TRUSTED_PROXIES):
+            request.META["REMOTE_ADDR"] = client_address(remote, forwarded, settings.TRUSTED_PROXIES)
             if proto in {"http", "https"}:
                 request.META["wsgi.url_scheme"] = proto
+        if is_near(client := request.META.get("REMOTE_ADDR", "")):
+            # Perhaps an undeclared proxy. It may listen on a Unix socket, which has no address.
+            named = forwarded or ",".join(FORWARDED_FOR.findall(request.META.get("HTTP_FORWARDED", "")))
+            named = named or request.META.get("HTTP_X_REAL_IP", "")
+            claimed = client_address(remote or LOOPBACK, named, (*NEAR, *settings.TRUSTED_PROXIES))
+            if claimed != (client or LOOPBACK):
+                note_proxy(client)
+            if not is_near(claimed):
+                request.META[CLAIMED] = claimed
         return self.get_response(request)
 
 

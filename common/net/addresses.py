@@ -1,3 +1,4 @@
+import re
 import socket
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -28,6 +29,21 @@ _REFUSED = tuple(
         ),
     )
 )
+NEAR = tuple(
+    map(
+        ip_network,
+        (
+            *("127.0.0.0/8", "::1/128"),  # loopback
+            *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),  # RFC 1918, RFC 4193
+            *("169.254.0.0/16", "fe80::/10"),  # link-local
+        ),
+    )
+)
+# In a request's META: the visitor by the word of a proxy that isn't in TRUSTED_PROXIES. Anybody may have
+# written it, so it only counts sign-ups.
+CLAIMED = "feedletter.claimed_address"
+# In `Forwarded` (RFC 7239 §4).
+FORWARDED_FOR = re.compile(r'\bfor\s*=\s*("[^"]*"|[^\s;,]+)', re.IGNORECASE)
 
 
 class NotAllowed(Exception):
@@ -56,6 +72,22 @@ def read_address(text: str) -> Address | None:
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour or address
+
+
+def is_within(address: str, networks: Sequence[Network]) -> bool:
+    """A server that listens on IPv6 sees IPv4 clients as ::ffff:192.0.2.1."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(parsed in network for network in networks)
+
+
+def is_near(ip: str) -> bool:
+    """Return whether it is local, private or unreadable, and so hardly a visitor's."""
+    address = read_address(ip)
+    return address is None or any(address in network for network in NEAR)
 
 
 def may_be_called(address: Address, allow: Sequence[Network]) -> bool:

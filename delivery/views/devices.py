@@ -59,16 +59,16 @@ def device(request: HttpRequest, name: str) -> HttpResponse:
     Returns whether the device gets notifications and whether its push service dropped it, or an error.
     """
     newsletter, data, now = newsletter_or_404(name), _fields(request), utcnow()
-    act, ip = request.POST.get("act"), request.META.get("REMOTE_ADDR", "")
+    act = request.POST.get("act")
     try:
         if act == "tell":
-            origin = Origin(How.PAGE, ip, _consent())
+            origin = Origin.of(request.META, How.PAGE, _consent())
             tell_device(newsletter=newsletter, data=data, origin=origin, now=now, language=asked_for(request))
         elif act == "stop":
             stop_telling(newsletter=newsletter, data=data, now=now)
         return JsonResponse({"told": is_told(newsletter=newsletter, data=data), "gone": is_gone(data)})
     except OverLimit as over:
-        note_refusal(over, subscribables=[newsletter], ip=ip, now=now)
+        note_refusal(over, subscribables=[newsletter], now=now)
         return _refused(gettext("Too many have asked just now. Please try again later."), 429)
     except InvalidDestination as error:
         log.info(NO_DEVICE, error)

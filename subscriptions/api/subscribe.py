@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
-from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
+from rest_framework.exceptions import APIException, PermissionDenied, Throttled, ValidationError
 from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from common.clock import utcnow
 from common.languages import asked_for
 from common.ports.channels import InvalidDestination
+from common.rates import OverLimit
 from subscriptions.models import Subscribable
 from subscriptions.rules.embed_hosts import allowed
 from subscriptions.rules.origin import How, Origin
@@ -120,7 +121,7 @@ class SubscribeView(APIView):
                     subscribables=[self.subscribable],
                     email=given["email"],
                     name=given["name"],
-                    origin=Origin(How.API, request.META.get("REMOTE_ADDR", ""), given["words"]),
+                    origin=Origin.of(request.META, How.API, given["words"]),
                     now=now,
                     language=asked_for(request),
                 )
@@ -128,6 +129,8 @@ class SubscribeView(APIView):
             raise ValidationError({"email": [str(error)]}) from error
         except SignUpClosed as error:
             raise PermissionDenied(str(error)) from error
+        except OverLimit as over:
+            raise Throttled(wait=over.seconds_left(now)) from over
         return Response({"detail": CHECK_YOUR_MAIL}, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(exclude=True)

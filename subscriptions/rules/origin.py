@@ -1,5 +1,9 @@
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Self
+
+from common.net.addresses import CLAIMED
 
 
 class How(StrEnum):
@@ -16,8 +20,13 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`ip` as given by the web server. `words`: consent text as shown."""
+    """`ip` as given by the web server. `words`: consent text as shown. `claimed` is never stored."""
 
     how: How | str = How.PAGE
     ip: str = ""
     words: str = ""
+    claimed: str = ""
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any], how: How, words: str) -> Self:
+        return cls(how, meta.get("REMOTE_ADDR", ""), words, meta.get(CLAIMED, ""))

@@ -46,7 +46,8 @@ def tell_device(
     if not takes_devices(newsletter):
         raise SignUpClosed(gettext("This newsletter offers no notifications at the moment."))
     parsed = channels.get(WEBPUSH).parse_destination(data)
-    uses = sign_up_uses(core=parsed.core, ip=origin.ip, subscribables=[newsletter], scopes=COUNTED)
+    facts = {"core": parsed.core, "ip": origin.ip, "claimed": origin.claimed}
+    uses = sign_up_uses(**facts, subscribables=[newsletter], scopes=COUNTED)
     checked = check_rows(uses, now)
     with transaction.atomic():
         subscription, is_new = _told(

@@ -9,14 +9,15 @@ from django.utils.translation import gettext
 from common import signing
 from common.db.bulk import save_new
 from common.db.prepared import rows_of
+from common.net.addresses import is_near
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.ports.events import Event, EventKind, emit
-from common.rates import OverLimit, check_rows, count_rows
+from common.rates import HOUR, Limit, OverLimit, check_rows, count_rows, count_within
 from common.refused import Refused
 from subscriptions import links
 from subscriptions.models import Consent, Destination, Subscribable, Subscription, Suppression
-from subscriptions.rules.origin import Origin
+from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import (
     LONGEST_LANGUAGE,
     MOST_AT_ONCE,
@@ -29,7 +30,7 @@ from subscriptions.rules.sign_up import (
 from subscriptions.subscribers.codes import send_code, subscriptions_of_code
 from subscriptions.subscribers.consent import confirming, consent, record_consents
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
-from subscriptions.subscribers.rate_limits import note_refusal, phone_uses, sign_up_uses
+from subscriptions.subscribers.rate_limits import PROXY, note_proxy, note_refusal, phone_uses, sign_up_uses
 
 KNOWN = f"""
     SELECT EXISTS (SELECT 1 FROM {Suppression._meta.db_table} WHERE kind = %s AND core = %s), id, disabled_at
@@ -38,6 +39,8 @@ KNOWN = f"""
 UNCONFIRMED = Subscription.Status.UNCONFIRMED
 # A concurrent sign-up may insert the same row; the next try finds it.
 TRIES = 3
+# Nearby, more are several visitors of a proxy that names none, as Docker's bridge.
+ONE_VISITOR = Limit("nearby", 10, HOUR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,10 @@ def sign_up(
     now: datetime,
     language: str = "",
 ) -> None:
-    """Only a mail reveals whether the address is known. Raises InvalidDestination and SignUpClosed."""
+    """Only a mail reveals whether the address is known.
+
+    Raises InvalidDestination and as `sign_up_parsed`.
+    """
     refuse_closed(subscribables)
     sign_up_parsed(
         subscribables=subscribables,
@@ -178,7 +184,7 @@ def sign_up_parsed(
     now: datetime,
     language: str = "",
 ) -> None:
-    """Raises SignUpClosed."""
+    """Raises SignUpClosed, and OverLimit if it isn't for a robot only."""
     refuse_closed(subscribables)
     asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
@@ -191,11 +197,17 @@ def sign_up_parsed(
     try:
         _answer_within_limits(asked)
     except OverLimit as over:
-        note_refusal(over, subscribables=asked.subscribables, ip=origin.ip, now=now)
+        reason = note_refusal(over, subscribables=asked.subscribables, now=now)
+        # Our settings, or a website's server, which must know.
+        if reason == PROXY or (reason == "ip" and origin.how == How.API):
+            raise
 
 
 def _answer_within_limits(asked: SignUpRequest) -> None:
-    newsletters, facts = asked.subscribables, {"core": asked.parsed.core, "ip": asked.origin.ip}
+    newsletters, origin = asked.subscribables, asked.origin
+    if is_near(origin.ip) and not count_within(*ONE_VISITOR.by_network(origin.ip)):
+        note_proxy(origin.ip)
+    facts = {"core": asked.parsed.core, "ip": origin.ip, "claimed": origin.claimed}
     uses = [*sign_up_uses(**facts, subscribables=newsletters)]
     if is_by_code(newsletters[0]):
         uses += phone_uses(**facts, newsletter=newsletters[0])

@@ -85,7 +85,7 @@ def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpR
     if not form.is_valid():
         return _again(request, newsletter, form, back, status=400)
     answer = take_sign_up(request, form, How.EMBED)
-    return HttpResponseRedirect(str(back), status=303) if back else answer
+    return HttpResponseRedirect(str(back), status=303) if back and answer.status_code == 303 else answer
 
 
 def _again(

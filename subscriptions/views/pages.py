@@ -1,4 +1,5 @@
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,9 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.clock import utcnow
 from common.languages import spoken_variety
+from common.rates import OverLimit
 from common.signing import TokenError
 from subscriptions.branding.site import site_facts
 from subscriptions.rules.colours import stylesheet
@@ -84,6 +87,23 @@ def token_page(view: PageView) -> PageView:
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex"
         return response
+
+    return wrapped
+
+
+def refusing_openly(view: PageView) -> PageView:
+    @wraps(view)
+    def wrapped(request: HttpRequest, form: Any, *args: Any) -> HttpResponse:
+        try:
+            return view(request, form, *args)
+        except OverLimit as over:
+            seconds = over.seconds_left(utcnow())
+            context = {"minutes": math.ceil(seconds / 60), "newsletter": form.subscribables[0]}
+            if request.path.endswith("/embed/"):
+                context["base"] = "pages/embed/base.html"
+            response = render(request, "429.html", context, status=429)
+            response["Retry-After"] = str(seconds)
+            return response
 
     return wrapped
 

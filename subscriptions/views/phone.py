@@ -19,10 +19,11 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import codes
 from subscriptions.subscribers.sign_up import confirm_by_code, sign_up_parsed
 from subscriptions.views.confirm import read_told, told_url
-from subscriptions.views.pages import same_time, token_page
+from subscriptions.views.pages import refusing_openly, same_time, token_page
 
 
 @cache_control(no_store=True)
+@refusing_openly
 def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpResponse:
     """Redirect in the same time for all numbers."""
     now = utcnow()
@@ -32,7 +33,7 @@ def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpR
                 subscribables=form.subscribables,
                 parsed=form.parsed,
                 name="",
-                origin=Origin(how, request.META.get("REMOTE_ADDR", ""), form.consent),
+                origin=Origin.of(request.META, how, form.consent),
                 now=now,
                 language=asked_for(request),
             )

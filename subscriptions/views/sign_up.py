@@ -17,10 +17,11 @@ from subscriptions.rules.typos import meant
 from subscriptions.subscribers.antispam import new_sum
 from subscriptions.subscribers.sign_up import sign_up
 from subscriptions.views.confirm import read_told, told_url
-from subscriptions.views.pages import page, same_time
+from subscriptions.views.pages import page, refusing_openly, same_time
 
 
 @cache_control(no_store=True)
+@refusing_openly
 def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str = "") -> HttpResponse:
     """Redirect to the same page, in the same time for all addresses.
 
@@ -33,7 +34,7 @@ def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str 
                 subscribables=form.subscribables,
                 email=email,
                 name=name,
-                origin=Origin(how, request.META.get("REMOTE_ADDR", ""), form.consent),
+                origin=Origin.of(request.META, how, form.consent),
                 now=utcnow(),
                 language=asked_for(request),
             )

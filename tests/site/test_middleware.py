@@ -8,11 +8,14 @@ from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
+from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
+from common.net.addresses import CLAIMED
 from feedletter_site.middleware import ProxyMiddleware, client_address
+from subscriptions.subscribers.rate_limits import undeclared_proxy
 
 TRUSTED = [ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32")]
 
@@ -37,6 +40,58 @@ def test_a_stranger_is_not_believed(settings: Any) -> None:
     assert request.META["REMOTE_ADDR"] == "203.0.113.5"
     assert not request.is_secure()
     assert "HTTP_X_FORWARDED_FOR" not in request.META
+
+
+@pytest.mark.parametrize(
+    ("remote", "headers", "claimed"),
+    [
+        ("172.17.0.1", {"X_FORWARDED_FOR": "198.51.100.1, 203.0.113.9"}, "203.0.113.9"),
+        ("172.17.0.1", {"X_FORWARDED_FOR": "198.51.100.1, 192.168.0.7"}, "198.51.100.1"),
+        ("172.17.0.1", {"X_FORWARDED_FOR": "203.0.113.9, unknown"}, ""),
+        (
+            "172.17.0.1",
+            {"FORWARDED": 'for=198.51.100.1, For="[2001:db8::9]:4711";proto=https'},
+            "2001:db8::9",
+        ),
+        ("172.17.0.1", {"X_REAL_IP": "203.0.113.9"}, "203.0.113.9"),
+        ("::ffff:172.17.0.1", {"X_FORWARDED_FOR": "203.0.113.9"}, "203.0.113.9"),
+        ("fd00::1", {"X_FORWARDED_FOR": "203.0.113.9"}, "203.0.113.9"),
+        ("", {"X_FORWARDED_FOR": "203.0.113.9"}, "203.0.113.9"),
+        ("172.17.0.1", {}, ""),
+        ("198.51.100.1", {"X_FORWARDED_FOR": "203.0.113.9"}, ""),
+        # The first proxy is declared, and the second isn't.
+        ("10.0.0.1", {"X_FORWARDED_FOR": "203.0.113.9, 172.17.0.1"}, "203.0.113.9"),
+        ("10.0.0.1", {"X_FORWARDED_FOR": "203.0.113.9"}, ""),
+    ],
+)
+def test_whom_an_undeclared_proxy_names_is_only_a_claim(
+    settings: Any, remote: str, headers: dict[str, str], claimed: str
+) -> None:
+    request = seen(settings, remote, **{f"HTTP_{name}": value for name, value in headers.items()})
+    assert request.META.get(CLAIMED, "") == claimed
+    if claimed:
+        assert request.META["REMOTE_ADDR"] in (remote, "172.17.0.1")
+
+
+@pytest.mark.parametrize(
+    ("remote", "forwarded", "address"),
+    [
+        ("172.17.0.1", "203.0.113.9", "172.17.0.1"),
+        ("::ffff:172.17.0.1", "203.0.113.9", "172.17.0.1"),
+        ("172.17.0.1", "192.168.0.7", "172.17.0.1"),
+        ("10.0.0.1", "203.0.113.9, 172.17.0.1", "172.17.0.1"),
+        ("172.17.0.1", "", ""),
+        ("10.0.0.1", "192.168.0.7", ""),
+        ("::ffff:10.0.0.1", "203.0.113.9", ""),
+        ("198.51.100.1", "203.0.113.9", ""),
+    ],
+)
+def test_an_undeclared_proxy_is_noted(settings: Any, remote: str, forwarded: str, address: str) -> None:
+    cache.clear()
+    seen(settings, remote, **({"HTTP_X_FORWARDED_FOR": forwarded} if forwarded else {}))
+    assert undeclared_proxy() == address
+    settings.TRUSTED_PROXIES = [ip_network("172.16.0.0/12")]
+    assert undeclared_proxy() == ""
 
 
 @pytest.mark.parametrize(

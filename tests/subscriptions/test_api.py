@@ -108,6 +108,14 @@ def test_sign_ups_from_one_place_are_limited_and_asking_before_is_not(client: Cl
     assert codes == [202] * 30 + [429]
 
 
+def test_a_program_is_told_that_its_server_is_over_the_limit_of_one_visitor(settings: Any) -> None:
+    settings.SIGN_UP_LIMITS = "ip=2/hour"
+    client, name = Client(REMOTE_ADDR="203.0.113.7"), SubscribableFactory().name
+    answers = [sign_up(client, name, email=f"r{n}@example.org") for n in range(3)]
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
+    assert int(answers[-1].headers["Retry-After"]) >= 3_600
+
+
 def test_a_body_far_too_large_is_refused_unread(client: Client) -> None:
     answer = sign_up(client, SubscribableFactory().name, email="a@example.org", name="x" * 20_000)
     assert answer.status_code == 413

@@ -214,6 +214,14 @@ def test_a_subscriber_is_asked_by_mail_and_only_once(api: Api) -> None:
     assert Notice.objects.filter(kind="confirmation").count() == 1
 
 
+def test_a_websites_server_with_a_token_may_pass_on_as_many_as_come(api: Api) -> None:
+    newsletter = SubscribableFactory()
+    for number in range(40):
+        to = {"email": f"reader{number}@example.org"}
+        assert api.post("subscriptions/", subscribable=newsletter.name, to=to).status_code == 201
+    assert Notice.objects.filter(kind="confirmation").count() == 40
+
+
 def test_a_subscriber_who_agreed_already_is_added_as_such(api: Api) -> None:
     newsletter = SubscribableFactory()
     waiting = UnconfirmedFactory(subscribable=newsletter)

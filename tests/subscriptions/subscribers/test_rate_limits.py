@@ -1,6 +1,7 @@
 """The limits of sign-up mails, over all newsletters, addresses and web processes."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from threading import Barrier, Thread
 from typing import Any
@@ -10,9 +11,9 @@ from django.db import connections
 
 from common import rates
 from common.models import Tally
-from common.rates import forget_rows
+from common.rates import CROWD_TIMES, HOUR, OverLimit, forget_rows
 from subscriptions.models import Consent, Destination, Notice, Subscription
-from subscriptions.rules.origin import Origin
+from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.rate_limits import count_refusals
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, SuppressionFactory
@@ -123,12 +124,48 @@ def test_the_word_that_it_is_subscribed_already_counts_too() -> None:
     assert Notice.objects.count() == 3
 
 
-def test_all_whose_address_cannot_be_read_are_one_reader_and_the_admin_is_told_of_the_proxy() -> None:
+@pytest.mark.parametrize("ip", ["", "unknown", "172.18.0.2", "::ffff:10.0.0.1", "fd00::1", "fe80::1%eth0"])
+def test_an_address_that_is_nearby_may_be_many_readers_and_is_refused_openly(settings: Any, ip: str) -> None:
+    settings.SIGN_UP_LIMITS = "ip=1/hour"
     letter, fresh = SubscribableFactory(), addresses()
-    for ip in ("", "unknown", "unix:", "203.0.113.7, 10.0.0.1", ""):
+    for _ in range(CROWD_TIMES):
         ask(letter, email=next(fresh), ip=ip)
-    assert Notice.objects.count() == 3
-    assert count_refusals(letter, now=NOW) == {"proxy": 2}
+    with pytest.raises(OverLimit) as over:
+        ask(letter, email=next(fresh), ip=ip)
+    assert Notice.objects.count() == CROWD_TIMES
+    assert count_refusals(letter, now=NOW) == {"proxy": 1}
+    # In slices of ten minutes.
+    assert HOUR < over.value.seconds_left(NOW) <= HOUR + 600
+    ask(letter, email=next(fresh), ip=ip, now=NOW + timedelta(seconds=over.value.seconds_left(NOW)))
+
+
+def test_the_visitor_that_an_undeclared_proxy_names_is_limited_within_the_total_of_all() -> None:
+    letter, fresh = SubscribableFactory(), addresses()
+
+    def sign_ups_of(claimed: str) -> int:
+        before = Notice.objects.count()
+        for _ in range(4):
+            with suppress(OverLimit):
+                ask(letter, email=next(fresh), origin=Origin(ip="172.18.0.2", claimed=claimed))
+        return Notice.objects.count() - before
+
+    assert [sign_ups_of(f"203.0.113.{number}") for number in range(2)] == [3, 3]
+    for number in range(2, 100):
+        sign_ups_of(f"203.0.113.{number}")
+    assert Notice.objects.count() == 3 * CROWD_TIMES
+    # Not the limits of these addresses themselves.
+    ask(letter, email=next(fresh), ip="203.0.113.1")
+    assert Notice.objects.count() == 3 * CROWD_TIMES + 1
+    assert not Consent.objects.exclude(ip=None).exists()
+
+
+def test_a_websites_server_is_told_that_it_is_over_the_limit() -> None:
+    letter, fresh = SubscribableFactory(), addresses()
+    origin = Origin(How.API, ip="203.0.113.7")
+    for _ in range(3):
+        ask(letter, email=next(fresh), origin=origin)
+    with pytest.raises(OverLimit):
+        ask(letter, email=next(fresh), origin=origin)
 
 
 def test_who_was_turned_away_is_counted_for_the_admin_by_newsletter() -> None:
@@ -138,13 +175,6 @@ def test_who_was_turned_away_is_counted_for_the_admin_by_newsletter() -> None:
     assert count_refusals(letter, now=NOW) == {"ip": 4}
     assert count_refusals(other, now=NOW) == {}
     assert count_refusals(letter, now=NOW + timedelta(days=2)) == {}
-
-
-def test_a_limit_that_our_own_proxy_runs_into_is_counted_as_such() -> None:
-    letter, fresh = SubscribableFactory(), addresses()
-    for _ in range(5):
-        ask(letter, email=next(fresh), ip="172.18.0.2")
-    assert count_refusals(letter, now=NOW) == {"proxy": 2}
 
 
 def test_no_address_of_a_person_stands_in_the_counts() -> None:

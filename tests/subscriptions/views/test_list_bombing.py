@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from common.clock import utcnow
-from common.rates import parse_limits
+from common.rates import CROWD_TIMES, parse_limits
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from subscriptions.models import Destination, Subscription
@@ -19,6 +19,7 @@ from subscriptions.subscribers.rate_limits import count_refusals
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
+API = "/api/v1/subscribables/weekly/subscribe/"
 thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.later)])
 
 
@@ -44,7 +45,7 @@ def mails() -> int:
 
 def post(client: Client, path: str, email: str, ip: str) -> bytes:
     answer = client.post(path, {"email": email, "newsletter": ["weekly"]}, follow=True, REMOTE_ADDR=ip)
-    assert answer.status_code in (200, 202)
+    assert answer.status_code in (200, 202, 429)
     return bytes(answer.content.replace(email.encode(), b""))
 
 
@@ -76,7 +77,7 @@ def test_one_address_from_many_readers_for_all_newsletters(client: Client) -> No
     assert mails() == usual("address")
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/subscribables/weekly/subscribe/"])
+@pytest.mark.parametrize("path", ["/", API])
 def test_no_way_in_leads_past_the_limits(client: Client, path: str, settings: Any) -> None:
     settings.SIGN_UP_LIMITS = "ip=4/hour"
     SubscribableFactory(name="weekly")
@@ -85,16 +86,37 @@ def test_no_way_in_leads_past_the_limits(client: Client, path: str, settings: An
     assert mails() == 4
 
 
-def test_a_forged_header_makes_nobody_another_reader(client: Client, settings: Any) -> None:
+@pytest.mark.parametrize(("ip", "most"), [("203.0.113.7", 4), ("172.17.0.1", 4 * CROWD_TIMES)])
+def test_a_forged_header_makes_nobody_as_many_readers_as_they_like(
+    client: Client, settings: Any, ip: str, most: int
+) -> None:
     settings.SIGN_UP_LIMITS = "ip=4/hour"
     SubscribableFactory(name="weekly")
-    for number in range(12):
-        client.post(
+    for number in range(most + 3):
+        answer = client.post(
             "/s/weekly/",
             {"email": f"reader{number}@example.org"},
             headers={"X-Forwarded-For": f"198.51.100.{number}"},
+            REMOTE_ADDR=ip,
         )
-    assert mails() == 4
+    assert mails() == most
+    assert answer.status_code == (303 if ip == "203.0.113.7" else 429)
+
+
+@pytest.mark.parametrize("path", ["/", *(f"/s/weekly/{page}" for page in ("", "embed/", "subscribe/")), API])
+def test_who_is_refused_because_of_our_proxy_is_told_so(client: Client, settings: Any, path: str) -> None:
+    settings.SIGN_UP_LIMITS = "ip=0/hour"
+    SubscribableFactory(name="weekly", embed_hosts="blog.example.org")
+    data = {"email": "ada@example.org", "newsletter": ["weekly"], "return_to": "https://blog.example.org/ok"}
+    answer = client.post(path, data, REMOTE_ADDR="172.17.0.1")
+    assert answer.status_code == 429
+    assert int(answer.headers["Retry-After"]) > 0
+    if not path.startswith("/api/"):
+        assert "Too many people are signing up right now. Please try again in " in answer.content.decode()
+    if path.endswith("/embed/"):
+        assert "//blog.example.org" in answer.headers["Content-Security-Policy"]
+        assert "X-Frame-Options" not in answer.headers
+    assert mails() == 0
 
 
 def test_readers_behind_our_own_proxy_are_told_apart(client: Client, settings: Any) -> None:
