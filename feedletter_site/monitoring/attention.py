@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_permission_codename
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.urls import reverse
@@ -23,6 +24,7 @@ from feedletter_site import env
 from feedletter_site.services.nightly_backup import backup_problem
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscribable
+from subscriptions.subscribers.rate_limits import undeclared_proxy
 
 SCHEDULE = "admin:django_celery_beat_periodictask_changelist"
 ALERTS_SHOWN = 6
@@ -58,7 +60,7 @@ def alerts(user: Any) -> list[Alert]:
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    also = [alert for source in alert_sources for alert in source()]
+    also = [*proxies(), *(alert for source in alert_sources for alert in source())]
     return [*stalled(), *backups(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
 
 
@@ -197,6 +199,15 @@ def paused_domains() -> list[Alert]:
     if (more := rows.count() - ALERTS_SHOWN) > 0:
         shown.append(Alert(f"Email to {pluralize(more, 'more domain')} waits, too.", "Look", list_url(Lane)))
     return shown
+
+
+def proxies() -> list[Alert]:
+    if not (address := undeclared_proxy()):
+        return []
+    value = ",".join([*map(str, settings.TRUSTED_PROXIES), address])
+    words = f"Visitors come from one address, {address}, so sign-ups are limited for all together."
+    hint = f"If it is your proxy, set TRUSTED_PROXIES={value}. The proxy must send X-Forwarded-For."
+    return [Alert(f"{words} {hint}")]
 
 
 def mail() -> list[Alert]:

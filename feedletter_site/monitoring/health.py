@@ -12,11 +12,14 @@ from common.clock import utcnow
 from common.program import MANAGE
 from feedletter_site.monitoring.stages import stage_statuses
 from feedletter_site.schema import unfit
+from subscriptions.subscribers.rate_limits import undeclared_proxy
 
 # Checking migrations takes 0.1 s, so success is remembered.
 _migrated: set[str] = set()
 # Bytes. SQLite's log needs space even to delete.
 LEAST_FREE = 10_000_000
+# Without its address, as anybody may read this.
+UNDECLARED = "TRUSTED_PROXIES lacks a proxy: see the overview.\n"
 
 
 @never_cache
@@ -36,7 +39,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
     reason = what_is_missing()
     if not reason and "stages" in request.GET:
         reason = " ".join(one.trouble for one in stage_statuses(utcnow()) if one.trouble)
-    return HttpResponse(f"{reason or 'ok'}\n", content_type="text/plain", status=503 if reason else 200)
+    note = UNDECLARED if not reason and undeclared_proxy() else ""
+    return HttpResponse(f"{reason or 'ok'}\n{note}", content_type="text/plain", status=503 if reason else 200)
 
 
 def what_is_missing() -> str:

@@ -64,6 +64,7 @@ class Proxy:
     log: Path
     certificate: Path
     behind: FeedServer
+    port: int
 
     def get(self, path: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> int:
         """Return the status of a request over TLS, sent as a browser does."""
@@ -93,14 +94,15 @@ class Proxy:
 
 
 @contextmanager
-def in_front_of(folder: Path, name: str) -> Iterator[Proxy]:
+def in_front_of(folder: Path, name: str, port: int = 0) -> Iterator[Proxy]:
+    """Run it before the server at this port, or before one of its own."""
     path = program(name)
     if path is None:
         pytest.skip(f"Missing: {name}")
     pem, key = certificate(folder)
     with FeedServer() as behind:
         behind.serve("/s/news/", b"hello")
-        proxy = Proxy(free_port(), free_port(), folder / "access.log", pem, behind)
+        proxy = Proxy(free_port(), free_port(), folder / "access.log", pem, behind, port or behind.port)
         config = folder / "config"
         config.write_text(CONFIGURED[name](folder, proxy, key), encoding="utf-8")
         tested = subprocess.run([path, *CHECK[name], config], capture_output=True, text=True, check=False)
@@ -134,7 +136,7 @@ def nginx(folder: Path, proxy: Proxy, key: Path) -> str:
         r"/etc/letsencrypt/\S*/fullchain.pem": str(proxy.certificate),
         r"/etc/letsencrypt/\S*/privkey.pem": str(key),
         r"/var/log/nginx/feedletter.log": str(proxy.log),
-        r"127.0.0.1:8000": f"127.0.0.1:{proxy.behind.port}",
+        r"127.0.0.1:8000": f"127.0.0.1:{proxy.port}",
     }
     return f"{head}\nhttp {{ {paths}\n{example('nginx.conf', changes)}\n}}\n"
 
@@ -146,7 +148,7 @@ def caddy(folder: Path, proxy: Proxy, key: Path) -> str:
     changes = {
         r"\blog {": f"{ours}\n\tlog {{\n\t\toutput file {proxy.log}",
         rf"{HOST} {{": f"{HOST} {{\n\ttls {proxy.certificate} {key}",
-        r"127.0.0.1:8000": f"127.0.0.1:{proxy.behind.port}",
+        r"127.0.0.1:8000": f"127.0.0.1:{proxy.port}",
     }
     return example("Caddyfile", changes)
 

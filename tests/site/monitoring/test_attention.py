@@ -1,6 +1,7 @@
 """Problems that need a person: a few by name, the number of the rest, and nothing if all is well."""
 
 from datetime import timedelta
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from common.clock import utcnow
 from delivery.models import LaneDomain
 from feedletter_site.monitoring import attention
 from feedletter_site.monitoring.attention import ALERTS_SHOWN, OVERDUE
+from subscriptions.subscribers.rate_limits import note_proxy
 from tests.factories import (
     AssignableFactory,
     BroadcastFactory,
@@ -28,6 +30,15 @@ MANY = ALERTS_SHOWN + 2
 
 def said(alerts: list[attention.Alert]) -> list[str]:
     return [alert.sentence for alert in alerts]
+
+
+def test_an_undeclared_proxy_is_named_with_the_value_to_set(settings: Any) -> None:
+    settings.TRUSTED_PROXIES = [ip_network("10.0.0.1")]
+    assert attention.proxies() == []
+    note_proxy("::ffff:172.17.0.1")
+    (sentence,) = said(attention.proxies())
+    assert "Visitors come from one address, 172.17.0.1, " in sentence
+    assert "set TRUSTED_PROXIES=10.0.0.1/32,172.17.0.1." in sentence
 
 
 def test_of_many_paused_newsletters_some_are_named_and_the_rest_is_a_list() -> None:

@@ -35,6 +35,13 @@ def test_readyz_is_ok_when_all_is_migrated(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_readyz_is_ok_behind_an_undeclared_proxy_but_says_so(client: Client) -> None:
+    answer = client.get("/readyz", headers={"X-Forwarded-For": "203.0.113.9"})
+    assert (answer.status_code, answer.content) == (200, f"ok\n{health.UNDECLARED}".encode())
+    assert b"127.0.0.1" not in answer.content
+
+
+@pytest.mark.django_db
 def test_readyz_says_that_a_migration_is_missing(client: Client) -> None:
     MigrationRecorder.Migration.objects.filter(app="delivery").delete()
     answer = client.get("/readyz")
