@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
 
 from common.checks import OWN_CHECKS
+from common.net.addresses import NEAR, is_within
 
 SHORTEST_SECRET = 50
 THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
@@ -18,7 +19,7 @@ def register_checks() -> None:
 
 def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
     """SILENCED_SYSTEM_CHECKS silences the ids."""
-    return [*shared_database(), *reachable_links(), *long_secret()]
+    return [*shared_database(), *reachable_links(), *long_secret(), *declared_proxy(), *closed_loopback()]
 
 
 def mail_is_kept_here() -> bool:
@@ -52,6 +53,28 @@ def long_secret() -> list[CheckMessage]:
         "W004",
         f"SECRET_KEY has fewer than {SHORTEST_SECRET} characters, so sessions and tokens could be forged.",
         'python3 -c "import secrets; print(secrets.token_urlsafe(50))"',
+    )
+
+
+def declared_proxy() -> list[CheckMessage]:
+    if settings.TRUSTED_PROXIES or not settings.SITE_URL.startswith("https:"):
+        return []
+    return warning(
+        "W007",
+        "TRUSTED_PROXIES is empty, but SITE_URL is https, so visitors share the proxy’s limit of sign-ups.",
+        "Set TRUSTED_PROXIES to the address that the proxy’s requests come from, such as 127.0.0.1",
+    )
+
+
+def closed_loopback() -> list[CheckMessage]:
+    is_private = "." not in settings.SITE_HOST or is_within(settings.SITE_HOST, NEAR)
+    allowed = settings.ALLOW_PRIVATE_NETWORKS
+    if is_private or not (is_within("127.0.0.1", allowed) or is_within("::1", allowed)):
+        return []
+    return warning(
+        "W008",
+        "ALLOW_PRIVATE_NETWORKS has this machine, so people who add feeds can read services that run on it.",
+        "Remove it. It is for trying Feedletter on one machine",
     )
 
 

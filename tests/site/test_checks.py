@@ -1,3 +1,5 @@
+from ipaddress import ip_network
+
 import pytest
 from django.core.checks import run_checks
 from pytest_django import Settings
@@ -10,6 +12,9 @@ GOOD = {
     "EMBEDDED": True,
     "EMAIL_URL": "smtp://mail.example.org",
     "SITE_HOST": "letters.example.org",
+    "SITE_URL": "https://letters.example.org",
+    "TRUSTED_PROXIES": [ip_network("127.0.0.1")],
+    "ALLOW_PRIVATE_NETWORKS": [ip_network("192.168.0.0/24")],
     "SECRET_KEY": "x" * 50,
 }
 
@@ -53,3 +58,25 @@ def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(
 def test_a_short_secret_is_warned_of(settings: Settings) -> None:
     settings.SECRET_KEY = "short"
     assert ids() == ["feedletter.W004"]
+
+
+def test_a_site_behind_https_without_a_declared_proxy_is_warned_of(settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = []
+    assert ids() == ["feedletter.W007"]
+    settings.SITE_URL = "http://letters.example.org"
+    assert ids() == []
+
+
+@pytest.mark.parametrize("network", ["127.0.0.0/8", "127.0.0.1/32", "::1/128", "0.0.0.0/0"])
+@pytest.mark.parametrize("host", ["letters.example.org", "198.51.100.7"])
+def test_a_public_site_that_may_call_its_own_machine_is_warned_of(
+    settings: Settings, network: str, host: str
+) -> None:
+    settings.ALLOW_PRIVATE_NETWORKS, settings.SITE_HOST = [ip_network(network)], host
+    assert ids() == ["feedletter.W008"]
+
+
+@pytest.mark.parametrize("host", ["192.168.1.5", "raspberry"])
+def test_a_private_site_may_call_its_own_machine(settings: Settings, host: str) -> None:
+    settings.ALLOW_PRIVATE_NETWORKS, settings.SITE_HOST = [ip_network("127.0.0.0/8")], host
+    assert ids() == []
