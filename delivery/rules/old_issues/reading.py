@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.body_limits import MEGABYTE
+from common.formats.pg_dump import refuse_unless_plain
 from common.refused import Refused
 from delivery.rules.old_issues import dumps, hosted
 from delivery.rules.old_issues.files import MOST_JSON, json_of, opened_zip
@@ -21,6 +22,8 @@ def opened_export(path: Path, wanted: Wanted) -> Iterator[Found]:
     """Yield the export's issues, whose texts can be read meanwhile. Raises Refused."""
     with path.open("rb") as file:
         start = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"PK"):
+        refuse_unless_plain(start)
     if start.startswith(b"PK"):
         with opened_zip(path) as archive:
             if archive.find("posts.csv"):
@@ -37,8 +40,6 @@ def opened_export(path: Path, wanted: Wanted) -> Iterator[Found]:
         if path.stat().st_size > MOST_JSON:
             raise Refused(f"The JSON file has more than {MOST_JSON // MEGABYTE} MB.")
         yield _of_json(path.read_bytes(), wanted)
-    elif start.startswith(b"PGDMP"):
-        raise Refused("The dump isn’t plain text. Make one with “pg_dump --format=plain”.")
     elif b"--" in start or b"COPY " in start:
         with path.open(encoding="utf-8", errors="replace", newline="\n") as stream:
             yield dumps.listmonk_dump(stream, wanted)
