@@ -68,17 +68,18 @@ Outcome = FollowLine.Outcome
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
-    """`posts` were starred, added or marked as read, or are there."""
+    """`posts` were starred, added or marked as read; `known_posts` were that already."""
 
     followed: int = 0
     known: int = 0
     posts: int = 0
+    known_posts: int = 0
     refused: int = 0
     waiting: int = 0
 
     @property
     def total(self) -> int:
-        return self.followed + self.known + self.posts + self.refused + self.waiting
+        return self.followed + self.known + self.posts + self.known_posts + self.refused + self.waiting
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
@@ -192,11 +193,11 @@ def stop_list(*, reader: Reader, now: datetime) -> None:
 
 
 def report_of(kept: FollowList) -> ListReport:
-    done = (Outcome.FOLLOWED, Outcome.KNOWN)
+    done = Q(post__isnull=False, outcome__in=(Outcome.FOLLOWED, Outcome.KNOWN))
     counts = kept.lines.order_by().values("outcome").annotate(n=Count("pk"))
-    feeds = counts.filter(Q(post__isnull=True) | ~Q(outcome__in=done))
-    posts = kept.lines.filter(post__isnull=False, outcome__in=done).count()
-    return ListReport(**dict(feeds.values_list("outcome", "n")), posts=posts)
+    feeds = dict(counts.exclude(done).values_list("outcome", "n"))
+    posts = dict(counts.filter(done).values_list("outcome", "n"))
+    return ListReport(**feeds, posts=posts.get(Outcome.FOLLOWED, 0), known_posts=posts.get(Outcome.KNOWN, 0))
 
 
 def _read(body: bytes) -> tuple[Opml, list[SavedPost]]:

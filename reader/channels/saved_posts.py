@@ -55,10 +55,11 @@ def _entries_at(link: str) -> "QuerySet[Entry]":
 
 
 def _seen(reader: Reader, entries: "QuerySet[Entry]") -> Entry | None:
-    """Return the first that the reader sees or starred."""
+    """Return the first that the reader sees, is about to see, or starred."""
     place = TimelineEntry.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
     star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
-    whole = entries.filter(Q(Exists(place)) | Q(Exists(star)), jf2__isnull=False)
+    coming = Q(placed_at=None, feed__in=Follow.objects.of(reader).values("feed"))
+    whole = entries.filter(Q(Exists(place)) | Q(Exists(star)) | coming, jf2__isnull=False)
     return whole.defer("text").order_by("pk").first()
 
 

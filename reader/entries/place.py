@@ -144,6 +144,10 @@ def _insert_for_all(entry: Entry, now: datetime, filtered: Container[int]) -> No
         keys = [channel for channel, _ in some]
         there = set(entry.places.filter(channel__in=keys).values_list("channel", flat=True))
         copies = channels_with_a_copy(entry, keys)
+        if entry.link_hash:
+            # Starred without its feed, by an import before the feed was read.
+            alone = Star.objects.filter(entry__feed=None, entry__item=None, entry__link_hash=entry.link_hash)
+            alone.filter(reader__in=[reader for _, reader in some]).update(entry=entry)
         found = []
         for channel, reader in some:
             blocks = [unwanted.get((reader, None)), unwanted.get((reader, channel))]

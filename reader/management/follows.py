@@ -197,8 +197,9 @@ class ImportFollows(FeedletterCommand):
             f"{pluralize(report.followed, 'feed')} followed, {report.known:,} followed already,"
             f" {report.refused:,} refused."
         ]
-        if report.posts:
-            lines.append(f"{pluralize(report.posts, 'saved post')} imported.")
+        if report.posts or report.known_posts:
+            known = f" {report.known_posts:,} were here already." if report.known_posts else ""
+            lines.append(f"{pluralize(report.posts, 'saved post')} imported.{known}")
         if kept.is_broken:
             lines.append("The file isn’t well-formed XML. It was read up to the error.")
         if report.waiting:

@@ -14,6 +14,7 @@ from feeds.parsing.entry import Entry as Post
 from reader.channels.follows import follow_unseen
 from reader.channels.opml import ListReport, follow_listed, keep_list, report_of
 from reader.channels.taken_over import OldPost, take_posts
+from reader.entries.place import place_entry
 from reader.models import Channel, Entry, FollowLine, Reader, Star, TimelineEntry, Unread
 from tests.factories import NOW, FeedFactory
 
@@ -59,10 +60,32 @@ def test_a_star_finds_its_post_by_feed_and_id(ada: Reader, home: Channel, river:
 
 
 def test_a_second_time_changes_nothing(ada: Reader, river: Feed) -> None:
-    for file in (FRESHRSS, FEEDBIN, FRESHRSS, FEEDBIN):
+    for file in (FRESHRSS, FEEDBIN):
         taken(ada, file.read_bytes())
+    for file in (FRESHRSS, FEEDBIN):
+        assert taken(ada, file.read_bytes()) == ListReport(known_posts=2)
     assert starred(ada) == ["Post 5", "Post 6"]
     assert Entry.objects.count() == 2
+
+
+def test_a_star_without_id_finds_a_post_that_no_worker_has_placed(ada: Reader, river: Feed) -> None:
+    TimelineEntry.objects.all().delete()
+    Entry.objects.update(placed_at=None, due_at=NOW)
+    taken(ada, FEEDBIN.read_bytes())
+    assert Star.objects.filter(entry__feed=river).count() == 1
+    assert Entry.objects.count() == 2
+
+
+def test_a_star_moves_to_the_post_of_a_feed_that_is_read_later(ada: Reader, home: Channel) -> None:
+    taken(ada, FEEDBIN.read_bytes())
+    star = Star.objects.get(entry__jf2__name="Post 5")
+    alone = Entry.objects.get(pk=star.entry_id)
+    feed = follow_unseen(channel=home, url=RIVER, name="River").follow.feed
+    values = {"link_hash": alone.link_hash, "jf2": alone.jf2, "hash": "x", "seen_at": NOW, "due_at": NOW}
+    entry = Entry.objects.create(feed=feed, sort_at=NOW, **values)
+    assert place_entry(entry_id=entry.pk, clock=lambda: LATER)
+    star.refresh_from_db()
+    assert star.entry_id == entry.pk
 
 
 def test_stars_of_feeds_that_are_not_followed_are_kept_with_their_text(ada: Reader, home: Channel) -> None:
