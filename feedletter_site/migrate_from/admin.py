@@ -47,6 +47,7 @@ from reader.models import Reader
 LONGEST_NAME = 200
 FATES_AS_SHOWN = {
     ImportResult.REFUSED: ("Can’t be imported", "Not imported"),
+    ImportResult.GONE: ("Gone there", "Gone there"),
     ImportResult.UNREAD: ("Couldn’t be read", "Couldn’t be read"),
     ImportResult.NEW: ("New posts", "New posts"),
     ImportResult.ASKS: ("Posts to decide on", "Posts to decide on"),

@@ -25,6 +25,11 @@ class Origins:
     def find(self, kind: str, old_key: str) -> Origin | None:
         return self._rows.filter(kind=kind, old_key=old_key).first()
 
+    def all(self, kind: str, prefix: str = "") -> dict[str, int]:
+        """Return our rows by old keys."""
+        rows = self._rows.filter(kind=kind, old_key__startswith=prefix)
+        return dict(rows.order_by("pk").values_list("old_key", "row"))
+
     def note(self, kind: str, old_key: str, row: int, *, now: datetime, finished: bool = False) -> None:
         """Raises TakenMeanwhile if another run was faster."""
         values = {"row": row, "taken_at": now, "finished_at": now if finished else None}
@@ -38,6 +43,12 @@ class Origins:
         """Replace the row; the new one is not finished."""
         self._rows.filter(pk=origin.pk).update(row=row, finished_at=None)
 
+    def is_newer(self, origin: Origin, at: datetime) -> bool:
+        """Return whether this state isn't older than the newest one that was imported, and remember it."""
+        if at > origin.taken_at:
+            self._rows.filter(pk=origin.pk).update(taken_at=at)
+        return at >= origin.taken_at
+
     def finish(self, kind: str, old_key: str, *, now: datetime) -> None:
         self._rows.filter(kind=kind, old_key=old_key, finished_at=None).update(finished_at=now)
 
@@ -46,6 +57,7 @@ class ImportResult(StrEnum):
     TAKEN = "taken"
     CHANGED = "changed"
     REFUSED = "not taken"
+    GONE = "gone there"
     THERE = "there already"
     NEW = "new"
     ASKS = "asks first"
@@ -54,6 +66,7 @@ class ImportResult(StrEnum):
 
 ORDER = (
     ImportResult.REFUSED,
+    ImportResult.GONE,
     ImportResult.UNREAD,
     ImportResult.NEW,
     ImportResult.ASKS,

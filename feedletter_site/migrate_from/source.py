@@ -1,6 +1,6 @@
 """A new source is a package beside cordfeeder/ and an entry of `SOURCES`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -24,8 +24,8 @@ class Part(Protocol):
     @property
     def name(self) -> str: ...
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
-        """Change nothing, and use our rows alone."""
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
+        """Change nothing, and ask no feed."""
         ...
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
@@ -81,6 +81,8 @@ class Plan:
     notes: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     questions: Sequence[Question] = ()
+    # Names what an earlier import brought, and this state lacks.
+    gone: Callable[[Origins], Iterable[Line]] = lambda origins: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,13 @@ def process(
     if doing is Doing.TAKE and plan.parts:
         source.prepare(now=now)
     done = begin
+    if not begin and doing is not Doing.READ and (gone := list(plan.gone(origins))):
+        yield Batch(0, gone)
     for parts in batched(plan.parts[begin:], TOGETHER[doing]):
         if doing is Doing.READ:
             lines = read_ahead(parts, origins, now=now, told=told)
         elif doing is Doing.LOOK:
-            lines = [line for part in parts for line in part.preview(origins)]
+            lines = [line for part in parts for line in part.preview(origins, now=now)]
         else:
             lines = [line for part in parts for line in part.take(origins, now=now)]
         done += len(parts)

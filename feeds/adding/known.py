@@ -70,9 +70,19 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
 
 def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
     items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
-    sent = [post.guid for post in posts if post.was_sent] if items else []
-    ids = {digest(identity({key: guid})) for guid in sent for key in ("id", "link")}
+    ids = sent_ids(posts) if items else frozenset()
     return [pk for id_, pk in items.items() if id_ in ids]
+
+
+def sent_ids(posts: Iterable[KnownPost]) -> frozenset[str]:
+    """Return the digests that sent posts may have here."""
+    sent = [post.guid for post in posts if post.was_sent]
+    return frozenset(digest(identity({key: guid})) for guid in sent for key in ("id", "link"))
+
+
+def sent_by(sender: str) -> str:
+    """Return the reason of items that another program sent."""
+    return f"sent by {sender}"
 
 
 def known_item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
@@ -84,7 +94,7 @@ def known_item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -
         link=link,
         link_hash=link_hash(link),
         state=Item.State.CLEARED if post.was_sent else Item.State.EXCLUDED,
-        reason=f"sent by {sender}" if post.was_sent else THERE_BEFORE,
+        reason=sent_by(sender) if post.was_sent else THERE_BEFORE,
         first_seen=post.at,
         stable_since=post.at,
         last_checked=post.at,

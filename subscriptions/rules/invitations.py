@@ -28,6 +28,11 @@ def number_here(number: int, place: int) -> int:
     return number + place * NUMBERS_EACH
 
 
+def numbers_of(place: int) -> tuple[int, int]:
+    """Return the first and the last number here of a database."""
+    return place * NUMBERS_EACH, (place + 1) * NUMBERS_EACH - 1
+
+
 def is_invited(subscription_id: int, given: str, *, salt: str, suffix: Suffix) -> bool:
     """Check it in constant time. False without a salt."""
     if not salt or not given.isascii():

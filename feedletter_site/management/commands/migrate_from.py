@@ -1,5 +1,6 @@
 import csv
 from datetime import datetime, timedelta
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -80,7 +81,12 @@ class Command(FeedletterCommand):
         parser.add_argument(
             "--orphans", action="store_true", help="microsub: import channels that belong to nobody, too"
         )
-        parser.add_argument("--report", type=Path, metavar="FILE", help="also write the report as CSV")
+        parser.add_argument(
+            "--report",
+            type=Path,
+            metavar="FILE",
+            help="also write the report as CSV; an earlier one stays",
+        )
 
     def run(self, **options: Any) -> Result:
         source, file, now = source_called(options["program"]), options["report"], utcnow()
@@ -100,7 +106,8 @@ class Command(FeedletterCommand):
         if env_file is not None and not report.is_dry_run:
             report.notes.append(write_environment(env_file, plan.environment))
         if file is not None:
-            _keep(report, file)
+            kept = _keep(report, file)
+            report.notes += [f"The report is in {kept}, because {file} has an earlier one."] * (kept != file)
         facts = {
             "source": report.source,
             "dry_run": report.is_dry_run,
@@ -158,9 +165,13 @@ def _check_zone(name: str) -> None:
         ) from error
 
 
-def _keep(report: Report, file: Path) -> None:
+def _keep(report: Report, file: Path) -> Path:
+    """Return its name, which has a number if there is an earlier report."""
+    numbered = (file.with_stem(f"{file.stem}-{number}") for number in count(2))
+    file = next(name for name in chain([file], numbered) if not name.is_file())
     try:
         with file.open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream).writerows(csv_rows(line.row().values() for line in report.lines))
     except OSError as error:
         raise CommandError(f"--report: {file} cannot be written: {error.strerror}.") from error
+    return file

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,18 @@ from common.admin.refusals import refusal_sentence
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import pluralize
+from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, waiting_titles
 from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, read_rows, understood
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
 from feedletter_site.migrate_from.source import Plan
 from feedletter_site.models import Origin
 from feeds.adding.add import new_feed
-from feeds.adding.known import waiting_among
+from feeds.adding.known import sent_ids, waiting_among
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
 
-FEED, SERVER_FEED = "feed", "server feed"
+SERVER_FEED = "server feed"
+ELSEWHERE = "That channel isn’t in this server."
 RUNS_STILL = timedelta(minutes=15)
 CHANGES_FOR_ALL = (
     "Posts look the same as before, in the compact style. `/feed edit` has others.",
@@ -63,7 +66,10 @@ class CordFeeder:
         if last is not None:
             notes.insert(0, _about_last_look(last, now))
         channels: dict[int, ParsedDestination | str] = {}
-        return Plan([AddressPart(one, channels) for one in addresses], refused, notes)
+        keys = [each.old_key for one in addresses for each in one.feeds]
+        rows = GuildFeed.objects.present()
+        gone = partial(gone_lines, kind=SERVER_FEED, keys=keys, rows=rows)
+        return Plan([AddressPart(one, channels) for one in addresses], refused, notes, gone=gone)
 
     def prepare(self, *, now: datetime) -> None:
         """Raises Refused unless Discord accepts a bot's token."""
@@ -85,13 +91,13 @@ class AddressPart:
     address: Address
     channels: dict[int, ParsedDestination | str] = field(repr=False)
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         lines, free = self._known_and_free(origins)
         for one in free:
-            lines.append(
-                Line(ImportResult.TAKEN, "server's feed", one.name, f"Continues in channel {one.channel_id}.")
-            )
-        if free or origins.find(FEED, self.address.old_key):
+            words, why = f"Continues in channel {one.channel_id}.", _foreseen(one)
+            fate = ImportResult.REFUSED if why else ImportResult.TAKEN
+            lines.append(Line(fate, "server's feed", one.name, why or words))
+        if any(line.fate is ImportResult.TAKEN for line in lines) or origins.find(FEED, self.address.old_key):
             sent = sum(post.was_sent for post in self.address.posts)
             lines.append(self._about_feed(f"{pluralize(sent, 'post')} that it had sent are marked."))
             lines += self._differences()
@@ -140,6 +146,8 @@ class AddressPart:
     ) -> tuple[Feed, Mapping[int, str]]:
         _lines, free = self._known_and_free(origins)
         feed, _marked = self._take_feed(origins, now)
+        if not free:
+            return feed, waiting_titles(feed)
         waiting = dict(Item.objects.unassigned().filter(feed=feed, held_at=None).values_list("pk", "title"))
         # Posts that all its servers got are not sent.
         had = [set(waiting_among(feed=feed, posts=one.posts)) for one in free]
@@ -174,7 +182,7 @@ class AddressPart:
                 return str(error)
             self.channels[one.channel_id] = channel
         if not isinstance(channel, str) and channel.config["guild_id"] != str(one.guild_id):
-            return "That channel isn’t in this server."
+            return ELSEWHERE
         return channel
 
     @property
@@ -206,7 +214,17 @@ class AddressPart:
             origins.note(FEED, address.old_key, feed.pk, now=now)
         elif origin.row != feed.pk:
             origins.renew(origin, feed.pk)
+        self._keep_out(feed, origins, now)
         return feed, marked
+
+    def _keep_out(self, feed: Feed, origins: Origins, now: datetime) -> None:
+        """Leave out what CordFeeder posted since an earlier import, and waits here."""
+        sent = {}
+        for one in self.address.feeds:
+            origin = origins.find(SERVER_FEED, one.old_key)
+            if origin and (here := GuildFeed.objects.present().filter(pk=origin.row).first()):
+                sent[here.subscribable_id] = sent_ids(one.posts)
+        mark_sent(feed, sent, sender=CordFeeder.name, now=now)
 
     def _take_server_feed(
         self, one: ServerFeed, place: ParsedDestination, feed: Feed, origins: Origins, now: datetime
@@ -259,6 +277,24 @@ def _about_last_look(last: datetime, now: datetime) -> str:
     )
 
 
+def _foreseen(one: ServerFeed) -> str:
+    """Return why the channel is unusable, if a bot whose token is set can tell (network)."""
+    if missing_settings():
+        return ""
+    try:
+        channel = ask_bot("GET", f"/channels/{one.channel_id}")
+    except ApiRefused as error:
+        return "" if error.is_temporary else _no_channel(one.channel_id, error)
+    return "" if str(channel.get("guild_id")) == str(one.guild_id) else ELSEWHERE
+
+
+def _no_channel(channel_id: int, error: ApiRefused) -> str:
+    return (
+        f"Discord lets the bot post nothing in channel {channel_id}: {error} Let the bot see the channel and"
+        " run it again, or add the feed in another one by /feed add."
+    )
+
+
 def _why_no_channel(channel_id: int) -> str:
     """Ask Discord (network). Raises Refused for temporary errors."""
     try:
@@ -269,10 +305,7 @@ def _why_no_channel(channel_id: int) -> str:
                 f"Discord could not be asked about channel {channel_id}: {error} Run it again later; what was"
                 " taken stays."
             ) from error
-        return (
-            f"Discord lets the bot post nothing in channel {channel_id}: {error} Let the bot see the channel"
-            " and run it again, or add the feed in another one by /feed add."
-        )
+        return _no_channel(channel_id, error)
     return f"Nobody can post in channel {channel_id}: it holds other channels. Use /feed add in another one."
 
 

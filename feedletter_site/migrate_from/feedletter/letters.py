@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from channels.placeholders import FIELD
@@ -13,14 +14,17 @@ from common.text import one_line, pluralize
 from delivery.issues.cards import card_of
 from delivery.issues.publish import queue
 from delivery.models import Delivery, Issue, IssueItem
+from delivery.models.delivery import NOT_FINISHED
 from delivery.rendering.errors import Rendered
 from delivery.rendering.typed_fields import TypedFields
+from feedletter_site.migrate_from.again import cancel
 from feedletter_site.migrate_from.feedletter.model import OldLetter, OldNewsletter, OldPost
 from feedletter_site.migrate_from.feedletter.queues import OURS, QUEUED
 from feedletter_site.migrate_from.report import ImportResult, Line
 from feeds.parsing.entry import Entry, Media
 from subscriptions.models import OldNumber, Subscribable, Subscription
 
+KEYS = "feedletter-"
 PERHAPS_SENT = "feedletter tried it before, and may have sent it. Check, then retry or cancel it."
 _URL = re.compile(r"https?://[^\s<>\"]+")
 
@@ -41,28 +45,52 @@ def _planned(name: str, count: int, tried: int) -> Iterator[Line]:
         yield Line(ImportResult.CHANGED, QUEUED, name, words)
 
 
-def take_queues(old: OldNewsletter, newsletter: Subscribable, *, now: datetime) -> Iterator[Line]:
-    """Create issues in the caller's transaction, without any event."""
-    for letter in old.letters:
-        missing = _take_letter(letter, old.name, newsletter, now)
-        if missing:
-            words = f"{pluralize(missing, 'message')} of people who weren’t imported won’t be sent."
-            yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {letter.subject[:100]}", words)
-    for post in old.posts:
-        if not _take_post(post, old.name, newsletter, now):
+def take_queues(old: OldNewsletter, newsletter: Subscribable, *, adds: bool, now: datetime) -> Iterator[Line]:
+    """Create issues in the caller's transaction, without any event; cancel what was sent since."""
+    waiting: tuple[OldLetter | OldPost, ...] = (*old.letters, *old.posts)
+    queued = {f"{KEYS}{each.key}": each for each in waiting}
+    there = {
+        issue.within_type_id: issue
+        for issue in newsletter.issues.filter(within_type_id__startswith=KEYS).defer("html", "text")
+    }
+    for key, issue in there.items():
+        letter = queued.pop(key, None)
+        if letter is None:
+            cancel(issue, now=now)
+        elif isinstance(letter, OldLetter):
+            kept = frozenset(owners_of(letter.numbers).values())
+            rest = issue.deliveries.filter(state__in=NOT_FINISHED).exclude(subscription__pk__any_of=kept)
+            rest.update(state=Delivery.State.CANCELLED, held_for="", last_error="feedletter sent it.")
+    if not adds:
+        return
+    new = {each.key for each in queued.values()}
+    yield from planned_queues(
+        replace(
+            old,
+            letters=tuple(one for one in old.letters if one.key in new),
+            posts=tuple(one for one in old.posts if one.key in new),
+        )
+    )
+    for each in queued.values():
+        if isinstance(each, OldLetter):
+            if missing := _take_letter(each, old.name, newsletter, now):
+                words = f"{pluralize(missing, 'message')} of people who weren’t imported won’t be sent."
+                yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {each.subject[:100]}", words)
+        elif not _take_post(each, old.name, newsletter, now):
             words = "Its account isn’t imported, so it isn’t posted."
-            yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {one_line(post.text)[:100]}", words)
+            yield Line(ImportResult.REFUSED, QUEUED, f"{old.name}: {one_line(each.text)[:100]}", words)
 
 
 def _take_letter(letter: OldLetter, old_name: str, newsletter: Subscribable, now: datetime) -> int:
     """Return how many people are unknown here. Two numbers of one person are one letter."""
+    owners = owners_of(letter.numbers)
+    own = newsletter.subscriptions.filter(pk__any_of=frozenset(owners.values()))
+    owned = frozenset(own.values_list("pk", flat=True))
     people: dict[int, bool] = {}
-    missing = 0
-    for number, pk in subscriptions_of(newsletter, letter.numbers).items():
-        if pk is None:
-            missing += 1
-        else:
+    for number, pk in owners.items():
+        if pk in owned:
             people[pk] = people.get(pk, False) or number in letter.tried
+    missing = sum(owners.get(number) not in owned for number in letter.numbers)
     if people:
         fields = TypedFields({})
 
@@ -80,15 +108,10 @@ def _take_letter(letter: OldLetter, old_name: str, newsletter: Subscribable, now
     return missing
 
 
-def subscriptions_of(newsletter: Subscribable, numbers: frozenset[int]) -> dict[int, int | None]:
-    """Return the keys of its subscriptions by their old numbers."""
-    keys: dict[int, int | None] = dict.fromkeys(numbers)
-    further = dict(find_rows(OldNumber, ["subscription"], key="number", values=numbers))
-    ours = Subscription.objects.filter(subscribable=newsletter, pk__any_of=frozenset(further.values()))
-    owned = frozenset(ours.values_list("pk", flat=True))
-    keys |= {number: pk for number, pk in further.items() if pk in owned}
-    first = find_rows(Subscription, ["id"], key="upstream_id", values=numbers, subscribable=newsletter.pk)
-    return keys | dict(first)
+def owners_of(numbers: frozenset[int]) -> dict[int, int]:
+    """Return the keys of subscriptions, in any newsletter, by their old numbers."""
+    further = find_rows(OldNumber, ["subscription"], key="number", values=numbers)
+    return dict([*further, *find_rows(Subscription, ["id"], key="upstream_id", values=numbers)])
 
 
 def _take_post(post: OldPost, old_name: str, bridge: Subscribable, now: datetime) -> bool:
@@ -117,7 +140,7 @@ def _store(
     """Store an issue with held deliveries. `people`: subscription → whether it may have been sent."""
     issue = Issue.objects.create(
         subscribable=newsletter,
-        within_type_id=f"feedletter-{key}",
+        within_type_id=f"{KEYS}{key}",
         token=secrets.token_hex(12),
         title=rendered.title,
         subject=rendered.subject,

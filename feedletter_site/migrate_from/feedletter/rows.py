@@ -137,9 +137,8 @@ def interpret(
         )
         number = text(row, "id")
         feeds.append(_feed(row, items.get(number, ()), newsletters.get(number, ()), context))
-    if options.keeps_queued:
-        feeds, refused = with_queues(feeds, tables, place)
-    else:
+    feeds, refused = with_queues(feeds, tables, place)
+    if not options.keeps_queued:
         refused = list(dropped(feeds, tables))
     notes = notes_about(config, options.secrets, [feed.read_until for feed in feeds], zone)
     return Interpretation(feeds, refused, notes, environment(config, options.secrets))

@@ -22,7 +22,7 @@ class ChannelsPart(MicrosubPart):
     channels: Sequence[OldChannel]
     name: str = "channels"
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         return [line for one in self.channels for line in self._preview(one, origins)]
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:

@@ -102,7 +102,7 @@ class FeedPart(MicrosubPart):
     def facts(self) -> _Facts:
         return _facts(self.move, self._key)
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         if origin := self._taken(origins):
             follow = self._follow(origins, origin)
             missing = self._missing(follow, origin, {}) if follow else ()
@@ -287,7 +287,7 @@ class UnfollowedPart(MicrosubPart):
     def _old_key(self) -> str:
         return self.move.key(f"{self.channel.key}/{self.feed_key}")
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         origin, channel = self._origin(origins), self.move.channel(origins, self.channel.key)
         if origin is None or channel is None:
             return [self._line(self.facts.count)]

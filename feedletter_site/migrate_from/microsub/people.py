@@ -26,7 +26,7 @@ from reader.rules.mentions import MENTION, comparable
 class NotificationsPart(MicrosubPart):
     name: str = NOTIFICATIONS
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         there = known_pairs(self.move.reader)
         pairs = {pair_of(*pair) for pair in map(_pair, self._documents()) if all(map(comparable, pair))}
         pairs -= there
@@ -82,7 +82,7 @@ def _pair(document: Document) -> tuple[str, str]:
 class MutesPart(MicrosubPart):
     name: str = "muted and blocked authors"
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
+    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         wanted = list(self._wanted())
         hidden = self._counts() if wanted else Counter[tuple[str, str]]()
         lines = []

@@ -1,22 +1,23 @@
 """Indiekit's Microsub reader (@rmdes/indiekit-endpoint-microsub), whose data are in MongoDB."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from common.optional_apps import is_on
 from common.refused import Refused
 from common.text import pluralize
+from feedletter_site.migrate_from.again import gone_lines
 from feedletter_site.migrate_from.microsub.channels import ChannelsPart
 from feedletter_site.migrate_from.microsub.feeds import FeedPart, UnfollowedPart
 from feedletter_site.migrate_from.microsub.files import ITEMS, Export, read_export
-from feedletter_site.migrate_from.microsub.move import Move
+from feedletter_site.migrate_from.microsub.move import CHANNEL, FEED, Move
 from feedletter_site.migrate_from.microsub.people import MutesPart, NotificationsPart
 from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.report import ImportResult, Line, Origins
 from feedletter_site.migrate_from.source import Options, Part, Plan, Question, Undecided
 from reader.indieauth.discovery import profile_of
-from reader.models import Reader
+from reader.models import Follow, Reader
 from reader.rules.identity import same_profile
 
 NOTES = (
@@ -91,7 +92,14 @@ class Microsub:
         notes = [f"It is imported for the reader {row}.", *NOTES]
         if ITEMS in export.lacking:
             notes.insert(1, "The export has no posts (microsub_items): feeds begin as if newly followed.")
-        return Plan(parts, refused, notes, questions=questions)
+        keys = [move.key(feed_of(document).key) for document in export.small["feeds"]]
+
+        def gone(origins: Origins) -> Iterator[Line]:
+            own, prefix = [move.key(key) for key in known], move.key("")
+            yield from gone_lines(origins, CHANNEL, own, row.channels.all(), prefix=prefix)
+            yield from gone_lines(origins, FEED, keys, Follow.objects.of(row), prefix=prefix, key="feed")
+
+        return Plan(parts, refused, notes, questions=questions, gone=gone)
 
     def prepare(self, *, now: datetime) -> None:
         pass

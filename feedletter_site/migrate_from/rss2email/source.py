@@ -5,35 +5,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from email.utils import formataddr, parseaddr
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils.text import slugify
 
-from common.admin.refusals import refusal_sentence
 from common.child_process import Child
 from common.clock import utcnow
 from common.net.client import client
-from common.refused import Refused
+from common.ports import channels
+from common.ports.channels import InvalidDestination
 from common.text import one_line, pluralize
 from delivery.issues.pause import pause_newsletter
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.migrate_from.again import FEED, NEWSLETTER, WholeFeed, end_gone, gone_lines, mark_sent
+from feedletter_site.migrate_from.report import ImportResult, Line, Origins
 from feedletter_site.migrate_from.rss2email.files import OldFeed, both_files, read_files
 from feedletter_site.migrate_from.source import Plan
 from feeds.adding.add import new_feed
 from feeds.adding.edit import alter_feed
-from feeds.adding.known import KnownPost, add_known_feed, mark_known
+from feeds.adding.known import KnownPost, add_known_feed, mark_known, sent_ids
 from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.read import FetchResult, fetch
 from subscriptions.lists.importer import import_subscribers
 from subscriptions.lists.reading import Terms
-from subscriptions.models import Subscribable
+from subscriptions.models import Consent, Subscribable
 from subscriptions.newsletters.define import define_subscribable, unused_name
 
-FEED = "feed"
 # Posts older than this at the last run are not sent, even if rss2email did not know them.
 LOOKS_BACK = timedelta(days=7)
 DIGEST_AT = time(7)
@@ -71,60 +71,40 @@ class Rss2Email:
             notes.append(f"It sent through {files.server}: enter that server under Settings, Email set-up.")
         else:
             notes.append(f"It sent by {files.protocol}. Feedletter needs a mail server: see Email set-up.")
-        return Plan([FeedPart(each, ran_at) for each in files.feeds], files.refused, notes)
+        parts = [FeedPart(each, ran_at) for each in files.feeds]
+        keys = [part.old_key for part in parts]
+        gone = partial(gone_lines, kind=FEED, keys=keys, rows=Feed.objects.all())
+        return Plan(parts, files.refused, notes, gone=gone)
 
     def prepare(self, *, now: datetime) -> None:
         pass
 
 
-@dataclass(slots=True)
-class FeedPart:
+@dataclass
+class FeedPart(WholeFeed):
     """A feed, its newsletter and its subscribers. `ran_at`: the end of rss2email's last run."""
 
     feed: OldFeed
     ran_at: datetime
+    # Of the answer, which takes a second to interpret.
+    _posts: list[dict[str, str]] | None = None
 
     @property
     def name(self) -> str:
         return self.feed.name
 
-    def preview(self, origins: Origins) -> Sequence[Line]:
-        if origins.find(FEED, self._old_key):
-            return [self._there()]
-        return self._lines("Its posts")
-
-    def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        """Read the feed once, to recognise its posts, then create everything in one transaction."""
-        if origins.find(FEED, self._old_key):
-            return [self._there()]
-        try:
-            answer = _answer(new_feed(url=self.feed.url, now=now))
-            with transaction.atomic():
-                made = self._take(origins, now, answer)
-                lines = [*self._lines(f"{pluralize(made.marked, 'post')} that it had sent"), *made.lines]
-        except TakenMeanwhile:
-            return [self._there()]
-        except (Refused, ValidationError) as error:
-            return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
-        return lines
+    def ask(self, now: datetime) -> FetchResult:
+        """Read the feed once, to recognise its posts."""
+        (ask,) = asks([new_feed(url=self.feed.url, now=now)])
+        return fetch(ask, client(), utcnow)
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
-        """Nothing is predicted about a feed that was imported or is paused."""
-        if origins.find(FEED, self._old_key) or not self.feed.is_active:
-            return None
-        return new_feed(url=self.feed.url, now=now)
-
-    def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
-    ) -> tuple[Feed, Mapping[int, str]]:
-        return self._take(origins, now, answer).feed, {}
+        """Nothing is predicted about a paused feed."""
+        return super().feed_ahead(origins, now=now) if self.feed.is_active else None
 
     @property
-    def _old_key(self) -> str:
+    def old_key(self) -> str:
         return self.name[:100]
-
-    def _there(self) -> Line:
-        return Line(ImportResult.THERE, "feed", self.name, "It was imported before.")
 
     def _lines(self, posts: str) -> list[Line]:
         old = self.feed
@@ -140,9 +120,8 @@ class FeedPart:
             lines.append(Line(ImportResult.CHANGED, "settings", self.name, words))
         return lines
 
-    def _take(self, origins: Origins, now: datetime, answer: FetchResult) -> "_Made":
-        """In the caller's transaction. Raises ValidationError and TakenMeanwhile."""
-        old, parsed = self.feed, answer.parsed
+    def add(self, origins: Origins, now: datetime, answers: Any) -> tuple[Feed, list[Line]]:
+        old = self.feed
         feed = add_known_feed(
             url=old.url,
             title="",
@@ -151,23 +130,9 @@ class FeedPart:
             read_until=self.ran_at if old.seen else None,
             now=now,
         )
-        origins.note(FEED, self._old_key, feed.pk, now=now, finished=True)
-        present = _posts(answer, old)
-        recognised = [one["id"] or one["link"] for one in present if _old_key(one, old) in old.seen]
-        guids = dict.fromkeys((*(key for key in old.seen if not old.has_hashes), *recognised))
-        posts = [KnownPost(guid, self.ran_at, was_sent=True) for guid in guids if guid]
-        marked = mark_known(feed=feed, posts=posts, sender=Rss2Email.name)
-        lines = []
-        if present:
-            # Each post of the feed was compared, so the others are new.
-            feed.read_elsewhere_until = None
-        is_unsure = old.has_hashes and not recognised
-        if is_unsure:
-            why = "Its posts were known by their text, which couldn’t be compared. New posts wait for you."
-            lines.append(Line(ImportResult.CHANGED, "feed", self.name, why))
-        feed.hold_next = is_unsure
-        feed.save(update_fields=["read_elsewhere_until", "hold_next"])
-        title = (parsed.title if parsed else "") or old.name
+        origins.note(FEED, self.old_key, feed.pk, now=now, finished=True)
+        posts, lines = self._mark(feed, answers)
+        title = (answers.parsed.title if answers and answers.parsed else "") or old.name
         newsletter = define_subscribable(
             name=unused_name(slugify(old.name), "feed"),
             title=one_line(title)[:200],
@@ -177,31 +142,96 @@ class FeedPart:
             from_email=_sender(title, old.sender),
             **({"arrangement": Subscribable.Arrangement.DAILY, "at": DIGEST_AT} if old.is_digest else {}),
         )
+        origins.note(NEWSLETTER, self.old_key, newsletter.pk, now=self.ran_at, finished=True)
         pause_newsletter(subscribable_id=newsletter.pk, reason=PAUSED, now=now)
+        _added, refused = self._add_people(newsletter, old.to, now)
+        alter_feed(feed=feed, status=Feed.Status.ACTIVE if old.is_active else Feed.Status.PAUSED)
+        marked = f"{pluralize(posts, 'post')} that it had sent" if answers else "Its posts"
+        return feed, [*self._lines(marked), *lines, *refused]
+
+    def add_more(self, feed: Feed, origins: Origins, now: datetime, answers: Any) -> list[Line]:
+        """Mark what it sent in between, add new addresses, and end the others."""
+        more, lines = self._mark(feed, answers)
+        if more:
+            words = f"{pluralize(more, 'more post')} that it had sent are marked."
+            lines.append(Line(ImportResult.TAKEN, "feed", self.name, words))
+        first = feed.subscribables.order_by("pk").first()
+        if first and not origins.find(NEWSLETTER, self.old_key):
+            # Release 0.1.0 noted none.
+            origins.note(NEWSLETTER, self.old_key, first.pk, now=self.ran_at, finished=True)
+        origin = origins.find(NEWSLETTER, self.old_key)
+        newsletter = Subscribable.objects.filter(pk=origin.row).first() if origin else None
+        if origin is None or newsletter is None:
+            return lines
+        sent = {newsletter.pk: sent_ids(self._known(answers))}
+        lines += mark_sent(feed, sent, sender=Rss2Email.name, now=now)
+        there = set(newsletter.subscriptions.values_list("destination__core", flat=True))
+        coming = [address for address in self.feed.to if _core(address) not in there]
+        added, refused = self._add_people(newsletter, coming, now)
+        if added:
+            words = f"{pluralize(added, 'more subscriber')}."
+            lines.append(Line(ImportResult.TAKEN, "newsletter", self.name, words))
+        imported = Consent.objects.filter(act=Consent.Act.IMPORTED, words=AGREED)
+        ours = newsletter.subscriptions.filter(Exists(imported.filter(subscription=OuterRef("pk"))))
+        stayed = Q(destination__core__in=[_core(address) for address in self.feed.to])
+        known, is_newer = ours.filter(stayed).count(), origins.is_newer(origin, self.ran_at)
+        as_of = now if is_newer else self.ran_at
+        gone = end_gone(ours.exclude(stayed), known=known, sender=Rss2Email.name, as_of=as_of, now=now)
+        return [*lines, *refused, *gone]
+
+    def _known(self, answer: FetchResult | None) -> list[KnownPost]:
+        """Return the posts that it sent. Keys that are hashes are looked up in the answer."""
+        old = self.feed
+        keys = () if old.has_hashes else old.seen
+        guids = dict.fromkeys((*keys, *self._recognised(answer)))
+        return [KnownPost(guid, self.ran_at, was_sent=True) for guid in guids if guid]
+
+    def _recognised(self, answer: FetchResult | None) -> list[str]:
+        return [
+            one["id"] or one["link"]
+            for one in self._present(answer)
+            if _old_key(one, self.feed) in self.feed.seen
+        ]
+
+    def _present(self, answer: FetchResult | None) -> list[dict[str, str]]:
+        if self._posts is None and answer is not None:
+            self._posts = _posts(answer, self.feed)
+        return self._posts or []
+
+    def _mark(self, feed: Feed, answer: FetchResult | None) -> tuple[int, list[Line]]:
+        """Return how many posts are marked anew."""
+        marked = mark_known(feed=feed, posts=self._known(answer), sender=Rss2Email.name)
+        if self._present(answer):
+            # Each post of the feed was compared, so the others are new.
+            feed.read_elsewhere_until = None
+        lines = []
+        if answer and self.feed.has_hashes and not self._recognised(answer):
+            why = "Its posts were known by their text, which couldn’t be compared. New posts wait for you."
+            lines.append(Line(ImportResult.CHANGED, "feed", self.name, why))
+            feed.hold_next = True
+        feed.save(update_fields=["read_elsewhere_until", "hold_next"])
+        return marked, lines
+
+    def _add_people(
+        self, newsletter: Subscribable, addresses: Sequence[str], now: datetime
+    ) -> tuple[int, list[Line]]:
         report = import_subscribers(
             subscribable=newsletter,
-            lines=["email", *(parseaddr(address)[1] or address for address in old.to)],
+            lines=["email", *(parseaddr(address)[1] or address for address in addresses)],
             now=now,
             terms=Terms(status="confirmed", words=AGREED),
         )
-        lines += [
+        return report.added, [
             Line(ImportResult.REFUSED, "subscriber", ", ".join(row.cells), row.reason)
             for row in report.refused
         ]
-        alter_feed(feed=feed, status=Feed.Status.ACTIVE if old.is_active else Feed.Status.PAUSED)
-        return _Made(feed, marked, lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    feed: Feed
-    marked: int
-    lines: list[Line]
-
-
-def _answer(feed: Feed) -> FetchResult:
-    (ask,) = asks([feed])
-    return fetch(ask, client(), utcnow)
+def _core(address: str) -> str:
+    try:
+        return channels.get("email").parse_destination({"email": parseaddr(address)[1] or address}).core
+    except InvalidDestination:
+        return ""
 
 
 def _posts(answer: FetchResult, old: OldFeed) -> list[dict[str, str]]:

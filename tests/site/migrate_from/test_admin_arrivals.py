@@ -85,7 +85,7 @@ def test_from_the_file_to_the_report(
     ):
         assert said in shown
     assert not GuildFeed.objects.exists()
-    assert not servers.requests
+    assert {request.method for request in servers.requests} == {"GET"}
     assert not site.requests
     assert "are being read" in act(admin_client, row, "read")
     work()

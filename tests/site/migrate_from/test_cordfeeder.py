@@ -24,9 +24,10 @@ from feedletter_site.models import Origin
 from feeds.items.held import release
 from feeds.models import Feed, Item
 from feeds.polling.poll import poll_due
-from subscriptions.collections.assign import assign_final
+from subscriptions.collections.assign import assign_final, assign_item
 from tests.chat.conftest import service, site
 from tests.delivery.ledger import Clock
+from tests.factories import ItemFactory
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, GUILD
@@ -123,7 +124,7 @@ def test_a_server_goes_on_without_a_repeat_and_nothing_new_is_lost(
     )
     place = write_database(tmp_path / "cordfeeder.db", [old])
     facts = run(place)
-    assert facts["counts"] == {"taken": 2, "changed": 0, "not taken": 0, "there already": 0}
+    assert facts["counts"] == {"taken": 2, "changed": 0, "not taken": 0, "gone there": 0, "there already": 0}
     one = GuildFeed.objects.get()
     assert (one.guild_id, one.channel_id, one.number, one.added_by) == (G, C, 1, 42)
     assert one.title == "Bees"
@@ -293,7 +294,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same(
     before = everything()
     foreseen = run(place, "--dry-run")
     assert everything() == before
-    assert servers.requests == []
+    assert {request.method for request in servers.requests} == {"GET"}
     done = run(place)
     for what in ("server's feed", "posts"):
         names = [
@@ -329,6 +330,38 @@ def test_a_second_run_adds_what_is_missing_and_overwrites_nothing(
     remove_feed(one, now=now)
     assert "removed here" in words(run(place), "there already")
     assert GuildFeed.objects.present().count() == 2
+
+
+def test_a_newer_state_keeps_back_what_it_posted_and_names_what_it_dropped(
+    servers: DiscordService, site: FeedServer, tmp_path: Path
+) -> None:
+    now = utcnow()
+    place = write_database(tmp_path / "c.db", several(site, now))
+    run(place)
+    dropped = GuildFeed.objects.latest("pk")
+    one = GuildFeed.objects.get(number=7)
+    item = ItemFactory(feed=one.feed, guid="meanwhile", final_at=now)
+    with closing(sqlite3.connect(place, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO posted_items VALUES (NULL, 7, 'meanwhile', ?, 5)", (now.isoformat(),))
+        connection.execute("DELETE FROM feeds WHERE id = (SELECT max(id) FROM feeds)")
+    preview = run(place, "--dry-run")
+    facts = run(place)
+    assert words(preview, "gone there") == words(facts, "gone there")
+    assert [line["name"] for line in facts["lines"] if line["what"] == "gone there"] == [str(dropped)]
+    assert GuildFeed.objects.present().filter(pk=dropped.pk).exists()
+    assert assign_item(item_id=item.pk, now=now)
+    out = item.assignments.get(assignable__subscribable=one.subscribable)
+    assert out.left_out_at
+
+
+def test_a_channel_that_discord_does_not_know_is_in_the_preview(
+    servers: DiscordService, site: FeedServer, tmp_path: Path
+) -> None:
+    lost = 1_299_999_999_999_999_999
+    place = write_database(
+        tmp_path / "c.db", [OldFeed(serve(site, "/feed.xml", {}), G, lost, utcnow(), None)]
+    )
+    assert f"nothing in channel {lost}" in words(run(place, "--dry-run"), "not taken")
 
 
 def test_the_older_form_of_the_database(servers: DiscordService, site: FeedServer, tmp_path: Path) -> None:

@@ -229,6 +229,18 @@ def test_a_later_export_adds_what_is_missing_and_overwrites_nothing(ada: Reader,
     )
 
 
+def test_a_channel_and_a_feed_that_are_gone_there_are_named(ada: Reader, folder: Path) -> None:
+    run(folder)
+    for name, place in (("channels", -2), ("feeds", 0)):
+        rows = (folder / f"microsub_{name}.json").read_text().splitlines(keepends=True)
+        del rows[place]
+        (folder / f"microsub_{name}.json").write_text("".join(rows))
+    preview, facts = lines(run(folder, "--reader", "ada", "--dry-run"), "gone there"), run(folder)
+    assert [line.partition(": ")[0] for line in preview] == ["channel Odd uid", "feed River in Home"]
+    assert lines(facts, "gone there") == preview
+    assert lines(run(folder, "--reader", "ada", "--orphans"), "gone there") == preview
+
+
 def test_posts_that_the_first_export_lacked_come_later(ada: Reader, folder: Path) -> None:
     items = folder / "microsub_items.json"
     text = items.read_text()
