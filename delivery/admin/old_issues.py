@@ -107,6 +107,7 @@ def about_import(row: IssueImport) -> SafeString:
         ("From", row.program or "unknown"),
         ("Pictures", row.get_pictures_display()),
         ("For paying subscribers", "imported, too" if row.with_paid else "not imported"),
+        ("Private", "imported, too" if row.with_private else "not imported"),
         ("Size", size_of(row) if row.size else "imported by a command"),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
     ]
@@ -175,6 +176,12 @@ class IssueImportForm(forms.Form):
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
         help_text="Anyone who can see the archive can read them.",
+    )
+    with_private = forms.BooleanField(
+        label="Also private issues",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        help_text="Such as issues for members. They’re only in the admin, not in the archive.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -34,6 +34,11 @@ class ImportIssues(FeedletterCommand):
             "--address", default="", metavar="URL", help="The old site’s address, which Ghost leaves out."
         ),
         argument("--with-paid", action="store_true", help="Import issues for paying subscribers, too."),
+        argument(
+            "--with-private",
+            action="store_true",
+            help="Import private issues, too, such as those for members. Only the admin shows them.",
+        ),
         argument("--dry-run", action="store_true", help="Say what it would do; change nothing."),
         argument("--undo", type=whole, metavar="ID", help="Delete the issues that this import brought."),
     )
@@ -62,6 +67,7 @@ class ImportIssues(FeedletterCommand):
             pictures=options["pictures"],
             address=options["address"],
             with_paid=options["with_paid"],
+            with_private=options["with_private"],
         )
         if options["dry_run"]:
             with store.opened(row, path, now=utcnow()) as found:

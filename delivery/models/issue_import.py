@@ -46,6 +46,7 @@ class IssueImport(Upload):
     # Of the old site, for exports that leave it out.
     address = models.CharField(max_length=500, blank=True, default="")
     with_paid = models.BooleanField(default=False)
+    with_private = models.BooleanField(default=False, db_default=False)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
 

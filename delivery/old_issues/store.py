@@ -19,6 +19,7 @@ from common.text import pluralize, shortened, without_controls
 from delivery.issues.cards import card_of
 from delivery.models import Issue, IssueImport, IssueImportLine, IssueImportPicture, IssueItem
 from delivery.old_issues.pictures import KeptHtml, PictureKeeper
+from delivery.rules.audience import Audience
 from delivery.rules.old_issues.found import EMPTY, Found, OldIssue, Wanted
 from delivery.rules.old_issues.reading import opened_export
 from feeds.parsing.entry import Entry
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 # Collections have numbers or times here.
 KEYS = "old-"
+PRIVATE_HERE = "Private: only the admin shows it."
 LONGEST_TITLE = 300
 DELETED_AT_ONCE = 100
 Result = IssueImportLine.Result
@@ -58,7 +60,7 @@ def refuse_without_archive(subscribable: Subscribable) -> None:
 @contextmanager
 def opened(row: IssueImport, path: Path, *, now: datetime) -> Iterator[Found]:
     """Yield the issues of an export. Raises Refused."""
-    wanted = Wanted(row.subscribable.zone, now, row.address, row.with_paid)
+    wanted = Wanted(row.subscribable.zone, now, row.address, row.with_paid, row.with_private)
     with opened_export(path, wanted) as found:
         yield found
 
@@ -72,17 +74,21 @@ def preview(row: IssueImport, found: Found) -> list[Line]:
     old = Issue.objects.filter(subscribable=row.subscribable, within_type_id__startswith=KEYS).order_by()
     there = set(old.values_list("within_type_id", flat=True))
     return [
-        Line(Result.THERE if _key(issue) in there else Result.TAKEN, issue.title, issue.at, issue.note)
+        Line(Result.THERE if key_of(issue) in there else Result.TAKEN, issue.title, issue.at, _notes(issue))
         for issue in found.issues
     ]
 
 
-def _key(issue: OldIssue) -> str:
+def _notes(issue: OldIssue) -> str:
+    return " ".join(filter(None, [issue.note, PRIVATE_HERE if issue.is_private else ""]))
+
+
+def key_of(issue: OldIssue) -> str:
     return f"{KEYS}{hashlib.sha256(issue.key.encode()).hexdigest()[:40]}"
 
 
 def is_there(row: IssueImport, issue: OldIssue) -> bool:
-    return Issue.objects.filter(subscribable=row.subscribable, within_type_id=_key(issue)).exists()
+    return Issue.objects.filter(subscribable=row.subscribable, within_type_id=key_of(issue)).exists()
 
 
 def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> Prepared:
@@ -100,14 +106,14 @@ def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> 
     if not plain(kept.html) and "<img" not in kept.html:
         raise Refused(EMPTY)
     words = [
-        issue.note,
+        _notes(issue),
         f"Not copied, and still at the old address: {pluralize(kept.linked, 'picture')}."
         if kept.linked
         else "",
         f"Cut after {MAX_HTML:,} characters." if len(raw) > MAX_HTML else "",
     ]
     title = shortened(without_controls(issue.title), LONGEST_TITLE)
-    entry = Entry(guid=_key(issue), title=title, content=kept.html, published=issue.at)
+    entry = Entry(guid=key_of(issue), title=title, content=kept.html, published=issue.at)
     return Prepared(entry, " ".join(filter(None, words)))
 
 
@@ -124,6 +130,8 @@ def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetim
         "finished_at": issue.at,
         "pruned_at": now,
         "issue_import": row,
+        # On no page, in no feed and no search, whatever becomes of the newsletter.
+        "audience": Audience(any_of={0: f"private in {row.program}"}).to_json() if issue.is_private else {},
     }
     about = {"subscribable": row.subscribable, "within_type_id": entry.guid}
     stored, is_new = Issue.objects.get_or_create(**about, defaults=values)

@@ -19,6 +19,7 @@ from common.refused import Refused
 from common.uploads import NotPossible, process_uploads, unpacked
 from delivery.models import IssueImport, IssueImportLine
 from delivery.old_issues import store
+from delivery.old_issues.links import relink
 from delivery.old_issues.pictures import PictureKeeper
 from delivery.old_issues.store import Line
 from delivery.rules.old_issues.found import Found, OldIssue
@@ -111,7 +112,11 @@ def _take(row: IssueImport, found: Found, left: TimeBudget) -> None:
             store.keep_lines(row, [step()])
             row.done += 1
             row.note_progress()
-    row.finish(State.DONE)
+    lines = relink(row, found, row.renew)
+    with held(row) as is_ours:
+        if is_ours:
+            store.keep_lines(row, lines)
+            row.end(State.DONE, utcnow())
 
 
 def keeper_of(row: IssueImport, renew: Callable[[], object]) -> PictureKeeper | None:
@@ -160,7 +165,9 @@ def import_file(row: IssueImport, path: Path, *, told: Callable[[int, int], obje
                 row.done += 1
                 row.save(update_fields=["done"])
             told(row.done, row.parts)
+        lines = relink(row, found, lambda: None)
     with transaction.atomic():
+        store.keep_lines(row, lines)
         row.end(State.DONE, utcnow())
 
 

@@ -12,7 +12,7 @@ from common.refused import Refused
 from common.text import one_line
 from delivery.rules.old_issues import found
 from delivery.rules.old_issues.files import MOST_PAGE, refuse_too_many, refuse_too_much
-from delivery.rules.old_issues.found import Collected, Found, Wanted
+from delivery.rules.old_issues.found import Collected, Found, Wanted, title_of
 from delivery.rules.old_issues.hosted import markdown_html, rows_of
 from feeds.parsing.dates import moment_of
 
@@ -25,6 +25,10 @@ _HEADING = re.compile(r"h[1-6]")
 # {{ TrackLink "https://…" . }}, https://…@TrackLink, {{ .Subscriber.Name }}
 _TRACKED = re.compile(r"""\{\{\s*TrackLink\s+["`]([^"`{}<>]{1,2000})["`][^{}<>]{0,20}\}\}""")
 _TRACKED_END = re.compile(r"@TrackLink\b")
+# {first_name}, {first_name, "there"}
+_GHOST_FIELD = re.compile(
+    r"\{(?:first_name|name|email|uuid)\s{0,5}(?:,?\s{0,5}(?:&quot;|[\"'“‘])([^{}<>]{0,200}?)(?:&quot;|[\"'”’]))?\s{0,5}\}"
+)
 _TEMPLATE = re.compile(r"\{\{[^{}<>]{0,500}\}\}")
 
 
@@ -50,18 +54,27 @@ def ghost(document: Any, wanted: Wanted) -> Found:
         key = f"ghost {_text(row, 'uuid') or row.get('id')}"
         html = f"{_text(row, 'html')}{_text(row, 'lexical')}{_text(row, 'feature_image')}"
         note = NEEDS_ADDRESS if GHOST_URL in html and not wanted.address else ""
-        read = partial(_ghost_page, row, wanted.address)
-        collected.add(key, title, at, read, why=_why_not_ghost(row, wanted), note=note)
+        visibility = _text(row, "visibility").lower()
+        collected.add(
+            key,
+            title,
+            at,
+            partial(_ghost_page, row, wanted.address),
+            why=_why_not_ghost(row),
+            note=note,
+            names=[row.get("slug"), row.get("uuid")],
+            is_paid=visibility in ("paid", "tiers"),
+            # “sent”: by email only.
+            is_private=visibility not in ("", "public") or row.get("status") == "sent",
+        )
     return collected.found()
 
 
-def _why_not_ghost(row: Mapping[str, Any], wanted: Wanted) -> str:
+def _why_not_ghost(row: Mapping[str, Any]) -> str:
     if row.get("status") not in ("published", "sent"):
         return found.NOT_SENT
     if row.get("type", "post") != "post" or row.get("page") in (1, True):
         return "It’s a page, not an issue."
-    if row.get("visibility") in ("paid", "tiers") and not wanted.with_paid:
-        return found.PAID
     return "" if any(_text(row, name).strip() for name in ("html", "lexical")) else found.EMPTY
 
 
@@ -69,6 +82,7 @@ def _ghost_page(row: Mapping[str, Any], address: str) -> str:
     html = _text(row, "html") or lexical_html(_text(row, "lexical"))
     if picture := _text(row, "feature_image"):
         html = f'<p><img src="{escape(picture)}" alt="{escape(_text(row, "feature_image_alt"))}"></p>{html}'
+    html = _GHOST_FIELD.sub(lambda match: match[1] or "", html)
     return html.replace(GHOST_URL, address.rstrip("/"))
 
 
@@ -180,13 +194,28 @@ def _bounded(rows: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
 
 
 def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
-    collected = Collected("listmonk", wanted)
+    collected, rows = Collected("listmonk", wanted), list(rows)
+    # Off by default, so it says something only if some campaigns are in the archive.
+    has_archive = any(_is_archived(row) for row in rows)
     for row in rows:
-        title = one_line(_TEMPLATE.sub("", _text(row, "subject"))) or one_line(_text(row, "name"))
+        title = title_of(_text(row, "subject"), _TEMPLATE) or one_line(_text(row, "name"))
         key = f"listmonk {_text(row, 'uuid') or row.get('id')}"
         at, read = moment_of(_listmonk_time(row)), partial(_listmonk_page, row)
-        collected.add(key, title, at, read, why=_why_not_listmonk(row))
+        collected.add(
+            key,
+            title,
+            at,
+            read,
+            why=_why_not_listmonk(row),
+            names=[row.get("uuid"), row.get("archive_slug")],
+            size=len(_text(row, "body")),
+            is_private=has_archive and not _is_archived(row),
+        )
     return collected.found()
+
+
+def _is_archived(row: Mapping[str, Any]) -> bool:
+    return row.get("archive") in (True, "t")
 
 
 def _listmonk_time(row: Mapping[str, Any]) -> str:

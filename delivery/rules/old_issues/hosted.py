@@ -23,7 +23,15 @@ from delivery.rules.old_issues.files import (
     refuse_too_much,
     table_rows,
 )
-from delivery.rules.old_issues.found import Collected, Found, NotTaken, Wanted, text_of, without_parts
+from delivery.rules.old_issues.found import (
+    Collected,
+    Found,
+    NotTaken,
+    Wanted,
+    text_of,
+    title_of,
+    without_parts,
+)
 from feeds.parsing.dates import moment_of
 
 _SUBSTACK_PARTS = frozenset(
@@ -42,6 +50,8 @@ MOST_MARKDOWN = 100_000
 SAME_TITLE = "Several campaigns have this title, so check that it’s the right text."
 # {{ subscribe_form }}, {% if … %}
 _TEMPLATE = re.compile(r"\{\{[^{}<>]{0,500}\}\}|\{%[^{}<>]{0,500}%\}")
+# Its command-line tool writes one.
+_FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\r?\n[\w-]+:.*\r?\n(?:.*\r?\n){0,100}?---[ \t]*(?:\r?\n|\Z)")
 _COMMENT = re.compile(r"<!--[^<>]{0,500}-->")
 
 
@@ -56,21 +66,28 @@ def substack(archive: Archive, wanted: Wanted) -> Found:
         title = one_line(row.get("title", "")) or name
         at = moment_of(row.get("email_sent_at", "")) or moment_of(row.get("post_date", ""))
         about = (row.get("subtitle", ""), row.get("podcast_url", ""))
-        read = partial(_substack_page, archive, pages.get(name, ""), *about)
-        why = _why_not_substack(row, name in pages, wanted)
-        collected.add(f"substack {name.partition('.')[0]}", title, at, read, why=why)
+        page = pages.get(name, "")
+        audience = row.get("audience", "").lower()
+        collected.add(
+            f"substack {name.partition('.')[0]}",
+            title,
+            at,
+            partial(_substack_page, archive, page, *about),
+            why=_why_not_substack(row, bool(page)),
+            names=[name.partition(".")[2]],
+            size=archive.size(page) if page else 0,
+            is_paid=audience in ("only_paid", "founding"),
+            is_private=audience not in ("", "everyone"),
+        )
     return collected.found()
 
 
-def _why_not_substack(row: dict[str, str], has_page: bool, wanted: Wanted) -> str:
+def _why_not_substack(row: dict[str, str], has_page: bool) -> str:
     if row.get("is_published", "").lower() != "true":
         return found.NOT_SENT
     if row.get("type", "") in _PAGES:
         return f"It’s a {row['type']}, not an issue."
-    if not has_page:
-        return found.EMPTY
-    is_paid = row.get("audience", "") in ("only_paid", "founding")
-    return found.PAID if is_paid and not wanted.with_paid else ""
+    return "" if has_page else found.EMPTY
 
 
 def _substack_page(archive: Archive, name: str, subtitle: str, audio: str) -> str:
@@ -90,12 +107,20 @@ def mailchimp(archive: Archive, wanted: Wanted) -> Found:
     rows = [(row, _mailchimp_date(row.get("send date", ""), wanted)) for row in table_rows(data)]
     # Files with the same title are numbered in the order of their campaigns.
     for row, at in sorted(rows, key=lambda pair: (pair[1] is None, pair[1] or wanted.now)):
-        subject = _MERGE_TAG.sub("", row.get("subject", ""))
-        title = one_line(subject) or one_line(row.get("title", ""))
+        title = title_of(row.get("subject", ""), _MERGE_TAG) or one_line(row.get("title", ""))
         name, note = pages.take(row.get("title", ""), row.get("subject", ""))
         why = "" if name else found.EMPTY
-        key = f"mailchimp {row.get('unique id') or PurePosixPath(name).name}"
-        collected.add(key, title, at, partial(_mailchimp_page, archive, name), why=why, note=note)
+        own = row.get("unique id", "")
+        collected.add(
+            f"mailchimp {own or PurePosixPath(name).name}",
+            title,
+            at,
+            partial(_mailchimp_page, archive, name),
+            why=why,
+            note=note,
+            names=[own],
+            size=archive.size(name) if name else 0,
+        )
     collected.refused.extend(NotTaken(PurePosixPath(name).name, found.NO_DATE) for name in pages.left)
     return collected.found()
 
@@ -155,7 +180,9 @@ def buttondown(archive: Archive, wanted: Wanted) -> Found:
     collected = Collected("Buttondown", wanted)
     for row in rows:
         page = pages.get(str(row.get("slug") or ""), "")
-        _add_buttondown(collected, row, partial(_buttondown_file, archive, page), is_empty=not page)
+        _add_buttondown(
+            collected, row, partial(_buttondown_file, archive, page), archive.size(page) if page else 0
+        )
     return collected.found()
 
 
@@ -164,24 +191,30 @@ def buttondown_answer(answer: Any, wanted: Wanted) -> Found:
     collected = Collected("Buttondown", wanted)
     for row in rows_of(answer):
         body = row["body"] if isinstance(row.get("body"), str) else ""
-        _add_buttondown(collected, row, partial(buttondown_html, body), is_empty=not body.strip())
+        _add_buttondown(collected, row, partial(buttondown_html, body), len(body.strip()))
     return collected.found()
 
 
-def _add_buttondown(
-    collected: Collected, row: dict[str, Any], read: Callable[[], str], *, is_empty: bool
-) -> None:
-    title = one_line(str(row.get("subject") or row.get("slug") or ""))
+def _add_buttondown(collected: Collected, row: dict[str, Any], read: Callable[[], str], size: int) -> None:
+    title = title_of(str(row.get("subject") or row.get("slug") or ""), _TEMPLATE)
     at = moment_of(str(row.get("publish_date") or ""))
     status, kind = str(row.get("status") or "sent").lower(), str(row.get("email_type") or "").lower()
     if status in ("draft", "deleted", "scheduled", "about_to_send"):
         why = found.NOT_SENT
-    elif kind in ("premium", "paid", "churned") and not collected.wanted.with_paid:
-        why = found.PAID
     else:
-        why = found.EMPTY if is_empty else ""
-    key = row.get("id") or row.get("slug") or title or "Untitled"
-    collected.add(f"buttondown {key}", title, at, read, why=why)
+        why = "" if size else found.EMPTY
+    is_listed = str(row.get("archival_mode") or "enabled").lower() == "enabled"
+    collected.add(
+        f"buttondown {row.get('id') or row.get('slug') or title or 'Untitled'}",
+        title,
+        at,
+        read,
+        why=why,
+        names=[row.get("slug")],
+        size=size,
+        is_paid=kind in ("premium", "paid", "churned"),
+        is_private=not is_listed or kind not in ("", "public", "archival"),
+    )
 
 
 def rows_of(answer: Any) -> list[dict[str, Any]]:
@@ -198,6 +231,7 @@ def _buttondown_file(archive: Archive, name: str) -> str:
 
 
 def buttondown_html(text: str) -> str:
+    text = _FRONT_MATTER.sub("", text)
     is_html = _FANCY in text[:200]
     text = _COMMENT.sub("", _TEMPLATE.sub("", text))
     return text if is_html else markdown_html(text)

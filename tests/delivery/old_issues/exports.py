@@ -10,7 +10,7 @@ TAKEN = {
     "substack": ["The ferry is late", "Low tide"],
     "mailchimp": ["Harbour news for", "Monthly: June", "Monthly: July"],
     "buttondown": ["A plain email", "A fancy email"],
-    "ghost.json": ["Fog on the pier", "By email only"],
+    "ghost.json": ["Fog on the pier", "Ropes"],
     "listmonk.json": ["April for", "May"],
     "listmonk.sql": ["April", "Plain"],
 }

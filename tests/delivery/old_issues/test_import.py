@@ -1,6 +1,7 @@
 """Old issues in the archive: imported once, found there, never sent, and removed again."""
 
 import io
+import json
 import zipfile
 from collections import Counter
 from datetime import timedelta
@@ -21,7 +22,7 @@ from delivery.issues import progress
 from delivery.issues.pause import cancel_issue, pause_issue
 from delivery.issues.publish import finish_issues, late_subscribers, send_late
 from delivery.letters.notices import take_notices
-from delivery.models import Delivery, Issue, IssueImport, IssueImportPicture, WebhookCall
+from delivery.models import Delivery, Issue, IssueImport, IssueImportPicture, IssueItem, WebhookCall
 from delivery.old_issues import pictures, store, worker
 from delivery.old_issues.worker import begin_taking, begin_undoing, upload, work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
@@ -310,3 +311,72 @@ def test_the_command_previews_imports_and_undoes(pier: Any, tmp_path: Path) -> N
     assert "2 here already" in printed("import_issues", "pier", str(file), "--pictures", "link")
     assert "2 issues deleted" in printed("import_issues", "pier", "--undo", str(row.pk))
     assert not pier.issues.exists()
+
+
+def test_a_private_issue_is_on_no_page_in_no_feed_and_no_search(pier: Any, client: Client) -> None:
+    posts = [
+        {"title": title, "slug": title, "uuid": title, "status": "published", "html": "<p>Doorcode.</p>"}
+        | {"published_at": "2023-01-02", "visibility": visibility}
+        for title, visibility in (("Open", "public"), ("Hidden", "members"))
+    ]
+    data = json.dumps({"db": [{"data": {"posts": posts}}]}).encode()
+    refused = imported(pier, data)
+    assert refused.lines.get(title="Hidden").words.startswith("It was private")
+    row = imported(pier, data, with_private=True)
+    assert titles(pier) == ["Open", "Hidden"]
+    assert row.lines.get(title="Hidden").words == "Private: only the admin shows it."
+    hidden = pier.issues.get(title="Hidden")
+    assert client.get(f"/s/pier/archive/{hidden.pk}/").status_code == 404
+    for path in (
+        "/s/pier/archive/",
+        "/s/pier/archive/?q=doorcode",
+        "/s/pier/feed.xml",
+        "/s/pier/",
+        "/sitemap.xml",
+    ):
+        assert "Hidden" not in client.get(path).content.decode()
+
+
+def linked(**links: str) -> bytes:
+    """Return an export of Substack, each of whose issues links to an address."""
+    head = "post_id,post_date,is_published,email_sent_at,type,audience,title,subtitle,podcast_url\n"
+    rows = "".join(
+        f"{number}.{slug},2021-03-0{number}T09:00:00Z,true,,newsletter,everyone,{slug},,\n"
+        for number, slug in enumerate(links, 1)
+    )
+    room = io.BytesIO()
+    with zipfile.ZipFile(room, "w") as file:
+        file.writestr("posts.csv", head + rows)
+        for number, (slug, link) in enumerate(links.items(), 1):
+            file.writestr(f"posts/{number}.{slug}.html", f'<p><a href="{link}">there</a></p>')
+    return room.getvalue()
+
+
+def test_links_between_old_issues_lead_here_and_the_rest_is_listed(pier: Any, client: Client) -> None:
+    old = "https://pier.substack.com/p"
+    row = imported(
+        pier,
+        linked(
+            one=f"{old}/two?utm_source=x#note",
+            two=f"{old}/One",
+            three="https://other.substack.com/p/one",
+            four=f"{old}/lost",
+        ),
+    )
+    numbers = dict(pier.issues.values_list("title", "pk"))
+    texts = {each.issue.title: each.entry["content"] for each in IssueItem.objects.select_related("issue")}
+    assert f"/s/pier/archive/{numbers['two']}/" in texts["one"]
+    assert f"/s/pier/archive/{numbers['one']}/" in texts["two"]
+    assert "https://other.substack.com/p/one" in texts["three"]
+    assert f"{old}/lost" in texts["four"]
+    (words,) = row.lines.filter(words__contains="old site").values_list("words", flat=True)
+    assert words == f"Links that lead to the old site: {old}/lost."
+
+
+def test_links_to_issues_that_come_later_are_mended_by_a_later_import(pier: Any) -> None:
+    old = "https://pier.substack.com/p"
+    imported(pier, linked(one=f"{old}/three", two=f"{old}/one"))
+    imported(pier, linked(one=f"{old}/three", two=f"{old}/one", three=f"{old}/two"))
+    texts = [each.entry["content"] for each in IssueItem.objects.all()]
+    assert len(texts) == 3
+    assert not [text for text in texts if "substack" in text]
