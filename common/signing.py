@@ -7,7 +7,7 @@ authenticate return addresses, where case may be lost.
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -80,8 +80,14 @@ def stamp(purpose: str, text: str) -> str:
     return _stamp(settings.SECRET_KEY, purpose, text)
 
 
-def stamps(purpose: str, text: str) -> list[str]:
-    return [_stamp(key, purpose, text) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+def stamps(purpose: str, text: str, keys: Sequence[str] = ()) -> list[str]:
+    """Return one for each of SECRET_KEY and its fallbacks, or of other `keys`."""
+    keys = keys or secret_keys()
+    return [_stamp(key, purpose, text) for key in keys]
+
+
+def secret_keys() -> list[str]:
+    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
 def is_stamp(purpose: str, text: str, given: str) -> bool:

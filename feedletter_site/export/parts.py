@@ -46,8 +46,8 @@ _CARRIED: Mapping[str, str] = {
     "auth": "Group User User_groups User_user_permissions Group_permissions",
     "feeds": "Tag Feed Feed_tags FeedDocument Item TrackedItem",
     "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
-    " FailedAssignment Assignable Assignment Destination ErasedMark Suppression SubscriberTag Tagging"
-    " AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
+    " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
+    " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
     " IssueImport IssueImportLine IssueImportPicture Issue IssueItem SetAside IssueCard Broadcast"
     " Correction Restore Delivery Attempt Receipt RemotePost"
@@ -100,7 +100,9 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "feedletter_site.ApiToken": ("digest",),
 }
 
-USELESS = {"delivery.DkimKey", "subscriptions.UpstreamSalt", *SECRETS} - {"auth.User"}
+USELESS = {"delivery.DkimKey", "subscriptions.ErasureKey", "subscriptions.UpstreamSalt", *SECRETS} - {
+    "auth.User"
+}
 
 # By the reason.
 LEFT_OUT: Mapping[str, str] = {

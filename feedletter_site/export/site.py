@@ -25,6 +25,7 @@ from feedletter_site.export.cipher import Cipher
 from feedletter_site.export.parts import PARTS, Part, is_secret
 from feedletter_site.export.rows import Rows
 from subscriptions.models import Subscribable
+from subscriptions.privacy.erase import keep_erasure_keys
 
 CHECK = "pass phrase"
 ROWS_A_BATCH = 200
@@ -39,6 +40,7 @@ def export_site(
     if path.exists():
         raise Refused(f"{path} is there already. Name a new file, such as one with the date.")
     cipher = Cipher(phrase, os.urandom(16)) if phrase else None
+    keep_erasure_keys()
     part_file = path.with_name(f"{path.name}.part")
     try:
         part_file.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from django.db import models, transaction
 from common.secrets import Sealed, SecretsField, rotated
 from delivery.letters.site_mail import SEALED
 from delivery.models import Delivery
+from subscriptions.privacy.erase import keep_erasure_keys
 
 ROWS_AT_ONCE = 500
 # Encrypted values within other columns.
@@ -33,6 +34,8 @@ def rotate_secrets(*, change: bool) -> Rotation:
     Can be interrupted, repeated, and run beside workers: it changes few rows per transaction, and only
     unchanged ones.
     """
+    if change:
+        keep_erasure_keys()
     done = Rotation()
     for model in apps.get_models():
         for column in model._meta.local_concrete_fields:

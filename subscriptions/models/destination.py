@@ -54,8 +54,17 @@ class Destination(models.Model):
         return self.label
 
 
+class ErasureKey(models.Model):
+    """Key of ErasedMarks, which they keep if SECRET_KEY changes."""
+
+    secrets = SecretsField()
+
+    def __str__(self) -> str:
+        return f"key {self.pk}"
+
+
 class ErasedMark(models.Model):
-    """Keyed hash of an erased address, so that no list brings it back."""
+    """Keyed hash of an erased address, so that no list brings it back. See ErasureKey."""
 
     digest = models.CharField(max_length=32, unique=True, editable=False)
 

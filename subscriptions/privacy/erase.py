@@ -1,5 +1,7 @@
+import secrets
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
@@ -10,7 +12,9 @@ from common import signing
 from common.db.bulk import find_rows
 from common.ports.events import Event, EventKind, emit
 from common.ports.personal_data import sources
-from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
+from common.refused import Refused
+from common.secrets import opened
+from subscriptions.models import Destination, ErasedMark, ErasureKey, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at this person’s request."
 # Says only what is needed to keep the suppression.
@@ -99,14 +103,40 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
 
 def mark_erased(addresses: Iterable[tuple[str, str]]) -> None:
     """Store keyed digests of (kind, core)."""
-    marks = [ErasedMark(digest=signing.stamp(MARK, f"{kind} {core}")) for kind, core in addresses]
-    ErasedMark.objects.bulk_create(marks, ignore_conflicts=True)
+    if texts := [f"{kind} {core}" for kind, core in addresses]:
+        keep_erasure_keys(adds=True)
+        digests = (signing.stamps(MARK, text, erasure_keys()[-1:])[0] for text in texts)
+        ErasedMark.objects.bulk_create(
+            [ErasedMark(digest=digest) for digest in digests], ignore_conflicts=True
+        )
+
+
+def keep_erasure_keys(*, adds: bool = False) -> None:
+    """Keep the keys of marks, before SECRET_KEY changes or another site takes over. `adds`: make one.
+
+    Release 0.1.0 makes marks with SECRET_KEY.
+    """
+    has_marks = ErasedMark.objects.exists()
+    if (adds or has_marks) and not ErasureKey.objects.exists():
+        older = signing.secret_keys() if has_marks else []
+        for key in (*older, secrets.token_hex(32)):
+            values: Any = {"key": key}
+            ErasureKey.objects.create(secrets=values)
+
+
+def erasure_keys() -> list[str]:
+    """Return them, oldest first. Raises Refused."""
+    try:
+        return [opened(row.secrets)["key"] for row in ErasureKey.objects.order_by("pk")]
+    except ValueError as error:
+        raise Refused(str(error)) from error
 
 
 def erased_among(kind: str, cores: Collection[str]) -> set[str]:
     if not ErasedMark.objects.exists():
         return set()
-    by_digest = {digest: core for core in cores for digest in signing.stamps(MARK, f"{kind} {core}")}
+    keys = [*erasure_keys(), *signing.secret_keys()]
+    by_digest = {digest: core for core in cores for digest in signing.stamps(MARK, f"{kind} {core}", keys)}
     return {by_digest[row[0]] for row in find_rows(ErasedMark, ["id"], key="digest", values=by_digest)}
 
 

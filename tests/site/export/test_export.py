@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from common import signing
 from common.cli.progress import Progress
 from common.refused import Refused
 from common.secrets import opened
@@ -22,8 +23,17 @@ from feedletter_site.export.parts import LEFT_OUT, PARTS
 from feedletter_site.export.site import ARRIVED, export_site, import_site
 from feeds.models import Feed
 from reader.models import Token
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression
-from tests.factories import NOW, FeedFactory, IssueFactory, SubscribableFactory, SuppressionFactory
+from subscriptions.lists.importer import import_subscribers
+from subscriptions.models import Destination, ErasedMark, Subscribable, Subscription, Suppression
+from subscriptions.privacy.erase import erase
+from tests.factories import (
+    NOW,
+    FeedFactory,
+    IssueFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+)
 from tests.site.export.whole_site import whole_site
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,6 +109,24 @@ def test_secrets_come_with_the_pass_phrase_only(tmp_path: Path, settings: Any) -
     imported(tmp_path / "site.zip", without_secrets=True)
     assert not Destination.objects.get(kind="mastodon").secrets
     assert not DkimKey.objects.exists()
+
+
+@pytest.mark.parametrize("is_first_release", [False, True])
+def test_an_erased_person_stays_erased_under_another_secret_key(
+    is_first_release: bool, tmp_path: Path, settings: Any
+) -> None:
+    if is_first_release:
+        ErasedMark.objects.create(digest=signing.stamp("erased", "email gone@example.org"))
+    else:
+        gone = SubscriptionFactory(destination__core="gone@example.org")
+        erase(destination=gone.destination, now=NOW)
+    export(tmp_path / "site.zip", PHRASE)
+    empty_site()
+    settings.SECRET_KEY = "the key of another site " * 4
+    imported(tmp_path / "site.zip", PHRASE)
+    lines = ["email,status\n", "gone@example.org,confirmed\n"]
+    report = import_subscribers(subscribable=SubscribableFactory(), lines=lines, now=NOW)
+    assert report.outcomes["erased"] == 1
 
 
 def test_a_site_that_has_something_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.test import override_settings
 
+from common import signing
+from feedletter_site.services.secret_rotation import rotate_secrets
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.importer import AmbiguousColumns, import_subscribers, try_subscribers
 from subscriptions.lists.reading import LINES_A_BATCH, REFUSED_ROWS_KEPT, ImportReport, Terms
@@ -554,6 +556,20 @@ def test_a_list_never_brings_back_an_address_that_was_erased() -> None:
     assert core not in str(ErasedMark.objects.values_list("digest", flat=True))
     with override_settings(SECRET_KEY="another", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
         assert take(text, newsletter).outcomes["erased"] == 2
+        rotate_secrets(change=True)
+    with override_settings(SECRET_KEY="another"):
+        assert take(text, newsletter).outcomes["erased"] == 2
+
+
+def test_marks_of_the_first_release_survive_a_change_of_the_secret_key() -> None:
+    newsletter, text = SubscribableFactory(), "email,status\nold@example.org,confirmed\n"
+    ErasedMark.objects.create(digest=signing.stamp("erased", "email old@example.org"))
+    with override_settings(SECRET_KEY="another", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+        rotate_secrets(change=True)
+    with override_settings(SECRET_KEY="another"):
+        assert take(text, newsletter).outcomes["erased"] == 1
+        erase(destination=SubscriptionFactory(destination__core="new@example.org").destination, now=NOW)
+        assert take(text.replace("old", "new"), newsletter).outcomes["erased"] == 1
 
 
 def test_people_who_were_erased_come_back_by_signing_up_and_no_otherwise() -> None:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('subscriptions', '0001_initial'),
+        ('subscriptions', '0002_erasure_keys_beside_0_1_0'),
     ]
 
     operations = [
