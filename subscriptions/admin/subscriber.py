@@ -2,8 +2,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -34,6 +38,7 @@ from subscriptions.admin.subscription_tags import (
 )
 from subscriptions.models import Destination, Subscription, Suppression
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
+from subscriptions.privacy.personal_data import data_file_of
 from subscriptions.subscribers.suppression import lift
 from subscriptions.subscribers.tags import fetch_tags
 
@@ -72,6 +77,7 @@ def _people(keys: list[int]) -> "QuerySet[Destination]":
     return Destination.objects.filter(pk__in=keys, kind__in=kinds, erased_at=None).order_by("pk")
 
 
+DATA = "subscriptions_destination_data"
 ERASE = Action(
     "erase",
     "Erase this person’s data",
@@ -96,6 +102,10 @@ def about_address(destination: Destination) -> SafeString:
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
         rows.append(("Why", destination.disabled_reason or "Not given."))
+    if not destination.erased_at and channels.get(destination.kind).public_sign_up:
+        url = reverse(f"admin:{DATA}", args=[destination.pk])
+        link = format_html('<a class="fl-link" href="{}">Download a copy</a>', url)
+        rows.append(("Their data", link))
     return facts(rows)
 
 
@@ -191,6 +201,16 @@ class DestinationAdmin(ListPages, LargeList):
     @display(description="tags")
     def tags(self, person: Destination) -> str:
         return tag_names(person)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.data_view)
+        return [path("<int:pk>/data.json", view, name=DATA), *super().get_urls()]
+
+    def data_view(self, request: HttpRequest, pk: int) -> StreamingHttpResponse:
+        """Return the copy that the person gets at /mine/."""
+        if not request.user.has_perm("subscriptions.change_destination"):
+            raise PermissionDenied
+        return data_file_of(get_object_or_404(_people([pk])))
 
     own_panels = (Panel("About this person", about_address, order=10), Panel("Newsletters", wanted, order=20))
     own_actions = (

@@ -5,8 +5,10 @@ from operator import or_
 
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
+from django.http import StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from common.clock import utcnow
 from common.ports.personal_data import HeldRows, by, rows_as_json, sources
 from subscriptions.models import (
     AddressChange,
@@ -165,6 +167,14 @@ SOURCES = (
         },
     ),
 )
+
+
+def data_file_of(destination: Destination) -> StreamingHttpResponse:
+    """Return a copy of what is stored about a person, to be downloaded."""
+    text = held_as_json(destination, now=utcnow())
+    response = StreamingHttpResponse(text, content_type="application/json")
+    response.headers["Content-Disposition"] = 'attachment; filename="my-data.json"'
+    return response
 
 
 def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:

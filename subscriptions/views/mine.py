@@ -18,7 +18,7 @@ from common.ports.personal_data import HeldRows, sources
 from subscriptions import links
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
-from subscriptions.privacy.personal_data import held_as_json
+from subscriptions.privacy.personal_data import data_file_of
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.details import is_paused
@@ -131,9 +131,7 @@ def _cells(source: HeldRows, row: Any) -> Iterator[tuple[Any, str]]:
 @require_safe
 @signed_in
 def data_file(request: HttpRequest, reader: Destination) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(held_as_json(reader, now=utcnow()), content_type="application/json")
-    response.headers["Content-Disposition"] = 'attachment; filename="my-data.json"'
-    return response
+    return data_file_of(reader)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

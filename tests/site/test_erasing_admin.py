@@ -1,5 +1,6 @@
 """Erasing a person from the page of an address."""
 
+import json
 from typing import Any
 
 import pytest
@@ -63,3 +64,24 @@ def test_it_takes_the_right_to_delete(client: Client) -> None:
     one = SubscriptionFactory().destination
     act(client, one, confirmed=True)
     assert Subscription.objects.exists()
+
+
+def test_a_copy_of_somebodys_data_is_offered_and_takes_the_right_to_change(
+    admin_client: Client, client: Client
+) -> None:
+    one = SubscriptionFactory(destination__core="ada@example.org", destination__label="ada@example.org")
+    page = admin_client.get(reverse("admin:subscriptions_destination_change", args=[one.destination_id]))
+    url = reverse("admin:subscriptions_destination_data", args=[one.destination_id])
+    assert url in page.content.decode()
+    answer = admin_client.get(url)
+    assert answer.status_code == 200, answer
+    data = json.loads(answer.getvalue())
+    assert data["address"] == "ada@example.org"
+    assert len(data["subscriptions"]) == 1
+    user = get_user_model().objects.create_user("viewer", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_destination"))
+    client.force_login(user)
+    assert client.get(url).status_code == 403
+    account = DestinationFactory(kind="mastodon", core="https://social.example/@bot")
+    own = reverse("admin:subscriptions_destination_data", args=[account.pk])
+    assert admin_client.get(own).status_code == 404
