@@ -26,6 +26,11 @@ MOST_PAGES = 20_000
 # Issues in a page of older ones.
 OLDER_TOGETHER = 200
 ROWS_A_QUERY = 2_000
+# Other programs may give a whole file one status.
+SUBSCRIBERS = {
+    "subscribers": ("confirmed",),
+    "do-not-email": ("unconfirmed", "unsubscribed", "suppressed"),
+}
 
 
 def files(*, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -36,8 +41,9 @@ def files(*, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
     for newsletter in Subscribable.objects.order_by("name"):
         # Bridges have no list.
         with suppress(ValidationError):
-            rows = export_subscribers(subscribable=newsletter)
-            yield f"people/subscribers/{newsletter.name}.csv", _csv(rows)
+            for folder, statuses in SUBSCRIBERS.items():
+                rows = export_subscribers(subscribable=newsletter, statuses=statuses)
+                yield f"people/{folder}/{newsletter.name}.csv", _csv(rows)
     issues = _issues()
     for name, pk in islice(issues, MOST_PAGES):
         yield f"people/issues/{name}-{pk}.html", _page([pk])
@@ -50,7 +56,7 @@ def files(*, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 def count_rows() -> int:
     """Return how many rows `files` writes, apart from feeds."""
-    return Subscription.objects.count() + Subscribable.objects.count() + _published().count()
+    return Subscription.objects.count() + 2 * Subscribable.objects.count() + _published().count()
 
 
 def _published() -> "QuerySet[Issue]":

@@ -1,9 +1,12 @@
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 
 from django.db.models import Exists, OuterRef
 
 from common.db.bulk import pieces_by_key
+from common.refused import Refused
 from subscriptions.lists.plan import further_upstream_ids
 from subscriptions.lists.reading import kind_of_list
 from subscriptions.models import Consent, Subscribable, Suppression
@@ -15,17 +18,65 @@ ROWS_A_CHUNK = 2000
 NO_CONSENT = ("", "", "", "")
 
 
-def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> Iterator[list[str]]:
-    """Yield the header and all subscribers, so that an import can restore them.
+CONFIRMED, UNSUBSCRIBED, SUPPRESSED = "confirmed", "unsubscribed", "suppressed"
+Row = Mapping[str, str]
 
-    Formulas are neutralized unless `exact`. Raises ValidationError for a bridge.
+
+def _for_listmonk(row: Row) -> dict[str, str]:
+    known = {"language": row["language"], "tags": row["tags"]}
+    given = {name: value for name, value in known.items() if value}
+    return {"email": row["email"], "name": row["name"], "attributes": json.dumps(given, ensure_ascii=False)}
+
+
+def _for_mailchimp(row: Row) -> dict[str, str]:
+    first, _, last = row["name"].partition(" ")
+    return {"Email Address": row["email"], "First Name": first, "Last Name": last, "Tags": row["tags"]}
+
+
+def _for_ghost(row: Row) -> dict[str, str]:
+    return {
+        "email": row["email"],
+        "name": row["name"],
+        "subscribed_to_emails": "true" if row["status"] == CONFIRMED else "false",
+        "created_at": row["added"],
+        "labels": row["tags"],
+    }
+
+
+# Columns that the importers of other programs read.
+PROGRAMS: Mapping[str, Callable[[Row], dict[str, str]]] = {
+    "buttondown": lambda row: {name: row[name] for name in ("email", "name", "tags")},
+    "ghost": _for_ghost,
+    "listmonk": _for_listmonk,
+    "mailchimp": _for_mailchimp,
+}
+
+
+def export_subscribers(
+    *, subscribable: Subscribable, exact: bool = False, statuses: Collection[str] = (), program: str = ""
+) -> Iterator[list[str]]:
+    """Return the header and subscribers: all, so that an import can restore them, or some.
+
+    With `statuses`, only people who get emails count as confirmed. A `program` gives a whole file one
+    status, usually confirmed. Formulas are neutralized unless `exact`. Raises ValidationError for a bridge,
+    and Refused.
     """
     kind_of_list(subscribable)
-    return _exported(subscribable, exact=exact)
+    if program and len(set(statuses)) > 1:
+        raise Refused("Give one --status at a time: other programs give a whole file one status.")
+    if not program:
+        return _written(chain([COLUMNS], _exported(subscribable, statuses)), exact=exact)
+    shape, rows = PROGRAMS[program], _exported(subscribable, statuses or [CONFIRMED])
+    shaped = (shape(dict(zip(COLUMNS, cells, strict=True))) for cells in rows)
+    head = shape(dict.fromkeys(COLUMNS, ""))
+    return _written(chain([list(head)], (row.values() for row in shaped)), exact=exact)
 
 
-def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]:
-    yield list(COLUMNS)
+def _written(rows: Iterable[Iterable[str]], *, exact: bool) -> Iterator[list[str]]:
+    return (list(cells) if exact else [as_text(cell) for cell in cells] for cells in rows)
+
+
+def _exported(subscribable: Subscribable, statuses: Collection[str]) -> Iterator[list[str]]:
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
     # Devices belong to one browser.
     listed = subscribable.subscriptions.filter(destination__kind=subscribable.channel)
@@ -34,6 +85,8 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         "display_name",
         "status",
         "suppressed",
+        "destination__disabled_at",
+        "ended_at",
         "language",
         "added_at",
         "confirmed_at",
@@ -49,19 +102,23 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
         proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in consent_rows}
         further = further_upstream_ids(keys)
         tags = tags_of(row[-2] for row in chunk)
-        for label, name, status, suppressed, language, *times, upstream_id, destination, key in chunk:
-            upstream_ids = " ".join(map(str, filter(None, (upstream_id, *further.get(key, ())))))
-            cells = [
+        for label, name, status, suppressed, disabled, ended, language, *times, number, person, key in chunk:
+            if suppressed or (statuses and disabled):
+                status = SUPPRESSED
+            elif statuses and ended:
+                status = UNSUBSCRIBED
+            if statuses and status not in statuses:
+                continue
+            yield [
                 label,
                 name,
-                "suppressed" if suppressed else status,
+                status,
                 language,
                 *map(_moment, times),
                 *proofs.get(key, NO_CONSENT),
-                upstream_ids,
-                ", ".join(tags.get(destination, ())),
+                " ".join(map(str, filter(None, (number, *further.get(key, ()))))),
+                ", ".join(tags.get(person, ())),
             ]
-            yield cells if exact else [as_text(cell) for cell in cells]
 
 
 def _moment(moment: datetime | None) -> str:

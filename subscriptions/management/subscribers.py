@@ -10,11 +10,12 @@ from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
 from common.text import pluralize
-from subscriptions.lists.export import export_subscribers
+from subscriptions.lists.export import PROGRAMS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.management.rows import subscriber_row
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import erase, is_suppressed
+from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
 
 
@@ -116,17 +117,34 @@ class ExportSubscribers(FeedletterCommand):
     help = "Writes the subscribers of a newsletter as CSV, with all that import_subscribers takes."
     arguments = (
         add_newsletter,
+        argument(
+            "--status",
+            choices=LIST_STATUSES,
+            action="append",
+            default=[],
+            help="Only these; may be given several times. “confirmed” means people who get it.",
+        ),
+        argument(
+            "--for",
+            choices=PROGRAMS,
+            default="",
+            help="Columns that this program reads. Without --status, only people who get it.",
+        ),
         OUTPUT,
     )
 
     def run(self, **options: Any) -> Result:
         subscribable = find_subscribable(options["newsletter"])
         disable_sqlite_mmap()
+        rows = export_subscribers(
+            subscribable=subscribable,
+            exact=options["json"],
+            statuses=options["status"],
+            program=options["for"],
+        )
         if options["json"]:
-            rows = export_subscribers(subscribable=subscribable, exact=True)
             header = next(rows)
             return (dict(zip(header, row, strict=True)) for row in rows)
-        rows = export_subscribers(subscribable=subscribable)
         self.write_out(lambda file: csv.writer(file).writerows(rows), options["output"])
         return None
 

@@ -144,7 +144,13 @@ def test_files_for_people(tmp_path: Path) -> None:
     whole_site()
     files = export(tmp_path / "site.zip")
     people = {name.rsplit("/", 1)[0] for name in files if name.startswith("people/")}
-    assert people == {"people", "people/readers", "people/subscribers", "people/issues"}
+    assert people == {
+        "people",
+        "people/readers",
+        "people/subscribers",
+        "people/do-not-email",
+        "people/issues",
+    }
     assert b"<opml" in files["people/feeds.opml"]
     page = next(text for name, text in files.items() if name.endswith(".html"))
     assert b"The text of post" in page
