@@ -14,7 +14,8 @@ PACKAGES = (
 PAGES = [
     path
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if not {"reference", "coming-from"} & set(path.parts)
+    # The others are about other programs, or generated.
+    if not {"reference", "coming-from", "leaving.md"} & set(path.parts)
 ]
 # Pages on which bold words are labels to click.
 CLICKED = ("tutorial.md", "reader.md", "discord-servers.md", "discord-bot.md")
