@@ -15,6 +15,7 @@ from common.clock import utcnow
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.models import MailboxMessage
+from feedletter_site import env
 from subscriptions import links
 from subscriptions.models import Subscription
 from subscriptions.rules.invitations import Suffix, invitation
@@ -29,6 +30,8 @@ def served(monkeypatch: pytest.MonkeyPatch, **given: str) -> list[str]:
     """Return ALLOWED_HOSTS as set by these variables."""
     for name, value in {"SECRET_KEY": "for-tests-only-" * 4, "SITE_URL": NEW, **given}.items():
         monkeypatch.setenv(name, value)
+    for registry in ("declared", "read"):
+        monkeypatch.setattr(env, registry, {})
     hosts: list[str] = runpy.run_path(SETTINGS)["ALLOWED_HOSTS"]
     return hosts
 
