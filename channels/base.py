@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from channels.letter import Letter, Recipient
 from channels.rules.breakers import Breaker
 from channels.rules.meaning import Meaning
 
+B = TypeVar("B")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -97,6 +98,20 @@ class Ambiguous:
 
 
 Outcome = Sent | Temporary | Permanent | Ambiguous
+
+
+# Of a post whose link can't be shortened.
+TOO_LONG = "The link alone is longer than the service allows."
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Generic[B]):
+    """A post's `body` in the form of its service, for one destination. With a `refusal` there is none."""
+
+    body: B
+    config: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    refusal: str = ""
 
 
 class Shape(StrEnum):
@@ -301,8 +316,8 @@ class Channel(Protocol):
     key: str
     crash_policy: CrashPolicy
     lane: LaneDefaults
-    account_lane: LaneDefaults | None
-    breaker: Breaker | None
+    account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         """Return the account for a destination, by the newsletter's `options`, or the destination itself."""
@@ -310,15 +325,15 @@ class Channel(Protocol):
 
     def shared_account(self, core: str) -> str:
         """Return the account shared by destinations, such as a bot, or ""."""
-        ...
+        return ""
 
     def domain(self, core: str) -> str:
         """Return the recipient's domain for limits, or ""."""
-        ...
+        return ""
 
     def compose(self, letter: Letter, recipient: Recipient) -> Any:
         """Pure."""
-        ...
+        return self.composer(letter)(recipient)
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
         """Return `compose` for many recipients. Raises the same errors."""
@@ -328,4 +343,4 @@ class Channel(Protocol):
 
     def sessions(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
         """Return a factory of lazy asynchronous sessions, or None."""
-        ...
+        return None

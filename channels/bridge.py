@@ -4,20 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from channels import fields
+from channels import channel, fields
 from channels.account import Account
 from channels.announcement import Announcement, announcement_of
-from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
+from channels.base import NOTHING, TOO_LONG, Channel, LaneDefaults, LaneFacts, Looks, Message, Session
 from channels.letter import Letter, Recipient
-from channels.rules.breakers import Breaker
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import checked_template
 from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
+from common.truncation import DoesNotFit
 from subscriptions.rules.schedule import ARRANGEMENTS
 
 if TYPE_CHECKING:
+    from channels.http.session import ServiceSession
     from channels.oauth import OAuth
 
 TEMPLATE = Field(
@@ -95,6 +97,8 @@ class BridgeSpec(ABC):
     destination_fields: tuple[Field, ...]
     account_fields: tuple[Field, ...] = ()
     own_options: tuple[Field, ...] = ()
+    # Fields of the name and of the address, which make the core name@host.
+    name_field, address_field = "account", "server_url"
     asks_when_unsure = False
     # See Edits and Deletes.
     edits = False
@@ -113,18 +117,37 @@ class BridgeSpec(ABC):
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         return self.destination(read_fields(self.destination_fields, data, owner=self.label))
 
-    @abstractmethod
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
         """Build the destination from cleaned fields. Raises InvalidDestination."""
+        name, host = given[self.name_field], urlsplit(given[self.address_field]).netloc
+        secret = {field.name for field in self.destination_fields if field.secret}
+        return ParsedDestination(
+            core=f"{name}@{host}",
+            label=f"{name} at {host}",
+            config={name: value for name, value in given.items() if value and name not in secret},
+            secrets={name: value for name, value in given.items() if value and name in secret},
+        )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
         """Raises InvalidDestination."""
         given = read_fields(self.option_fields, data, owner=self.label)
         return {name: value for name, value in given.items() if value}
 
-    @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination (see ChannelSpec)."""
+        account = destination.config["account"] if self.account_fields else ""
+        values = account_values(self.key, account) if account else NOTHING
+        checked: ParsedDestination = self._session(values).check(destination)
+        return checked
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Return the account's name from the service (network). Raises InvalidDestination."""
+        if not self.account_fields:
+            raise InvalidDestination(f"{self.label} doesn’t use accounts.")
+        return str(self._session(values).check_account())
+
+    def _session(self, values: Mapping[str, str]) -> Any:
+        return channel(self.key).connect(LaneFacts(self.key, "", credentials=values))
 
     @property
     def connect(self) -> "OAuth | None":
@@ -135,17 +158,14 @@ class BridgeSpec(ABC):
         """Return the service's id of the place, or ""."""
         return ""
 
-    def check_account(self, values: Mapping[str, str]) -> str:
-        """Return the account's name from the service (network). Raises InvalidDestination."""
-        raise InvalidDestination(f"{self.label} doesn’t use accounts.")
+
+class CannotPost(ValueError):
+    """The message is for people."""
 
 
-class BridgeChannel(ABC):
-    key: str
-    crash_policy: CrashPolicy
+class BridgeChannel(Channel, ABC):
     lane: LaneDefaults = LaneDefaults()
-    account_lane: LaneDefaults | None = None
-    breaker: Breaker | None = None
+    session: "type[ServiceSession]"
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return core
@@ -154,11 +174,43 @@ class BridgeChannel(ABC):
         """Return the core's part before a slash, if accounts are shared."""
         return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
 
-    def domain(self, core: str) -> str:
-        return ""
+    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
+        post = announcement_of(letter)
+        body, refusal = None, self.refusal(post)
+        try:
+            body = None if refusal else self.body(post, letter.options)
+        except DoesNotFit:
+            refusal = TOO_LONG
+        except CannotPost as error:
+            refusal = str(error)
+        return lambda to: Message(body, to.config, to.secrets, refusal)
 
-    def compose(self, letter: Letter, recipient: Recipient) -> Any:
-        return self.composer(letter)(recipient)
+    def refusal(self, post: Announcement) -> str:
+        return post.refusal
+
+    @abstractmethod
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Any:
+        """Return the post in the form of the service. Pure. Raises DoesNotFit and CannotPost."""
+
+    def preview(self, message: Any) -> Looks:
+        """See Previews."""
+        if message.refusal:
+            return Looks("", refusal=message.refusal)
+        try:
+            return self.looks(message.body)
+        except DoesNotFit:
+            return Looks("", refusal=TOO_LONG)
+
+    @abstractmethod
+    def looks(self, body: Any) -> Looks:
+        """Pure. Raises DoesNotFit."""
+
+    def connect(self, lane: LaneFacts) -> Session:
+        return self.session(lane)
+
+
+class OldBridgeChannel(BridgeChannel):
+    """Of services that build their messages themselves."""
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
         return partial(self.message, announcement_of(letter), letter.options)
@@ -167,10 +219,11 @@ class BridgeChannel(ABC):
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Any:
         """Build the session's message. Pure."""
 
-    def sessions(self, lane: LaneFacts) -> None:
-        """Return None: its sessions block."""
-        return
-
     @abstractmethod
-    def connect(self, lane: LaneFacts) -> Session:
-        """Open a session (see Channel)."""
+    def connect(self, lane: LaneFacts) -> Session: ...
+
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Any:
+        raise NotImplementedError
+
+    def looks(self, body: Any) -> Looks:
+        raise NotImplementedError

@@ -94,6 +94,12 @@ def switch(name: str, label: str, help: str = "") -> Field:
     return choice(name, label, help, {"": "No", "on": "Yes"})
 
 
+def name(example: str) -> Field:
+    """For destinations without a name of their own."""
+    return Field("account", "Name", f"A short name, such as {example}.", required=True, clean=short_name)
+
+
+PICTURE = choice("picture", "Picture", "", {"": "The post's first one", "no": "None"})
 ACCOUNT = Field("account", "Account", "A short name, such as bot.", required=True, clean=nickname)
 LANGUAGE = Field(
     "language",

@@ -114,6 +114,15 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
     return [*start, *words, *end, *(text_of_unlinked(said) if link else ())]
 
 
+def push_parts(said: Announcement, template: str) -> list[FittingPart]:
+    """A click on a push opens the link, so the default text omits it."""
+    if template or said.own_words:
+        return parts_of(said, template)
+    more = "\n".join(f"• {line.title}" for line in said.lines) or said.summary
+    usual = usual_parts(said, link=False)
+    return [*usual, FittingPart("\n"), FittingPart(more, cuttable=True)] if more else usual
+
+
 def headline(said: Announcement) -> str:
     """Return the title; without title and link, the whole text."""
     return said.title if said.is_titled or _is_read_elsewhere(said) else said.summary or said.title

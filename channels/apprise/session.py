@@ -20,7 +20,7 @@ from channels.base import (
     Sent,
     Temporary,
 )
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import masked
 from channels.http.links import WORD_JOINER
 from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
@@ -105,7 +105,7 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
     return Temporary(said, stops_lane=stops, suspect=stops)
 
 
-class AppriseChannel(BridgeChannel):
+class AppriseChannel(OldBridgeChannel):
     key = "apprise"
     # No key, and no look-up.
     crash_policy = CrashPolicy.HOLD

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from channels.base import NOTHING, Temporary
 from channels.bluesky.message import COLLECTION, BlueskyAccount, Record
 from channels.bluesky.spec import DID
-from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id, host_of
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport, server_url
 
@@ -147,9 +147,8 @@ class BlueskyClient:
     def _post(
         self, url: str, method: str, *, read: Callable[[ApiResponse], T], token: str = "", **options: Any
     ) -> T:
-        host = host_of(url)
         secrets = (self._account.password, self.tokens.get("access", ""), self.tokens.get("refresh", ""))
-        client = ApiClient(self._transport, host, BLUESKY, self._now, secrets=secrets, timeout=self._timeout)
+        client = ApiClient(self._transport, url, BLUESKY, self._now, secrets=secrets, timeout=self._timeout)
         if token:
             options["headers"] = {**options.get("headers", {}), "Authorization": f"Bearer {token}"}
         found: T = client.call("POST", f"{url}/xrpc/{method}", read=read, **options)

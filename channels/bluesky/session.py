@@ -33,7 +33,7 @@ from channels.bluesky.message import (
     Record,
     message_of,
 )
-from channels.bridge import WARNING, BridgeChannel
+from channels.bridge import WARNING, OldBridgeChannel
 from channels.http.client import ApiClient, ApiSession, Failed, host_of, told_at_fields
 from channels.http.measures import graphemes, octets
 from channels.http.threads import cut_short
@@ -106,7 +106,7 @@ def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
     """Return the PDS from the DID's document, or "": then the service forwards posts."""
     _, method, name = did.split(":", 2)
     url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
-    client = ApiClient(transport, host_of(url), BLUESKY, utcnow(), timeout=timeout)
+    client = ApiClient(transport, url, BLUESKY, utcnow(), timeout=timeout)
     try:
         return client.call("GET", url, read=lambda answer: pds_of(answer.json))
     except Failed:
@@ -239,7 +239,7 @@ def _with_thumb(record: Record, thumb: Record) -> Record:
     return {**record, "embed": {**embed, "external": {**embed["external"], "thumb": thumb}}}
 
 
-class BlueskyChannel(BridgeChannel):
+class BlueskyChannel(OldBridgeChannel):
     key = "bluesky"
     # A repetition has the same record key.
     crash_policy = CrashPolicy.LOOK_UP

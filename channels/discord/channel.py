@@ -5,7 +5,7 @@ from django.conf import settings
 
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.discord.bot_session import FORUMS, BotSession
 from channels.discord.message import CONTENT_LIMIT, Message, message_of, shown
 from channels.discord.service import BREAKER
@@ -14,7 +14,7 @@ from channels.letter import Recipient
 from channels.rules.breakers import Breaker
 
 
-class _Discord(BridgeChannel):
+class _Discord(OldBridgeChannel):
     breaker: Breaker | None = BREAKER
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:

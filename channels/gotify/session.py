@@ -1,91 +1,54 @@
-"""https://gotify.net/docs/pushmsg"""
+"""https://gotify.net/docs/pushmsg and https://gotify.net/api-docs#/message/createMessage"""
 
 from collections.abc import Mapping
-from contextlib import closing
-from datetime import datetime
 from typing import Any
 
-import requests
-
 from channels.announcement import Announcement
-from channels.base import (
-    NOTHING,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Shape,
-)
+from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import BridgeChannel
-from channels.gotify.message import LONGEST_MESSAGE, GotifyPush, push_of
-from channels.http.client import ApiSession, Failed, UnreadableAnswer, told_at_fields
+from channels.http.client import ApiClient, UnreadableAnswer
 from channels.http.outcomes import ApiService
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.letter import Recipient
-from common.clock import utcnow
+from channels.http.session import ServiceSession, Target
+from channels.http.transport import ApiResponse
+from channels.wording import push_parts
 from common.ports.channels import ParsedDestination
+from common.truncation import fit_parts
 
-GOTIFY = ApiService(
-    name="a Gotify server",
-    words=lambda answer: answer.text_at("errorDescription"),
-    advice="Save the token of an existing application.",
-)
+# Nobody reads longer pushes.
+LONGEST_MESSAGE = 4_000
 
 
-class GotifySession(ApiSession):
+class GotifySession(ServiceSession):
     """An application's token cannot find or change messages."""
 
-    def send(
-        self,
-        message: GotifyPush,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
-        if message.refusal:
-            return Permanent(message.refusal)
-        url, token = message.config["server_url"], message.secrets["access_token"]
-        client = self.client(url, GOTIFY, now, secrets=(token,))
-        headers = {"X-Gotify-Key": token}
-        try:
-            number = client.call(
-                "POST", f"{url}/message", read=_number, posting=True, json=message.body, headers=headers
-            )
-        except Failed as failed:
-            return failed.outcome
-        return Sent(str(number))
+    service = ApiService(
+        name="a Gotify server",
+        words=lambda answer: answer.text_at("errorDescription"),
+        advice="Save the token of an existing application.",
+    )
+
+    def headers(self, to: Target) -> Mapping[str, str]:
+        return {"X-Gotify-Key": to.secrets["access_token"]}
+
+    def post(self, api: ApiClient, body: dict[str, Any]) -> Sent:
+        return api.call("POST", "/message", read=_sent, posting=True, json=body)
+
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Only a post can test the token, so an unknown server doesn't get it."""
+        api.call("GET", f"{api.url}/version", read=_version)
+        return destination
 
 
-def check_server(
-    destination: ParsedDestination,
-    *,
-    session: requests.Session | None = None,
-    timeout: float = TIMEOUT_SECONDS,
-) -> None:
-    url = destination.config["server_url"]
-    opened = GotifySession(session=session, timeout=timeout)
-    client = opened.client(url, GOTIFY, utcnow(), secrets=tuple(destination.secrets.values()))
-    elsewhere = f"{client.host} doesn’t look like {GOTIFY.name}."
-    with closing(opened), told_at_fields("server_url", elsewhere=elsewhere):
-        client.call("GET", f"{url}/version", read=_version)
-
-
-def _number(answer: ApiResponse) -> int:
+def _sent(answer: ApiResponse) -> Sent:
     number = answer.at("id")
     if not isinstance(number, int):
         raise UnreadableAnswer("no id")
-    return number
+    return Sent(str(number))
 
 
-def _version(answer: ApiResponse) -> str:
+def _version(answer: ApiResponse) -> None:
     if not (answer.text_at("version") and answer.text_at("buildDate")):
         raise UnreadableAnswer("no version")
-    return answer.text_at("version")
 
 
 class GotifyChannel(BridgeChannel):
@@ -93,22 +56,34 @@ class GotifyChannel(BridgeChannel):
     # Application tokens cannot read messages.
     crash_policy = CrashPolicy.HOLD
     lane = LaneDefaults(spacing_seconds=1.0)
+    session = GotifySession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> GotifyPush:
-        return push_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+        text = fit_parts(
+            push_parts(post, options.get("template", "")), lambda text: len(text) <= LONGEST_MESSAGE
+        )
+        notification: dict[str, Any] = {"click": {"url": post.link}} if post.link else {}
+        if post.images and options.get("picture") != "no":
+            notification["bigImageUrl"] = post.images[0].url
+        return {
+            "title": post.newsletter_title,
+            "message": text.encode("utf-8", "replace").decode(),
+            "priority": int(options.get("priority") or 5),
+            # Disables markup in posts.
+            "extras": {
+                "client::display": {"contentType": "text/plain"},
+                "client::notification": notification,
+            },
+        }
 
-    def preview(self, message: GotifyPush) -> Looks:
-        text = message.body.get("message", "")
+    def looks(self, body: dict[str, Any]) -> Looks:
+        text, notification = body["message"], body["extras"]["client::notification"]
         return Looks(
             text,
             len(text),
             LONGEST_MESSAGE,
-            message.refusal,
             shape=Shape.PUSH,
-            title=message.body.get("title", ""),
-            pictures=(message.picture,) if message.picture else (),
-            notes=(f"Opens {message.link}",) if message.link else (),
+            title=body["title"],
+            pictures=(notification["bigImageUrl"],) if "bigImageUrl" in notification else (),
+            notes=(f"Opens {notification['click']['url']}",) if "click" in notification else (),
         )
-
-    def connect(self, lane: LaneFacts) -> GotifySession:
-        return GotifySession()

@@ -1,9 +1,9 @@
 """Converts every failure into an Outcome without secrets."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from common.transactions import NetworkInTransaction
 from common.truncation import DoesNotFit
 
 T = TypeVar("T")
+V = TypeVar("V")
 MASK = "•••"
 LONGEST_ID = 255
 GONE = (404, 410)
@@ -40,20 +41,52 @@ class Failed(Exception):
         return isinstance(self.outcome, Permanent) and not self.outcome.disables
 
 
+def first_accepted(versions: Iterable[V], post: Callable[[V], T]) -> T:
+    """Post ever plainer versions until the service accepts one. Raises Failed."""
+    refused: Failed | None = None
+    for version in versions:
+        try:
+            return post(version)
+        except Failed as failed:
+            if not failed.is_about_message:
+                raise
+            refused = failed
+    assert refused is not None  # noqa: S101 - for the type checker: there is at least one version
+    raise refused
+
+
 class UnreadableAnswer(ValueError):
     """The status was success, but the body does not confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """`secrets` are masked in outcomes."""
+    """Client of one service. `secrets` are masked in outcomes.
+
+    `url` is the address of the API. Paths, such as /me, are below it, and only their requests get the
+    `headers`. `config` is the destination's; `key`, `begun_at` and `progress` are explained at Session.send.
+    """
 
     transport: Transport
-    host: str
+    url: str
     service: ApiService
     now: datetime
-    secrets: Collection[str] = ()
+    secrets: Collection[str] = field(default=(), repr=False)
     timeout: float = TIMEOUT_SECONDS
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    config: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    begun_at: datetime | None = None
+    progress: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def host(self) -> str:
+        return host_of(self.url)
+
+    @property
+    def answer(self) -> ApiResponse:
+        """The last complete response, or one with status 0."""
+        return self.transport.answer or ApiResponse(0)
 
     def call(
         self,
@@ -70,6 +103,11 @@ class ApiClient:
         `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: the message may exist
         afterwards, whatever the answer. `gone` returns the value for 404 and 410.
         """
+        if url.startswith("/"):
+            url, options = (
+                self.url + url,
+                {**options, "headers": {**self.headers, **options.get("headers", {})}},
+            )
 
         def request() -> T:
             self.transport.request(method, url, **{"timeout": self.timeout, **options})
@@ -200,7 +238,7 @@ class ApiSession:
         return Transport(self._session)
 
     def client(self, url: str, service: ApiService, now: datetime, *, secrets: Collection[str]) -> ApiClient:
-        return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
+        return ApiClient(self.transport, url, service, now, secrets=secrets, timeout=self.timeout)
 
     def new_refusals(self) -> int:
         """Return and reset the number."""

@@ -55,7 +55,7 @@ class Client:
     def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
         self.host, self._url, self._token = host_of(url), url, token
         self._client = ApiClient(
-            session.transport, self.host, MASTODON, now, secrets=(token,), timeout=session.timeout
+            session.transport, url, MASTODON, now, secrets=(token,), timeout=session.timeout
         )
         self._api = Mastodon(
             api_base_url=url,

@@ -18,7 +18,7 @@ from channels.base import (
     Permanent,
     Sent,
 )
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import ApiSession, Failed, outcome_of, told_at_fields
 from channels.http.links import StatusLimits, status_length
 from channels.http.measures import graphemes
@@ -163,7 +163,7 @@ class MastodonSession(ApiSession):
         return outcome_of(delete)
 
 
-class MastodonChannel(BridgeChannel):
+class MastodonChannel(OldBridgeChannel):
     key = "mastodon"
     crash_policy = CrashPolicy.LOOK_UP
     # Well below 300 statuses in 3 hours, and easy on followers.

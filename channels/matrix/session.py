@@ -17,7 +17,7 @@ from channels.base import (
     Sent,
     Temporary,
 )
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import ApiSession, Failed
 from channels.http.links import shown_text
 from channels.letter import Recipient
@@ -124,7 +124,7 @@ def _sent(message: Notice, event_id: str) -> Sent:
     return Sent(event_id, url=f"https://matrix.to/#/{place}")
 
 
-class MatrixChannel(BridgeChannel):
+class MatrixChannel(OldBridgeChannel):
     key = "matrix"
     crash_policy = CrashPolicy.LOOK_UP
     # Usual limit: one message in five seconds.

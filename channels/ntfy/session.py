@@ -1,132 +1,104 @@
 """https://docs.ntfy.sh/publish/#publish-as-json"""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from datetime import datetime
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
-import requests
-
 from channels.announcement import Announcement
-from channels.base import (
-    NOTHING,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Shape,
-)
+from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import BridgeChannel
-from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, an_id, told_at_fields
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id, first_accepted
 from channels.http.measures import octets
 from channels.http.outcomes import ApiService
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.letter import Recipient
-from channels.ntfy.message import LONGEST_MESSAGE, LONGEST_SEQUENCE_ID, Push, push_of, sequence_id_of
-from common.clock import utcnow
+from channels.http.session import DeletingSession, EditingSession, Target
+from channels.http.transport import ApiResponse
+from channels.wording import push_parts
 from common.ports.channels import ParsedDestination
-from common.truncation import DoesNotFit
+from common.truncation import FittingPart, fit_parts
 
-NTFY = ApiService(
-    name="an ntfy server",
-    words=lambda answer: answer.text_at("error"),
-    advice="Save a token, or a user and password, that can write to this topic.",
-)
+# In octets: a longer message becomes a text file, a longer body is refused (41303).
+LONGEST_MESSAGE = 4_096
+LONGEST_TOPIC = LONGEST_SEQUENCE_ID = 64
+LONGEST_BODY = 2 * LONGEST_MESSAGE
 
 
-class NtfySession(ApiSession):
-    def send(
-        self,
-        message: Push,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Push:
+    """`fields` are ntfy's, without topic and text."""
+
+    parts: tuple[FittingPart, ...]
+    fields: Mapping[str, Any]
+
+    def json(
+        self, topic: str, sequence_id: str, *, most: int = LONGEST_MESSAGE, picture: bool = True
+    ) -> bytes:
+        """Raises DoesNotFit."""
+        fields = {name: value for name, value in self.fields.items() if picture or name != "attach"}
+
+        def written(text: str) -> bytes:
+            whole = {"topic": topic, **fields, "sequence_id": sequence_id, "message": text}
+            return json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace")
+
+        return written(
+            fit_parts(self.parts, lambda text: octets(text) <= most and len(written(text)) <= LONGEST_BODY)
+        )
+
+
+class NtfySession(EditingSession, DeletingSession):
+    service = ApiService(
+        name="an ntfy server",
+        words=lambda answer: answer.text_at("error"),
+        advice="Save a token, or a user and password, that can write to this topic.",
+    )
+
+    def headers(self, to: Target) -> Mapping[str, str]:
+        if user := to.config.get("user"):
+            login = f"{user}:{to.secrets.get('password', '')}".encode()
+            return {"Authorization": f"Basic {b64encode(login).decode()}"}
+        return super().headers(to)
+
+    def post(self, api: ApiClient, body: Push) -> Sent:
         """A repetition replaces the first, as the key is the sequence id."""
-        return self._publish(message, sequence_id_of(key), now)
+        return self.change(api, body, sequence_id_of(api.key), ())
 
-    def edit(
-        self, message: Push, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
-    ) -> Outcome:
-        return self._publish(message, remote_id, now)
+    def change(self, api: ApiClient, body: Push, remote_id: str, parts: Sequence[str]) -> Sent:
+        def publish(version: tuple[int, bool]) -> Sent:
+            most, picture = version
+            data = body.json(api.config["topic"], remote_id, most=most, picture=picture)
+            headers = {"Content-Type": "application/json"}
+            api.call("POST", "/", read=_published, posting=True, data=data, headers=headers)
+            return Sent(remote_id)
 
-    def delete(self, message: Push, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        # A server may have lower limits, or no attachments.
+        return first_accepted(((LONGEST_MESSAGE, True), (LONGEST_MESSAGE // 2, False)), publish)
+
+    def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
         """Servers before 2.16 cannot."""
-        url = f"{message.config['server_url']}/{message.config['topic']}/{remote_id}"
-        try:
-            self._to(message, now).call(
-                "DELETE", url, read=_published, headers=_credentials(message.config, message.secrets)
-            )
-        except Failed as failed:
-            return failed.outcome
+        api.call("DELETE", f"/{api.config['topic']}/{remote_id}", read=_published)
         return Sent(remote_id)
 
-    def _publish(self, message: Push, sequence_id: str, now: datetime) -> Outcome:
-        if message.refusal:
-            return Permanent(message.refusal)
-        client = self._to(message, now)
-        headers = {"Content-Type": "application/json", **_credentials(message.config, message.secrets)}
-        # A server may have lower limits, or no attachments.
-        for most, picture in ((LONGEST_MESSAGE, True), (LONGEST_MESSAGE // 2, False)):
-            try:
-                body = message.body(sequence_id, most=most, picture=picture)
-                url = f"{message.config['server_url']}/"
-                client.call("POST", url, read=_published, posting=True, data=body, headers=headers)
-                return Sent(sequence_id)
-            except DoesNotFit:
-                return Permanent(f"The link alone is longer than {client.host} allows.")
-            except Failed as failed:
-                outcome = failed.outcome
-                if not failed.is_about_message:
-                    break
-        return outcome
-
-    def _to(self, message: Push, now: datetime) -> ApiClient:
-        return self.client(message.config["server_url"], NTFY, now, secrets=tuple(message.secrets.values()))
-
-
-def check_topic(
-    destination: ParsedDestination,
-    *,
-    session: requests.Session | None = None,
-    timeout: float = TIMEOUT_SECONDS,
-) -> None:
-    """Check the credentials. Raises InvalidDestination.
-
-    A server cannot be asked who may write. For a write-only token, ask for its account.
-    """
-    config, secrets = destination.config, destination.secrets
-    opened = NtfySession(session=session, timeout=timeout)
-    client = opened.client(config["server_url"], NTFY, utcnow(), secrets=tuple(secrets.values()))
-    headers = _credentials(config, secrets)
-    elsewhere = f"{client.host} doesn’t look like {NTFY.name}."
-    with closing(opened), told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """A server cannot be asked who may write. For a write-only token, ask for its account."""
         try:
-            client.call(
-                "GET", f"{config['server_url']}/{config['topic']}/auth", read=_success, headers=headers
-            )
+            api.call("GET", f"/{api.config['topic']}/auth", read=_success)
         except Failed:
-            answer = client.transport.answer
-            if not headers or answer is None or answer.status != 403:
+            if not api.headers or api.answer.status != 403:
                 raise
-            url = f"{config['server_url']}/v1/account"
-            client.call("GET", url, read=lambda answer: an_id(answer.at("username")), headers=headers)
+            api.call("GET", "/v1/account", read=lambda answer: an_id(answer.at("username")))
+        return destination
 
 
-def _credentials(config: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
-    if token := secrets.get("access_token"):
-        return {"Authorization": f"Bearer {token}"}
-    if user := config.get("user"):
-        login = f"{user}:{secrets.get('password', '')}".encode()
-        return {"Authorization": f"Basic {b64encode(login).decode()}"}
-    return {}
+def sequence_id_of(key: str) -> str:
+    """Ntfy allows 64 letters, digits, dashes and underscores; equal ids replace."""
+    return (
+        key
+        if re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)
+        else sha256(key.encode()).hexdigest()
+    )
 
 
 def _published(answer: ApiResponse) -> str:
@@ -144,33 +116,36 @@ class NtfyChannel(BridgeChannel):
     crash_policy = CrashPolicy.RESEND
     # ntfy.sh allows sixty at once, then one every five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
+    session = NtfySession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
-        return push_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Push:
+        tags = options.get("tags", "")
+        fields = {
+            "title": post.newsletter_title,
+            "click": post.link or None,
+            "tags": tags.split(",") if tags else None,
+            "priority": int(options.get("priority") or 0) or None,
+            "attach": post.images[0].url if post.images and options.get("picture") != "no" else None,
+        }
+        known = {name: value for name, value in fields.items() if value is not None}
+        return Push(tuple(push_parts(post, options.get("template", ""))), known)
 
-    def preview(self, message: Push) -> Looks:
-        try:
-            body = json.loads(message.body("0" * LONGEST_SEQUENCE_ID))
-        except DoesNotFit:
-            return Looks("", refusal="The link alone is longer than ntfy allows.")
+    def looks(self, body: Push) -> Looks:
+        shown = json.loads(body.json("0" * LONGEST_TOPIC, "0" * LONGEST_SEQUENCE_ID))
         return Looks(
-            body["message"],
-            octets(body["message"]),
+            shown["message"],
+            octets(shown["message"]),
             LONGEST_MESSAGE,
-            message.refusal,
             shape=Shape.PUSH,
-            title=body.get("title", ""),
-            pictures=(body["attach"],) if "attach" in body else (),
-            notes=tuple(_notes(body)),
+            title=shown.get("title", ""),
+            pictures=(shown["attach"],) if "attach" in shown else (),
+            notes=tuple(_notes(shown)),
             unit="bytes",
         )
 
-    def connect(self, lane: LaneFacts) -> NtfySession:
-        return NtfySession()
 
-
-def _notes(body: Mapping[str, Any]) -> Iterator[str]:
-    if tags := body.get("tags"):
+def _notes(shown: Mapping[str, Any]) -> Iterator[str]:
+    if tags := shown.get("tags"):
         yield f"Tags: {', '.join(tags)}"
-    if link := body.get("click"):
+    if link := shown.get("click"):
         yield f"Opens {link}"

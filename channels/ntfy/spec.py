@@ -1,11 +1,8 @@
 import re
 from collections.abc import Mapping
-from functools import partial
-from urllib.parse import urlsplit
 
+from channels import fields
 from channels.bridge import BridgeSpec
-from channels.fields import secret_word, words_of_at_most
-from channels.http.transport import server_url
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 
 PRIORITIES = {
@@ -36,14 +33,9 @@ class NtfySpec(BridgeSpec):
     label = "ntfy"
     sentence = "Push notifications to phones and desktops, through ntfy.sh or your server."
     edits = deletes = True
+    name_field = "topic"
     destination_fields = (
-        Field(
-            "server_url",
-            "Server",
-            "For example https://ntfy.sh.",
-            required=True,
-            clean=partial(server_url, example="ntfy.sh"),
-        ),
+        fields.server("server_url", "Server", example="ntfy.sh"),
         Field(
             "topic",
             "Topic",
@@ -57,38 +49,20 @@ class NtfySpec(BridgeSpec):
             "Access token",
             "In ntfy, choose Settings, Access tokens. It starts with tk_. Leave empty for a public topic.",
             secret=True,
-            clean=secret_word,
+            clean=fields.secret_word,
         ),
-        Field("user", "User", "Use this with its password instead of a token.", clean=words_of_at_most(200)),
+        fields.line("user", "User", "Use this with its password instead of a token.", most=200),
         Field("password", "Password", secret=True),
     )
     own_options = (
-        Field("priority", "Priority", choices=lambda: list(PRIORITIES.items())),
+        fields.choice("priority", "Priority", "", PRIORITIES),
         Field("tags", "Tags", "For example newspaper, bee. ntfy shows known tags as emoji.", clean=tag_list),
-        Field(
-            "picture",
-            "Picture",
-            choices=lambda: [("", "The post's first one"), ("no", "None")],
-        ),
+        fields.PICTURE,
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is topic@host."""
         if bool(given["user"]) != bool(given["password"]):
             raise InvalidDestination("password: enter both user and password.")
         if given["access_token"] and given["user"]:
             raise InvalidDestination("access_token: enter a token, or a user and password, but not both.")
-        host = urlsplit(given["server_url"]).netloc
-        return ParsedDestination(
-            core=f"{given['topic']}@{host}",
-            label=f"{given['topic']} at {host}",
-            config={name: given[name] for name in ("server_url", "topic", "user") if given[name]},
-            secrets={name: given[name] for name in ("access_token", "password") if given[name]},
-        )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Raises InvalidDestination (network)."""
-        from channels.ntfy.session import check_topic
-
-        check_topic(destination)
-        return destination
+        return super().destination(given)

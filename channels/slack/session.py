@@ -9,7 +9,7 @@ import requests
 
 from channels.announcement import Announcement
 from channels.base import NOTHING, CrashPolicy, LaneDefaults, LaneFacts, Looks, Outcome, Permanent, Sent
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import ApiSession, Failed, UnreadableAnswer, secrets_in
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
@@ -152,7 +152,7 @@ def _taken(answer: ApiResponse) -> None:
         raise UnreadableAnswer("neither ok nor success")
 
 
-class IncomingWebhookChannel(BridgeChannel):
+class IncomingWebhookChannel(OldBridgeChannel):
     # No idempotency key and no look-up.
     crash_policy = CrashPolicy.HOLD
     # Slack: "one message per second per channel".

@@ -21,7 +21,7 @@ from channels.base import (
     Sent,
     Temporary,
 )
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, told_at_fields
 from channels.http.links import shown_text
 from channels.http.measures import utf16_units
@@ -177,7 +177,7 @@ def _sent(answer: ApiResponse) -> Sent:
     return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")
 
 
-class TelegramChannel(BridgeChannel):
+class TelegramChannel(OldBridgeChannel):
     key = "telegram"
     # No idempotency key, and no reading.
     crash_policy = CrashPolicy.HOLD

@@ -17,7 +17,7 @@ from channels.base import (
     Sent,
     Shape,
 )
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.http.client import ApiSession, Failed, secrets_in
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
@@ -90,7 +90,7 @@ class WebhookSession(ApiSession):
         return Sent(subject)
 
 
-class WebhookChannel(BridgeChannel):
+class WebhookChannel(OldBridgeChannel):
     key = "webhook"
     # The webhook-id identifies a repetition.
     crash_policy = CrashPolicy.RESEND

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, Permanent, Sent, Session
+from channels.base import Channel, Message, Permanent, Sent, Session
 from channels.letter import Recipient
-from channels.ntfy.message import Push, sequence_id_of
-from channels.ntfy.session import NtfyChannel, NtfySession, check_topic
+from channels.ntfy.session import NtfyChannel, NtfySession, Push, sequence_id_of
 from channels.ntfy.spec import NtfySpec
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media
@@ -39,9 +38,8 @@ def at(url: str, **given: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def push(url: str, of: Any = None, **options: str) -> Push:
-    made: Push = CHANNEL.compose(replace(of or letter(), options=options), at(url))
-    return made
+def push(url: str, of: Any = None, **options: str) -> Message[Push]:
+    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
 
 
 @pytest.fixture
@@ -125,7 +123,7 @@ class TestPublishing:
         assert "attach" not in server.shown["k"]
 
     def test_a_user_with_a_password_may_publish(self, server: NtfyServer, session: NtfySession) -> None:
-        what: Push = CHANNEL.compose(letter(), at(server.url, user=USER, password=PASSWORD))
+        what = CHANNEL.composer(letter())(at(server.url, user=USER, password=PASSWORD))
         assert isinstance(session.send(what, key="k", begun_at=None, now=NOW), Sent)
         assert PASSWORD not in repr(what)
 
@@ -171,7 +169,8 @@ class TestDestination:
 class TestCheck:
     def check(self, url: str, **given: str) -> None:
         usual = {"server_url": url, "topic": "news", **given}
-        check_topic(KIND.parse_destination(usual), session=LOOPBACK.session(), timeout=PATIENT)
+        session = NtfySession(session=LOOPBACK.session(), timeout=PATIENT)
+        session.check(KIND.parse_destination(usual))
 
     @pytest.mark.parametrize("reads", [True, False])
     def test_a_good_token_is_accepted_even_if_it_may_only_write(
@@ -200,7 +199,7 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800"
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))
 def test_any_push_is_within_the_servers_limits(title: str, summary: str, template: str) -> None:
     post = letter(entries=(entry(title, summary=summary, content=summary),))
-    body = push("https://ntfy.example", post, template=template).body("k")
+    body = push("https://ntfy.example", post, template=template).body.json("news", "k")
     said = json.loads(body)
     assert len(body) <= 2 * LONGEST
     assert 0 < len(said["message"].encode()) <= LONGEST

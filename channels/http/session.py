@@ -1,0 +1,179 @@
+"""The frame of all services: refusals, secrets, failures and the look-up are handled here."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+import requests
+
+from channels.base import NOTHING, TOO_LONG, LaneFacts, Message, Outcome, Permanent, Sent, Temporary
+from channels.http.client import ApiClient, ApiSession, Failed, secrets_in, told_at_fields
+from channels.http.outcomes import ApiService
+from channels.http.threads import not_looked_up
+from channels.http.transport import TIMEOUT_SECONDS
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.truncation import DoesNotFit
+
+NO_LANE = LaneFacts("", "")
+NO_CREDENTIALS = "the account has no token. Save it again."
+
+
+class Target(Protocol):
+    @property
+    def config(self) -> Mapping[str, str]: ...
+    @property
+    def secrets(self) -> Mapping[str, str]: ...
+
+
+class ServiceSession(ApiSession, ABC):
+    """Session of a service (see Session). Used by one thread at a time.
+
+    `post`, `find`, `checked` and the like raise Failed. `state` is kept for the lane's next sessions.
+    """
+
+    service: ApiService
+    # Fields that a failed check concerns: the address, and a refused token.
+    address_field, token_field = "server_url", "access_token"
+    # Values of a shared account, the secret one first.
+    needs: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        lane: LaneFacts = NO_LANE,
+        *,
+        session: requests.Session | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        super().__init__(session=session, timeout=timeout)
+        self.credentials, self.state = lane.credentials, dict(lane.state)
+        self._kept = dict(lane.state)
+
+    def address(self, to: Target) -> str:
+        """Return the address of the API."""
+        return {**to.config, **to.secrets}[self.address_field]
+
+    def headers(self, to: Target) -> Mapping[str, str]:
+        token = to.secrets.get("access_token")
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def hidden(self, to: Target) -> list[str]:
+        """Return texts that no outcome may contain."""
+        values = (*self.credentials.values(), *to.secrets.values())
+        return [part for value in values for part in (secrets_in(value) if "://" in value else (value,))]
+
+    def api(self, to: Target, now: datetime, **attempt: Any) -> ApiClient:
+        return ApiClient(
+            self.transport,
+            self.address(to),
+            self.service,
+            now,
+            secrets=self.hidden(to),
+            timeout=self.timeout,
+            headers=self.headers(to),
+            config=to.config,
+            **attempt,
+        )
+
+    def send(
+        self,
+        message: Message[Any],
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        return self.outcome(message, now, self._send, key=key, begun_at=begun_at, progress=progress)
+
+    def outcome(
+        self, message: Message[Any], now: datetime, act: Callable[[ApiClient, Any], Outcome], **attempt: Any
+    ) -> Outcome:
+        if message.refusal:
+            return Permanent(message.refusal)
+        if not self.has_credentials:
+            return Temporary(f"Nothing was posted: {NO_CREDENTIALS}", stops_account=True)
+        try:
+            return act(self.api(message, now, **attempt), message.body)
+        except DoesNotFit:
+            return Permanent(TOO_LONG)
+        except Failed as failed:
+            return failed.outcome
+
+    def _send(self, api: ApiClient, body: Any) -> Outcome:
+        if api.begun_at is not None:
+            try:
+                found = self.find(api, body, api.begun_at)
+            except Failed as failed:
+                return not_looked_up(failed.outcome, holds=True)
+            if found is not None:
+                return found
+        return self.post(api, body)
+
+    def find(self, api: ApiClient, body: Any, begun_at: datetime) -> Sent | None:
+        """Return the post of an unfinished attempt, if the service can be asked."""
+        return None
+
+    @abstractmethod
+    def post(self, api: ApiClient, body: Any) -> Outcome: ...
+
+    @property
+    def has_credentials(self) -> bool:
+        return all(self.credentials.get(name) for name in self.needs)
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Check a destination and add the service's names (network). Raises InvalidDestination."""
+        if not self.has_credentials:
+            raise InvalidDestination(f"account: {NO_CREDENTIALS}")
+        api = self.api(destination, utcnow())
+        # Only a server that somebody typed can be another one.
+        is_typed = "://" in destination.config.get(self.address_field, "")
+        elsewhere = f"{api.host} doesn’t look like {self.service.name}." if is_typed else ""
+        fields = {"credentials": self.token_field, "account": "account"}
+        with closing(self), told_at_fields(self.address_field, **fields, elsewhere=elsewhere):
+            return self.checked(api, destination)
+
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Without a way to ask, only a post can test it."""
+        return destination
+
+    def check_account(self) -> str:
+        """Return the name of the shared account (network). Raises InvalidDestination."""
+        with closing(self), told_at_fields(self.needs[0], account=self.needs[0]):
+            return self.account_name(self.api(Message(None), utcnow()))
+
+    def account_name(self, api: ApiClient) -> str:
+        raise NotImplementedError
+
+    def new_state(self) -> Mapping[str, str] | None:
+        """See StatefulSession."""
+        if self.state == self._kept:
+            return None
+        self._kept = dict(self.state)
+        return dict(self.state)
+
+
+class EditingSession(ServiceSession):
+    def edit(
+        self, message: Message[Any], *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """See Edits."""
+        return self.outcome(message, now, lambda api, body: self.change(api, body, remote_id, parts), key=key)
+
+    @abstractmethod
+    def change(self, api: ApiClient, body: Any, remote_id: str, parts: Sequence[str]) -> Outcome: ...
+
+
+class DeletingSession(ServiceSession):
+    def delete(
+        self, message: Message[Any], *, remote_id: str, parts: Sequence[str], now: datetime
+    ) -> Outcome:
+        """See Deletes. Without a body: there is no post to compose."""
+        place = replace(message, body=None, refusal="")
+        return self.outcome(place, now, lambda api, _: self.remove(api, remote_id, parts))
+
+    @abstractmethod
+    def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Outcome: ...
