@@ -6,9 +6,9 @@ from typing import Any
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import BridgeChannel
-from channels.http.client import ApiClient, UnreadableAnswer
+from channels.http.client import ApiClient, Target, UnreadableAnswer
 from channels.http.outcomes import ApiService
-from channels.http.session import ServiceSession, Target
+from channels.http.session import ServiceSession
 from channels.http.transport import ApiResponse
 from channels.wording import push_parts
 from common.ports.channels import ParsedDestination

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
 
-from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.base import Ambiguous, Message, Outcome, Permanent, Sent, Temporary
 from channels.http.outcomes import ApiService, of_answer, of_failure
 from channels.http.transport import LONGEST_URL, TIMEOUT_SECONDS, ApiResponse, Transport
 from common.net.errors import exception_chain
@@ -59,12 +59,21 @@ class UnreadableAnswer(ValueError):
     """The status was success, but the body does not confirm it."""
 
 
+class Target(Protocol):
+    """A message's or a checked destination."""
+
+    @property
+    def config(self) -> Mapping[str, str]: ...
+    @property
+    def secrets(self) -> Mapping[str, str]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ApiClient:
     """Client of one service. `secrets` are masked in outcomes.
 
     `url` is the address of the API. Paths, such as /me, are below it, and only their requests get the
-    `headers`. `config` is the destination's; `key`, `begun_at` and `progress` are explained at Session.send.
+    `headers`. `to` is the destination; `key`, `begun_at` and `progress` are explained at Session.send.
     """
 
     transport: Transport
@@ -74,7 +83,7 @@ class ApiClient:
     secrets: Collection[str] = field(default=(), repr=False)
     timeout: float = TIMEOUT_SECONDS
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    config: Mapping[str, str] = field(default_factory=dict)
+    to: Target = field(default=Message(None), repr=False)
     key: str = ""
     begun_at: datetime | None = None
     progress: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -82,6 +91,10 @@ class ApiClient:
     @property
     def host(self) -> str:
         return host_of(self.url)
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        return self.to.config
 
     @property
     def answer(self) -> ApiResponse:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import requests
 
 from channels.base import NOTHING, TOO_LONG, LaneFacts, Message, Outcome, Permanent, Sent, Temporary
-from channels.http.client import ApiClient, ApiSession, Failed, secrets_in, told_at_fields
+from channels.http.client import ApiClient, ApiSession, Failed, Target, secrets_in, told_at_fields
 from channels.http.outcomes import ApiService
 from channels.http.threads import not_looked_up
 from channels.http.transport import TIMEOUT_SECONDS
@@ -20,13 +20,6 @@ from common.truncation import DoesNotFit
 
 NO_LANE = LaneFacts("", "")
 NO_CREDENTIALS = "the account has no token. Save it again."
-
-
-class Target(Protocol):
-    @property
-    def config(self) -> Mapping[str, str]: ...
-    @property
-    def secrets(self) -> Mapping[str, str]: ...
 
 
 class ServiceSession(ApiSession, ABC):
@@ -74,7 +67,7 @@ class ServiceSession(ApiSession, ABC):
             secrets=self.hidden(to),
             timeout=self.timeout,
             headers=self.headers(to),
-            config=to.config,
+            to=to,
             **attempt,
         )
 

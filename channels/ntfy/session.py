@@ -11,10 +11,10 @@ from typing import Any
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import BridgeChannel
-from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id, first_accepted
+from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, an_id, first_accepted
 from channels.http.measures import octets
 from channels.http.outcomes import ApiService
-from channels.http.session import DeletingSession, EditingSession, Target
+from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse
 from channels.wording import push_parts
 from common.ports.channels import ParsedDestination

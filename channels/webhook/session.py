@@ -1,31 +1,56 @@
-"""Calls signed according to Standard Webhooks 1.0.0."""
+"""Requests signed according to Standard Webhooks 1.0.0."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from channels.announcement import Announcement
-from channels.base import (
-    NOTHING,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Shape,
-)
-from channels.bridge import OldBridgeChannel
-from channels.http.client import ApiSession, Failed, secrets_in
+from channels.announcement import MOST_HTML, Announcement, images_of
+from channels.base import CrashPolicy, Looks, Sent, Shape
+from channels.bridge import BridgeChannel, CannotPost
+from channels.http.client import ApiClient
+from channels.http.links import postable
 from channels.http.outcomes import ApiService, Verdict
+from channels.http.session import EditingSession
 from channels.http.transport import ApiResponse
-from channels.letter import Recipient
 from channels.rules.webhooks import HTTP_GONE, signed_headers
-from channels.webhook.message import PostsCall, posts_call_of
+from channels.wording import parts_of
+from common.html.clean import clean
+from common.html.clean import plain as without_tags
+from common.text import shortened
+from common.truncation import DoesNotFit, FittingPart, fit_parts, plain_line
+from feeds.parsing.entry import Entry
 
+BODY_VERSION = 1
+# Octets: a payload "should be small, less than 20kb", unless full posts were requested.
+LONGEST_BODY, LONGEST_WITH_CONTENT = 20_000, 1_000_000
+# Reserved for type, id and time.
+ENVELOPE = 1_000
+MOST_WORDS = 2_000
+MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
+# Ever shorter summaries, in characters.
+SUMMARIES = (1_000, 300, 100, 0)
+TOO_LONG = "The post’s link and names alone are longer than a webhook allows."
 GONE, REFUSED = "gone", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    data: Mapping[str, Any]
+    at: datetime
+    is_digest: bool
+
+    @property
+    def longest(self) -> int:
+        in_full = any("content" in post for post in self.data["posts"])
+        return LONGEST_WITH_CONTENT if in_full else LONGEST_BODY
+
+    def json(self, event: str, subject: str) -> bytes:
+        """`event` is published or updated, `subject` the first call's id."""
+        kind = f"{'digest' if self.is_digest else 'post'}.{event}"
+        data = {"id": subject, **self.data}
+        return _json({"type": kind, "timestamp": self.at.isoformat(), "version": BODY_VERSION, "data": data})
 
 
 def _words(answer: ApiResponse) -> str:
@@ -41,70 +66,110 @@ def _code(answer: ApiResponse) -> str:
     return REFUSED if 400 <= answer.status < 500 and answer.status != 429 else ""
 
 
-WEBHOOK = ApiService(
-    name="a webhook",
-    words=_words,
-    code=_code,
-    verdicts={GONE: Verdict.DESTINATION, REFUSED: Verdict.TRY_AGAIN},
-    advice="It doesn’t want further requests.",
-)
+class WebhookSession(EditingSession):
+    """Calls cannot be undone, and the other program would mistake a test for a post."""
 
+    address_field = "webhook_url"
+    service = ApiService(
+        name="a webhook",
+        words=_words,
+        code=_code,
+        verdicts={GONE: Verdict.DESTINATION, REFUSED: Verdict.TRY_AGAIN},
+        advice="It doesn’t want further requests.",
+    )
 
-class WebhookSession(ApiSession):
-    """Calls cannot be undone."""
-
-    def send(
-        self,
-        message: PostsCall,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def post(self, api: ApiClient, body: Posts) -> Sent:
         """The webhook-id, our key, identifies a repetition."""
-        return self._call(message, message.body("published", key), key, key, now)
+        return self._call(api, body.json("published", api.key), api.key)
 
-    def edit(
-        self, message: PostsCall, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
-    ) -> Outcome:
+    def change(self, api: ApiClient, body: Posts, remote_id: str, parts: Sequence[str]) -> Sent:
         """Announce a change with the first call's id."""
-        return self._call(message, message.body("updated", remote_id), remote_id, key, now)
+        return self._call(api, body.json("updated", remote_id), remote_id)
 
-    def _call(self, message: PostsCall, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
-        if message.refusal:
-            return Permanent(message.refusal)
-        url, secret = message.secrets["webhook_url"], message.secrets["signing_secret"]
-        signed = signed_headers(event_id=key, at=now, body=body, secrets=[secret])
-        try:
-            self.client(url, WEBHOOK, now, secrets=(*secrets_in(url), secret)).call(
-                "POST",
-                url,
-                read=lambda answer: answer.status,
-                posting=True,
-                data=body,
-                headers={"Content-Type": "application/json", **signed},
-            )
-        except Failed as failed:
-            return failed.outcome
+    def _call(self, api: ApiClient, data: bytes, subject: str) -> Sent:
+        secrets = [api.to.secrets["signing_secret"]]
+        signed = signed_headers(event_id=api.key, at=api.now, body=data, secrets=secrets)
+        headers = {"Content-Type": "application/json", **signed}
+        api.call("POST", api.url, read=lambda _: None, posting=True, data=data, headers=headers)
         return Sent(subject)
 
 
-class WebhookChannel(OldBridgeChannel):
+class WebhookChannel(BridgeChannel):
     key = "webhook"
     # The webhook-id identifies a repetition.
     crash_policy = CrashPolicy.RESEND
-    lane = LaneDefaults()
+    session = WebhookSession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PostsCall:
-        return posts_call_of(said, options, recipient)
+    def refusal(self, post: Announcement) -> str:
+        """A digest includes its posts."""
+        return "" if post.is_digest else post.refusal
 
-    def preview(self, message: PostsCall) -> Looks:
-        if message.refusal:
-            return Looks("", refusal=message.refusal)
-        body = message.body("published", "…")
-        text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
-        return Looks(text, len(body), message.longest, shape=Shape.CODE, unit="bytes")
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Posts:
+        common = {
+            "newsletter": {"name": post.newsletter, "title": post.newsletter_title},
+            "issue": {"url": post.page_url, "title": post.title, "published_at": post.at.isoformat()},
+            "text": _text(post, options),
+            "total": len(post.posts),
+        }
+        sizes = ({**common, "posts": posts} for posts in _sizes(post.posts))
+        data = next((size for size in sizes if len(_json(size)) <= LONGEST_BODY - ENVELOPE), None)
+        if options.get("content") == "html":
+            whole = {**common, "posts": [{**_post(each), "content": _html(each)} for each in post.posts]}
+            data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
+        if data is None:
+            raise CannotPost(TOO_LONG)
+        return Posts(data, post.at, post.is_digest)
 
-    def connect(self, lane: LaneFacts) -> WebhookSession:
-        return WebhookSession()
+    def looks(self, body: Posts) -> Looks:
+        data = body.json("published", "…")
+        text = json.dumps(json.loads(data), ensure_ascii=False, indent=2)
+        return Looks(text, len(data), body.longest, shape=Shape.CODE, unit="bytes")
+
+
+def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:
+    """Yield ever shorter posts, then without pictures, then fewer."""
+    posts = [_post(entry) for entry in entries]
+    yield posts
+    for limit in SUMMARIES:
+        posts = [{**post, "summary": shortened(post["summary"], limit) if limit else ""} for post in posts]
+        yield posts
+    while posts:
+        posts = [{**post, "images": []} for post in posts]
+        yield posts
+        posts = posts[: len(posts) // 2]
+
+
+def _post(entry: Entry) -> dict[str, Any]:
+    words = entry.warning or without_tags((entry.summary or entry.content)[:MOST_HTML])
+    return {
+        "title": _line(entry.title, MOST_TITLE),
+        "link": postable(entry.link),
+        "authors": [_line(name, MOST_NAME) for name in entry.authors[:MOST_NAMES]],
+        "summary": _line(words, MOST_WORDS),
+        "images": [{"url": image.url, "alt": _line(image.alt, MOST_TITLE)} for image in images_of(entry)],
+        "categories": [_line(name, MOST_NAME) for name in entry.categories[:MOST_NAMES]],
+        "published": entry.published.isoformat() if entry.published else None,
+        "updated": entry.updated.isoformat() if entry.updated else None,
+        "language": _line(entry.language, MOST_NAME),
+        **({"sensitive": True} if entry.sensitive else {}),
+    }
+
+
+def _html(entry: Entry) -> str:
+    return clean(entry.html, base=entry.base or entry.link)
+
+
+def _text(post: Announcement, options: Mapping[str, str]) -> str:
+    try:
+        parts = parts_of(post, options.get("template", ""))
+        return fit_parts(parts, lambda text: len(text) <= MOST_WORDS)
+    except DoesNotFit:
+        return fit_parts([FittingPart(post.title, cuttable=True)], lambda text: len(text) <= MOST_WORDS)
+
+
+def _line(text: str, limit: int) -> str:
+    return shortened(plain_line(text[: 10 * limit]), limit)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

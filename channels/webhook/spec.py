@@ -1,11 +1,9 @@
 import base64
-from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from channels.bridge import BridgeSpec
-from channels.fields import posting_url, short_name
+from channels.fields import name, posting_url
 from channels.rules.webhooks import KEY_PREFIX, secret_of
-from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from common.ports.channels import Field
 
 # "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
 SHORTEST_KEY, LONGEST_KEY = 24, 64
@@ -28,8 +26,9 @@ class WebhookSpec(BridgeSpec):
     label = "Webhook"
     sentence = "A signed request to your program."
     edits = True
+    address_field = "webhook_url"
     destination_fields = (
-        Field("account", "Name", "A short name, such as shop.", required=True, clean=short_name),
+        name("shop"),
         Field(
             "webhook_url",
             "Address",
@@ -51,19 +50,3 @@ class WebhookSpec(BridgeSpec):
     own_options = (
         Field("content", "Full posts", choices=lambda: [("", "No"), ("html", "Yes, as cleaned HTML")]),
     )
-
-    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is name@host."""
-        host = urlsplit(given["webhook_url"]).netloc
-        if not host:
-            raise InvalidDestination("webhook_url: the host is missing.")
-        return ParsedDestination(
-            core=f"{given['account']}@{host}",
-            label=f"{given['account']} at {host}",
-            config={"account": given["account"], "host": host},
-            secrets={name: given[name] for name in ("webhook_url", "signing_secret")},
-        )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """The other program would mistake a test for a post."""
-        return destination

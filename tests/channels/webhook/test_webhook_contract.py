@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, Permanent, Sent, Session, Temporary
+from channels.base import Channel, Message, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
 from channels.rules.webhooks import signed_headers
-from channels.webhook.message import PostsCall
-from channels.webhook.session import WebhookChannel, WebhookSession
+from channels.webhook.session import Posts, WebhookChannel, WebhookSession
 from channels.webhook.spec import WebhookSpec
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media
@@ -33,9 +32,8 @@ def at(url: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def call(url: str, of: Letter | None = None, **options: str) -> PostsCall:
-    made: PostsCall = CHANNEL.compose(replace(of or letter(), options=options), at(url))
-    return made
+def call(url: str, of: Letter | None = None, **options: str) -> Message[Posts]:
+    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +146,7 @@ class TestCalls:
     def test_the_html_comes_along_if_it_was_asked_for(self) -> None:
         post = letter(entries=(entry(content="<p onclick='x'>All <b>of</b> it</p>"),))
         for option, expected in (("html", "<p>All <b>of</b> it</p>"), ("", None)):
-            said = json.loads(call("https://e.example", post, content=option).body("published", "k"))
+            said = json.loads(call("https://e.example", post, content=option).body.json("published", "k"))
             assert said["data"]["posts"][0].get("content") == expected
 
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
@@ -214,4 +212,4 @@ def test_any_call_is_small(title: str, summary: str, names: list[str], count: in
     post = entry(title, summary=summary, content=summary, authors=tuple(names), categories=tuple(names))
     told = call("https://e.example", letter(entries=(post,) * count, is_digest=count > 1, web_url=LINK))
     assert not told.refusal
-    assert len(told.body("published", "k" * 64)) <= LONGEST
+    assert len(told.body.json("published", "k" * 64)) <= LONGEST
