@@ -4,11 +4,12 @@ Parts are plain text; channels escape and cut them.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, pairwise, repeat
 
 from channels.announcement import Announcement, Line
-from common.truncation import DoesNotFit, FittingPart, fit_parts, packed
+from common.truncation import DoesNotFit, FittingPart, fit_parts, fitted, packed
 
 LONGEST_TEMPLATE = 2_000
 # `{title}`, `{title|New post}`; two braces are a literal one.
@@ -138,7 +139,26 @@ def _is_read_elsewhere(said: Announcement) -> bool:
     return bool(said.link) or said.is_digest
 
 
-def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
+def listing_parts(
+    said: Announcement,
+    template: str,
+    fits: Callable[[Sequence[FittingPart]], bool],
+    *,
+    titles: Sequence[int],
+) -> list[FittingPart]:
+    """Return fitted parts; the default text lists a digest's first posts, as many of `titles` as fit.
+
+    Raises DoesNotFit.
+    """
+    *counts, least = (0,) if template or said.own_words else titles
+    parts = parts_of(said, template)
+    for count in counts:
+        with suppress(DoesNotFit):
+            return fitted([*parts, *_listed(said, count)], fits)
+    return fitted([*parts, *_listed(said, least)], fits)
+
+
+def _listed(said: Announcement, most: int) -> list[FittingPart]:
     parts = []
     for line in said.lines[:most]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]

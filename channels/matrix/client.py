@@ -44,22 +44,16 @@ MATRIX = ApiService(
 class Homeserver:
     """Makes one request per method unless stated otherwise. Raises Failed."""
 
-    def __init__(self, client: ApiClient, url: str, token: str) -> None:
-        self._client, self._api = client, url + API
-        self._headers = {"Authorization": f"Bearer {token}"}
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
 
     def whoami(self) -> str:
         return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
 
     def join(self, room: str) -> str:
         """Return the room's id."""
-        return self._client.call(
-            "POST",
-            f"{self._api}/join/{_in_path(room)}",
-            read=lambda answer: an_id(answer.at("room_id")),
-            json={},
-            headers=self._headers,
-        )
+        place = f"{API}/join/{_in_path(room)}"
+        return self._api.call("POST", place, read=lambda answer: an_id(answer.at("room_id")), json={})
 
     def creation(self, room_id: str) -> dict[str, Any]:
         """Return only the content if the server ignores `format`."""
@@ -74,8 +68,7 @@ class Homeserver:
         try:
             return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read, **options)
         except Failed:
-            answer = self._client.transport.answer
-            if answer is not None and answer.text_at("errcode") == "M_NOT_FOUND":
+            if self._api.answer.text_at("errcode") == "M_NOT_FOUND":
                 return {}
             raise
 
@@ -113,17 +106,16 @@ class Homeserver:
         return ""
 
     def _get(self, place: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
-        found: T = self._client.call("GET", self._api + place, read=read, headers=self._headers, **options)
-        return found
+        answer: T = self._api.call("GET", API + place, read=read, **options)
+        return answer
 
     def _put(self, place: str, content: dict[str, Any]) -> str:
-        return self._client.call(
+        return self._api.call(
             "PUT",
-            self._api + place,
+            API + place,
             read=lambda answer: an_id(answer.at("event_id")),
             posting=True,
             data=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
-            headers=self._headers,
         )
 
 

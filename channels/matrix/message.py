@@ -1,13 +1,12 @@
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from channels.announcement import Announcement
-from channels.letter import Recipient
-from channels.wording import listed_parts, parts_of
-from common.truncation import DoesNotFit, FittingPart, fitted
+from channels.wording import listing_parts
+from common.truncation import FittingPart
 
 # "The complete event MUST NOT be larger than 65536 bytes": the rest is for the servers' data, and for an
 # edit, which has the text twice.
@@ -18,13 +17,12 @@ KEY = "feedletter.key"
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`html` is empty for a plain event. With a `refusal` there is none."""
+    text: str
+    html: str
 
-    config: Mapping[str, str]
-    secrets: Mapping[str, str] = field(repr=False)
-    text: str = ""
-    html: str = ""
-    refusal: str = ""
+    @property
+    def size(self) -> int:
+        return len(json.dumps(self.content(), ensure_ascii=False).encode("utf-8", "replace"))
 
     def content(self, *, plain: bool = False) -> dict[str, Any]:
         """m.notice is for bots; an empty "m.mentions" notifies nobody."""
@@ -39,28 +37,16 @@ class Notice:
         return {**content, "body": f"* {self.text}", "m.new_content": content, "m.relates_to": relation}
 
 
-def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
+def notice_of(post: Announcement, options: Mapping[str, str]) -> Notice:
+    def notice(parts: Sequence[FittingPart]) -> Notice:
+        return Notice("".join(map(_text, parts)), "".join(map(_html, parts)))
+
     template = options.get("template", "")
-
-    def notice(parts: Sequence[FittingPart], refusal: str = "") -> Notice:
-        html = "".join(map(_html, parts))
-        return Notice(recipient.config, recipient.secrets, "".join(map(_text, parts)), html, refusal)
-
-    for titles in (MOST_TITLES, 10, 0):
-        listed = [] if template or said.own_words else listed_parts(said, titles)
-        try:
-            parts = fitted(
-                [*parts_of(said, template), *listed],
-                lambda pieces: size_of(notice(pieces)) <= LONGEST_CONTENT,
-            )
-            return notice(parts, said.refusal)
-        except DoesNotFit:
-            continue
-    return notice([], said.refusal or "The link alone is longer than an event allows.")
-
-
-def size_of(notice: Notice) -> int:
-    return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
+    return notice(
+        listing_parts(
+            post, template, lambda pieces: notice(pieces).size <= LONGEST_CONTENT, titles=(MOST_TITLES, 10, 0)
+        )
+    )
 
 
 def _text(part: FittingPart) -> str:

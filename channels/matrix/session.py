@@ -1,28 +1,20 @@
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
 from channels.announcement import Announcement
-from channels.base import (
-    NOTHING,
-    Ambiguous,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Temporary,
-)
-from channels.bridge import OldBridgeChannel
-from channels.http.client import ApiSession, Failed
+from channels.base import CrashPolicy, LaneDefaults, Looks, Permanent, Sent, Temporary
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, first_accepted, told_at_fields
 from channels.http.links import shown_text
-from channels.letter import Recipient
+from channels.http.session import DeletingSession, EditingSession
+from channels.http.transport import ApiResponse, server_url
 from channels.matrix.client import MATRIX, Homeserver
-from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of, size_of
+from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of
+from common.ports.channels import InvalidDestination, ParsedDestination
 from common.ttl_cache import TtlCache
 
 # Encryption may be enabled later.
@@ -31,6 +23,9 @@ MOST_ROOMS = 1000
 ENCRYPTED = (
     "The room is now encrypted, and encryption can’t be turned off. Nothing was posted, "
     "because bridges post unencrypted text. Use a room without encryption."
+)
+CHOSE_ENCRYPTED = (
+    "room: this room is encrypted, and encryption can’t be turned off. Use a room without encryption."
 )
 
 
@@ -41,102 +36,127 @@ def encrypted_rooms() -> TtlCache[bool]:
 ENCRYPTED_ROOMS = encrypted_rooms()
 
 
-class MatrixSession(ApiSession):
-    def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
-        super().__init__(**options)
+class MatrixSession(EditingSession, DeletingSession):
+    service = MATRIX
+
+    def __init__(self, *arguments: Any, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._encrypted = encrypted
 
-    def send(
-        self,
-        message: Notice,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
-        """The transaction is repeatable for minutes; later, the event is looked up."""
-        if message.refusal:
-            return Permanent(message.refusal)
-        server, room = self._server(message, now), message.config["room"]
-        if begun_at is not None:
-            try:
-                found = server.find(room, key, since=begun_at)
-            except Failed as failed:
-                why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-                return Ambiguous(f"Couldn’t check whether the post was published. {why}", holds=True)
-            if found:
-                return _sent(message, found)
-        if (obstacle := self._obstacle(server, message)) is not None:
-            return obstacle
-        for plain, txn in ((False, key), (True, f"{key}-plain")):
-            try:
-                content = {**message.content(plain=plain), KEY: key}
-                return _sent(message, server.post(room, content, txn))
-            except Failed as failed:
-                outcome = failed.outcome
-                if not failed.is_about_message:
-                    break
-        return outcome
+    def find(self, api: ApiClient, body: Notice, begun_at: datetime) -> Sent | None:
+        """The transaction is repeatable for minutes only."""
+        found = Homeserver(api).find(api.config["room"], api.key, since=begun_at)
+        return _sent(api, found) if found else None
 
-    def edit(
-        self, message: Notice, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
-    ) -> Outcome:
-        if message.refusal:
-            return Permanent(message.refusal)
-        server, room = self._server(message, now), message.config["room"]
-        if (obstacle := self._obstacle(server, message)) is not None:
-            return obstacle
-        try:
-            server.post(room, message.new_content(remote_id), key)
-        except Failed as failed:
-            return failed.outcome
-        return _sent(message, remote_id)
+    def post(self, api: ApiClient, body: Notice) -> Sent:
+        room = self._readable_room(api)
 
-    def delete(self, message: Notice, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        def post(version: tuple[bool, str]) -> Sent:
+            plain, txn = version
+            content = {**body.content(plain=plain), KEY: api.key}
+            return _sent(api, Homeserver(api).post(room, content, txn))
+
+        return first_accepted(((False, api.key), (True, f"{api.key}-plain")), post)
+
+    def change(self, api: ApiClient, body: Notice, remote_id: str, parts: Sequence[str]) -> Sent:
+        Homeserver(api).post(self._readable_room(api), body.new_content(remote_id), api.key)
+        return _sent(api, remote_id)
+
+    def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
         txn = sha256(remote_id.encode()).hexdigest()
-        try:
-            self._server(message, now).redact(message.config["room"], remote_id, txn)
-        except Failed as failed:
-            return failed.outcome
+        Homeserver(api).redact(api.config["room"], remote_id, txn)
         return Sent(remote_id)
 
-    def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
-        """Return why the room cannot get readable text."""
-        room = message.config["room"]
-        key = f"{message.config['server_url']} {room}"
+    def _readable_room(self, api: ApiClient) -> str:
+        """Return the room, unless it cannot get readable text. Raises Failed."""
+        room = api.config["room"]
         try:
-            is_encrypted = self._encrypted.get(key, lambda: server.is_encrypted(room))
+            is_encrypted = self._encrypted.get(
+                f"{api.url} {room}", lambda: Homeserver(api).is_encrypted(room)
+            )
         except Failed as failed:
-            # Not a sign of encryption: the post itself succeeds or fails.
-            return failed.outcome if isinstance(failed.outcome, Temporary) else None
-        return Permanent(ENCRYPTED, disables=True) if is_encrypted else None
+            # Other failures are no sign of encryption: the post itself succeeds or fails.
+            if isinstance(failed.outcome, Temporary):
+                raise
+            return room
+        if is_encrypted:
+            raise Failed(Permanent(ENCRYPTED, disables=True))
+        return room
 
-    def _server(self, message: Notice, now: datetime) -> Homeserver:
-        url, token = message.config["server_url"], message.secrets["access_token"]
-        return Homeserver(self.client(url, MATRIX, now, secrets=(token,)), url, token)
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Resolve server and room id, joining if possible, and check the permission to post."""
+        config = {**destination.config, "server_url": _resolved(api)}
+        api = self.api(replace(destination, config=config), api.now)
+        server = Homeserver(api)
+        account = server.whoami()
+        with told_at_fields("room"):
+            room = server.join(config["room"])
+            if server.is_encrypted(room):
+                raise InvalidDestination(CHOSE_ENCRYPTED)
+            levels = server.state(room, "m.room.power_levels")
+            # From room version 12 on, ids have no server.
+            created = {} if ":" in room else server.creation(room)
+        if not (_may_post(account, levels) or _may_be_creator(account, created)):
+            raise InvalidDestination(f"room: {account} isn’t allowed to post there. Make it a moderator.")
+        config |= {"room": room, "via": account.partition(":")[2]}
+        return replace(destination, core=f"{room}@{api.host}", config=config)
 
 
-def _sent(message: Notice, event_id: str) -> Sent:
+def _sent(api: ApiClient, event_id: str) -> Sent:
     """The link works from other servers."""
-    room, via = message.config["room"], message.config.get("via", "")
+    room, via = api.config["room"], api.config.get("via", "")
     place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
     return Sent(event_id, url=f"https://matrix.to/#/{place}")
 
 
-class MatrixChannel(OldBridgeChannel):
+def _resolved(api: ApiClient) -> str:
+    """From .well-known, or else the domain's. Without the token."""
+
+    def read(answer: ApiResponse) -> str:
+        try:
+            return server_url(answer.text_at("m.homeserver", "base_url"), example="matrix.example")
+        except ValueError:
+            raise UnreadableAnswer("no address") from None
+
+    try:
+        return api.call("GET", f"{api.url}/.well-known/matrix/client", read=read)
+    except Failed:
+        return api.url
+
+
+def _may_post(account: str, levels: dict[str, Any]) -> bool:
+    """See §m.room.power_levels."""
+    needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
+    return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
+
+
+def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
+    """Creators are above all levels (MSC4289)."""
+    if not created:
+        return False
+    content = created.get("content", created)
+    more = content.get("additional_creators") if isinstance(content, dict) else None
+    # Without the event the sender is unknown.
+    return created.get("sender", account) == account or (isinstance(more, list) and account in more)
+
+
+def _level(among: Any, name: str, otherwise: Any) -> int:
+    said = among.get(name, otherwise) if isinstance(among, dict) else otherwise
+    # Before room version 10 a level could be a string.
+    return int(said) if isinstance(said, int) or str(said).lstrip("-").isdecimal() else 0
+
+
+class MatrixChannel(BridgeChannel):
     key = "matrix"
     crash_policy = CrashPolicy.LOOK_UP
     # Usual limit: one message in five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
+    session = MatrixSession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
-        return notice_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Notice:
+        return notice_of(post, options)
 
-    def preview(self, message: Notice) -> Looks:
+    def looks(self, body: Notice) -> Looks:
         """The limit is for the event, which has the text twice."""
-        words = shown_text(message.html.replace("<br>", "\n"))
-        return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
-
-    def connect(self, lane: LaneFacts) -> MatrixSession:
-        return MatrixSession()
+        words = shown_text(body.html.replace("<br>", "\n"))
+        return Looks(words, body.size, LONGEST_CONTENT, unit="bytes")

@@ -1,12 +1,10 @@
 import re
-from collections.abc import Mapping
 from functools import partial
-from urllib.parse import urlsplit
 
+from channels import fields
 from channels.bridge import BridgeSpec
-from channels.fields import secret_word
 from channels.http.transport import server_url
-from common.ports.channels import Field, ParsedDestination
+from common.ports.channels import Field
 
 
 def room_name(typed: str) -> str:
@@ -18,12 +16,13 @@ def room_name(typed: str) -> str:
 
 
 class MatrixSpec(BridgeSpec):
-    """Posts to an unencrypted room."""
+    """Posts to an unencrypted room. A check replaces an alias with the room's id."""
 
     key = "matrix"
     label = "Matrix"
     sentence = "Posts notices to an unencrypted room."
     edits = deletes = True
+    name_field = "room"
     destination_fields = (
         Field(
             "server_url",
@@ -32,14 +31,11 @@ class MatrixSpec(BridgeSpec):
             required=True,
             clean=partial(server_url, example="matrix.example"),
         ),
-        Field(
+        fields.secret(
             "access_token",
             "Access token",
             "Use a separate account. In Element, choose All settings, Help & About, Access Token. "
             "Then close the window without signing out.",
-            required=True,
-            secret=True,
-            clean=secret_word,
         ),
         Field(
             "room",
@@ -49,20 +45,3 @@ class MatrixSpec(BridgeSpec):
             clean=room_name,
         ),
     )
-
-    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is room@host; `check` replaces an alias with the id."""
-        url, room = given["server_url"], given["room"]
-        host = urlsplit(url).netloc
-        return ParsedDestination(
-            core=f"{room}@{host}",
-            label=f"{room} at {host}",
-            config={"server_url": url, "room": room},
-            secrets={"access_token": given["access_token"]},
-        )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Join the room and check the permission to post (network). Raises InvalidDestination."""
-        from channels.matrix.check import resolved
-
-        return resolved(destination)

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from channels.announcement import Announcement, PostImage
 from channels.http.links import WORD_JOINER
-from channels.letter import Recipient
-from channels.wording import listed_parts, parts_of
-from common.truncation import DoesNotFit, FittingPart, fitted
+from channels.wording import listing_parts
+from common.truncation import FittingPart
 
 # Limits (16,383) are higher, but a chat is no place for more.
 MOST_CHARACTERS = 3_000
@@ -30,41 +29,29 @@ JsonBody = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RoomPost:
-    """`bodies` are JSON, the plainest last. With a `refusal` there is none.
+    """`bodies` are JSON, the plainest last. `shown` and `picture` are visible to people."""
 
-    `shown` and `picture` are visible to people.
-    """
-
-    secrets: Mapping[str, str] = field(repr=False)
     bodies: tuple[JsonBody, ...]
-    refusal: str = ""
-    shown: str = ""
+    shown: str
     picture: str = ""
 
 
 Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 
 
-def room_post_of(
-    said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer
-) -> RoomPost:
-    """`write` formats parts for the service, the plainest body last."""
-    template = options.get("template", "")
-    picture = said.images[0] if said.images and options.get("picture") != "no" else None
-    bodies: Sequence[JsonBody] = ()
-    shown = ""
-    for titles in (MOST_TITLES, 5, 0):
-        usual = listed_parts(said, titles) if not template and not said.own_words else []
-        try:
-            parts = fitted([*parts_of(said, template), *usual], lambda pieces: _fits(write(pieces, picture)))
-        except DoesNotFit:
-            continue
-        bodies, shown = write(parts, picture), "".join(part.text for part in parts)
-        break
-    too_long = "" if bodies else "The link alone is longer than a message allows."
+def room_post_of(post: Announcement, options: Mapping[str, str], write: Writer) -> RoomPost:
+    """`write` formats parts for the service, the plainest body last. Raises DoesNotFit."""
+    picture = post.images[0] if post.images and options.get("picture") != "no" else None
+    parts = listing_parts(
+        post,
+        options.get("template", ""),
+        lambda pieces: _fits(write(pieces, picture)),
+        titles=(MOST_TITLES, 5, 0),
+    )
+    bodies = tuple(write(parts, picture))
     # Other services fetch a picture themselves, perhaps a different one.
     address = picture.url if picture and any("blocks" in body for body in bodies) else ""
-    return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long, shown, address)
+    return RoomPost(bodies, "".join(part.text for part in parts), address)
 
 
 def _fits(bodies: Sequence[JsonBody]) -> bool:

@@ -2,18 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
-
-import requests
 
 from channels.announcement import Announcement
-from channels.base import NOTHING, CrashPolicy, LaneDefaults, LaneFacts, Looks, Outcome, Permanent, Sent
-from channels.bridge import OldBridgeChannel
-from channels.http.client import ApiSession, Failed, UnreadableAnswer, secrets_in
+from channels.base import CrashPolicy, LaneDefaults, Looks, Sent
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiClient, UnreadableAnswer, first_accepted
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.letter import Recipient
+from channels.http.session import ServiceSession
+from channels.http.transport import ApiResponse
 from channels.oauth import Grant, WebhookOAuth, a_secret, application_fields
 from channels.slack.message import (
     MOST_CHARACTERS,
@@ -109,83 +105,66 @@ ROCKETCHAT = ApiService(
 )
 
 
-class IncomingWebhookSession(ApiSession):
+class IncomingWebhookSession(ServiceSession):
     """Posts can be neither found nor changed."""
 
-    def __init__(
-        self,
-        service: ApiService,
-        *,
-        session: requests.Session | None = None,
-        timeout: float = TIMEOUT_SECONDS,
-    ) -> None:
-        super().__init__(session=session, timeout=timeout)
-        self._service = service
+    address_field = "webhook_url"
 
-    def send(
-        self,
-        message: RoomPost,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
-        if message.refusal:
-            return Permanent(message.refusal)
-        url = message.secrets["webhook_url"]
-        client = self.client(url, self._service, now, secrets=secrets_in(url))
-        for body in message.bodies:
-            try:
-                client.call("POST", url, read=_taken, posting=True, json=body)
-                return Sent()
-            except Failed as failed:
-                outcome = failed.outcome
-                if not failed.is_about_message:
-                    break
-        return outcome
+    def post(self, api: ApiClient, body: RoomPost) -> Sent:
+        return first_accepted(
+            body.bodies,
+            lambda version: api.call("POST", api.url, read=_accepted, posting=True, json=version),
+        )
 
 
-def _taken(answer: ApiResponse) -> None:
+def _accepted(answer: ApiResponse) -> Sent:
     """Slack and Mattermost answer ok, Rocket.Chat {"success": true}."""
     if answer.body.strip() != b"ok" and answer.at("success") is not True:
         raise UnreadableAnswer("neither ok nor success")
+    return Sent()
 
 
-class IncomingWebhookChannel(OldBridgeChannel):
+class SlackSession(IncomingWebhookSession):
+    service = SLACK
+
+
+class MattermostSession(IncomingWebhookSession):
+    service = MATTERMOST
+
+
+class RocketChatSession(IncomingWebhookSession):
+    service = ROCKETCHAT
+
+
+class IncomingWebhookChannel(BridgeChannel):
     # No idempotency key and no look-up.
     crash_policy = CrashPolicy.HOLD
     # Slack: "one message per second per channel".
     lane = LaneDefaults(spacing_seconds=2.0)
-    service: ApiService
     write: Writer
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> RoomPost:
-        return room_post_of(said, options, recipient, type(self).write)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> RoomPost:
+        return room_post_of(post, options, type(self).write)
 
-    def preview(self, message: RoomPost) -> Looks:
+    def looks(self, body: RoomPost) -> Looks:
         """The limit includes markup."""
-        length = len(message.bodies[0]["text"]) if message.bodies else 0
-        pictures = (message.picture,) if message.picture else ()
-        return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)
-
-    def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
-        return IncomingWebhookSession(self.service)
+        pictures = (body.picture,) if body.picture else ()
+        return Looks(body.shown, len(body.bodies[0]["text"]), MOST_CHARACTERS, pictures=pictures)
 
 
 class SlackChannel(IncomingWebhookChannel):
     key = "slack"
-    service = SLACK
+    session = SlackSession
     write = staticmethod(for_slack)
 
 
 class MattermostChannel(IncomingWebhookChannel):
     key = "mattermost"
-    service = MATTERMOST
+    session = MattermostSession
     write = staticmethod(for_mattermost)
 
 
 class RocketChatChannel(IncomingWebhookChannel):
     key = "rocketchat"
-    service = ROCKETCHAT
+    session = RocketChatSession
     write = staticmethod(for_rocketchat)

@@ -4,7 +4,7 @@ from typing import Any
 
 from channels.announcement import announcement_of
 from channels.base import Outcome
-from channels.bridge import BridgeChannel
+from channels.bridge import OldBridgeChannel
 from channels.discord.bot_session import BotSession
 from channels.discord.channel import DiscordBotChannel, DiscordChannel
 from channels.discord.message import Message
@@ -57,6 +57,6 @@ def sent_by(session: Any, message: Message, **arguments: Any) -> Outcome:
         session.close()
 
 
-def _with(channel: BridgeChannel, of: Letter, options: dict[str, str], to: Recipient) -> Message:
+def _with(channel: OldBridgeChannel, of: Letter, options: dict[str, str], to: Recipient) -> Message:
     made: Message = channel.message(announcement_of(of), options, to)
     return made

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, Channel, Message, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
-from channels.matrix.check import resolved
 from channels.matrix.message import KEY, Notice
 from channels.matrix.session import MatrixChannel, MatrixSession
 from channels.matrix.spec import MatrixSpec
@@ -50,9 +49,8 @@ def at(url: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=config, secrets=made.secrets)
 
 
-def notice(url: str, of: Letter | None = None, **options: str) -> Notice:
-    made: Notice = CHANNEL.compose(replace(of or letter(), options=options), at(url))
-    return made
+def notice(url: str, of: Letter | None = None, **options: str) -> Message[Notice]:
+    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
 
 
 @pytest.fixture
@@ -254,7 +252,7 @@ class TestAfterADoubt:
 
 class TestCheck:
     def check(self, url: str, **given: str) -> ParsedDestination:
-        return resolved(parsed(url, **given), session=LOOPBACK.session(), timeout=PATIENT)
+        return MatrixSession(session=LOOPBACK.session(), timeout=PATIENT).check(parsed(url, **given))
 
     def test_an_alias_becomes_the_rooms_id(self, server: Homeserver) -> None:
         made = self.check(server.url, room=ALIAS)
@@ -346,8 +344,8 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>\"'" * 3_000, "\x00\ud8
 def test_any_notice_is_within_the_limits_with_its_link(title: str, summary: str, template: str) -> None:
     what = notice("https://fake.example", letter(entries=(entry(title, summary=summary),)), template=template)
     assert not what.refusal
-    seen = SeenHtml(what.html)
+    seen = SeenHtml(what.body.html)
     assert not seen.bad
     assert seen.links == [LINK]
-    assert LINK in what.text
-    assert len(json.dumps(what.new_content("$e" * 20), ensure_ascii=False).encode()) < 60_000
+    assert LINK in what.body.text
+    assert len(json.dumps(what.body.new_content("$e" * 20), ensure_ascii=False).encode()) < 60_000

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, Channel, CrashPolicy, Message, Permanent, Sent, Session, Temporary
 from channels.http.links import WORD_JOINER
 from channels.letter import Letter, Recipient
 from channels.slack.message import RoomPost
 from channels.slack.session import (
     IncomingWebhookChannel,
-    IncomingWebhookSession,
     MattermostChannel,
     RocketChatChannel,
     SlackChannel,
@@ -46,10 +45,9 @@ def at(url: str, service: type[IncomingWebhooks]) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) -> RoomPost:
-    channel = KINDS[type(service)][1]
-    made: RoomPost = channel.compose(replace(of or letter(), options=options), at(service.url, type(service)))
-    return made
+def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) -> Message[RoomPost]:
+    compose = KINDS[type(service)][1].composer(replace(of or letter(), options=options))
+    return compose(at(service.url, type(service)))
 
 
 class IncomingWebhookContract(BridgeContract):
@@ -64,7 +62,7 @@ class IncomingWebhookContract(BridgeContract):
 
     def connected(self, timeout: float) -> Session:
         channel = KINDS[self.made_by][1]
-        return IncomingWebhookSession(channel.service, session=LOOPBACK.session(), timeout=timeout)
+        return channel.session(session=LOOPBACK.session(), timeout=timeout)
 
     def recipient(self) -> Recipient:
         return at(self.url, self.made_by)
@@ -142,10 +140,8 @@ def slack() -> Iterator[SlackWebhooks]:
         yield running
 
 
-def send(service: IncomingWebhooks, what: RoomPost) -> object:
-    opened = IncomingWebhookSession(
-        KINDS[type(service)][1].service, session=LOOPBACK.session(), timeout=PATIENT
-    )
+def send(service: IncomingWebhooks, what: Message[RoomPost]) -> object:
+    opened = KINDS[type(service)][1].session(session=LOOPBACK.session(), timeout=PATIENT)
     try:
         return opened.send(what, key="k", begun_at=None, now=NOW)
     finally:
@@ -239,9 +235,9 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 
 def test_any_post_is_within_the_limits(title: str, summary: str, template: str) -> None:
     of = letter(entries=(entry(title, summary=summary, image=PICTURE),), options={"template": template})
     for service, (_, channel) in KINDS.items():
-        what: RoomPost = channel.compose(of, at("https://e.example", service))
+        what = channel.composer(of)(at("https://e.example", service))
         assert not what.refusal
-        for body in what.bodies:
+        for body in what.body.bodies:
             assert 0 < len(body["text"]) <= 5_000
             assert len(str(body.get("blocks", ""))) <= 13_200
             link = LINK.replace("&", "&amp;") if service is SlackWebhooks else LINK
