@@ -1,69 +1,58 @@
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 from channels.announcement import Announcement
 from channels.http.links import WORD_JOINER
 from channels.http.measures import utf16_units
-from channels.letter import Recipient
 from channels.wording import headline, parts_of, text_of_unlinked
-from common.truncation import DoesNotFit, FittingPart, fitted
+from common.truncation import FittingPart, fitted
 
 # In UTF-16 units of the visible text.
 TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
 # At most 100 entities, such as links.
 DIGEST_LINES = 50
-TOO_LONG = "The link alone is longer than Telegram allows."
 UNTITLED = "New Untitled Post"
 # Also at the end of a part: another part follows.
 _MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """`text` and `caption` are html, `plain` is not. With a `refusal` there is nothing to post.
+class Body:
+    """`text` and `caption` are html, `plain` is not.
 
     `common` is for all requests, `preview` for texts.
     """
 
-    chat_id: str = ""
-    text: str = ""
-    caption: str = ""
-    plain: str = ""
-    picture: str = ""
+    text: str
+    caption: str
+    plain: str
+    picture: str
     # Hidden until tapped.
-    has_spoiler: bool = False
-    preview: Mapping[str, Any] = field(default_factory=dict)
-    common: Mapping[str, Any] = field(default_factory=dict)
-    refusal: str = ""
+    has_spoiler: bool
+    preview: Mapping[str, Any]
+    common: Mapping[str, Any]
 
 
-def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """Break mentions by an invisible joiner."""
-    if said.refusal:
-        return Message(refusal=said.refusal)
+def body_of(post: Announcement, options: Mapping[str, str]) -> Body:
+    """Break mentions by an invisible joiner. Raises DoesNotFit."""
     template = options.get("template", "")
-    usual = said.own_words or template
-    parts = parts_of(said, template) if usual else _usual(said)
-    pictures = (said.images or said.sensitive_images) if options.get("photo") else ()
-    try:
-        return Message(
-            chat_id=recipient.config.get("chat_id", ""),
-            text=_html(parts, TEXT_LIMIT),
-            caption=_html(parts, CAPTION_LIMIT),
-            plain="".join(part.text for part in _within(parts_of(said, template), TEXT_LIMIT * 9 // 10)),
-            picture=pictures[0].url if pictures else "",
-            has_spoiler=bool(said.sensitive_images),
-            preview=_preview(said.link, options.get("link_preview", "")),
-            common={
-                **({"message_thread_id": int(options["thread_id"])} if options.get("thread_id") else {}),
-                **({"disable_notification": True} if options.get("silent") else {}),
-            },
-        )
-    except DoesNotFit:
-        return Message(refusal=TOO_LONG)
+    parts = parts_of(post, template) if post.own_words or template else _usual(post)
+    pictures = (post.images or post.sensitive_images) if options.get("photo") else ()
+    return Body(
+        text=_html(parts, TEXT_LIMIT),
+        caption=_html(parts, CAPTION_LIMIT),
+        plain="".join(part.text for part in _within(parts_of(post, template), TEXT_LIMIT * 9 // 10)),
+        picture=pictures[0].url if pictures else "",
+        has_spoiler=bool(post.sensitive_images),
+        preview=_preview(post.link, options.get("link_preview", "")),
+        common={
+            **({"message_thread_id": int(options["thread_id"])} if options.get("thread_id") else {}),
+            **({"disable_notification": True} if options.get("silent") else {}),
+        },
+    )
 
 
 def _usual(said: Announcement) -> list[FittingPart]:

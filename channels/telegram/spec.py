@@ -1,8 +1,8 @@
 import re
 from collections.abc import Mapping
 
-from channels.bridge import BridgeSpec, account_field, account_values
-from channels.fields import SILENT
+from channels.bridge import BridgeSpec, account_field
+from channels.fields import SILENT, choice
 from common.ports.channels import Field, ParsedDestination
 
 _NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
@@ -52,16 +52,12 @@ class TelegramSpec(BridgeSpec):
         ),
     )
     own_options = (
-        Field(
-            "link_preview",
-            "Preview of the link",
-            choices=lambda: [("", "Large"), ("small", "Small"), ("none", "None")],
-        ),
-        Field(
+        choice("link_preview", "Preview of the link", "", {"": "Large", "small": "Small", "none": "None"}),
+        choice(
             "photo",
             "The post's picture",
             "Posted with the text below it, which is then limited to 1,024 characters.",
-            choices=lambda: [("", "In the preview only"), ("on", "As a photo")],
+            {"": "In the preview only", "on": "As a photo"},
         ),
         Field("thread_id", "Thread", "The number of a group’s topic that gets all posts.", clean=thread),
         SILENT,
@@ -74,15 +70,3 @@ class TelegramSpec(BridgeSpec):
             label=f"{place}, by {account}",
             config={"account": account, "chat_id": place},
         )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Raises InvalidDestination (network)."""
-        from channels.telegram.session import check_chat
-
-        values = account_values(self.key, destination.config["account"])
-        return check_chat(destination, values.get("token", ""))
-
-    def check_account(self, values: Mapping[str, str]) -> str:
-        from channels.telegram.session import check_bot
-
-        return check_bot(values.get("token", ""))

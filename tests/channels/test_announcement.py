@@ -48,7 +48,7 @@ def test_sensitive_pictures_go_only_to_services_that_can_hide_them() -> None:
     assert (said.images, said.sensitive_images) == ((), (picture,))
     status = message("https://fake.example", **of)
     assert (status.images, status.sensitive, status.spoiler) == ((picture,), True, STATUS.warning)
-    photo = telegram_message(letter(**of), photo="on")
+    photo = telegram_message(letter(**of), photo="on").body
     assert (photo.picture, photo.has_spoiler) == (PICTURE.url, True)
     digest = announcement_of(letter(entries=(STATUS, STATUS), is_digest=True))
     assert (digest.images, digest.sensitive_images) == ((), ())

@@ -9,11 +9,12 @@ from dataclasses import fields as fields_of
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Session, Temporary
+from channels.http.session import ServiceSession
 from channels.letter import Letter, Recipient
 from common.net.client import SafeClient
 from feeds.parsing.entry import Entry, Media
@@ -31,6 +32,7 @@ MARKUP = (
     " `d` ~~e~~ ||f|| <b>g</b> &amp; <https://e.example|h> # i > j \\k"
 )
 Wire = list[str]
+S = TypeVar("S", bound=ServiceSession)
 
 
 def entry(title: str = "A post", *, link: str = LINK, **fields: Any) -> Entry:
@@ -50,6 +52,11 @@ def closed_port() -> str:
     """Return the URL of a server that refuses connections."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def served_at(session: type[S], url: str) -> type[S]:
+    """Return the class with another address of its service."""
+    return type(session.__name__, (session,), {"address": lambda self, to: url})
 
 
 class BridgeContract(ChannelContract):

@@ -1,14 +1,14 @@
 """Telegram recipients, and helpers that send to them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from channels.announcement import announcement_of
-from channels.base import NOTHING, Outcome
+from channels.base import NOTHING, LaneFacts, Message, Outcome
 from channels.letter import Letter, Recipient
-from channels.telegram.message import Message
+from channels.telegram.message import Body
 from channels.telegram.session import TelegramChannel, TelegramSession
-from tests.contracts.bridge import LOOPBACK, PATIENT, letter
+from tests.contracts.bridge import LOOPBACK, PATIENT, letter, served_at
 from tests.contracts.channel import NOW
 from tests.servers.services.telegram import CHAT, TOKEN
 
@@ -22,14 +22,15 @@ def recipient() -> Recipient:
 def session(
     url: str, timeout: float = PATIENT, token: str = TOKEN, moved: Mapping[str, str] = NOTHING
 ) -> TelegramSession:
-    return TelegramSession(token, moved=moved, base=url, session=LOOPBACK.session(), timeout=timeout)
+    lane = LaneFacts("telegram", "bees", {"token": token}, state=moved)
+    return served_at(TelegramSession, url)(lane, session=LOOPBACK.session(), timeout=timeout)
 
 
-def message(of: Letter | None = None, **options: Any) -> Message:
-    return CHANNEL.message(announcement_of(of or letter()), options, recipient())
+def message(of: Letter | None = None, **options: Any) -> Message[Body]:
+    return CHANNEL.composer(replace(of or letter(), options=options))(recipient())
 
 
-def send(url: str, what: Message, **arguments: Any) -> Outcome:
+def send(url: str, what: Message[Body], **arguments: Any) -> Outcome:
     opened = session(url)
     try:
         return opened.send(what, **{"key": "key-1", "begun_at": None, "now": NOW, **arguments})

@@ -12,7 +12,7 @@ from channels.base import NO_POST, LaneFacts, Looks, Permanent, Sent, StatefulSe
 from channels.http.links import postable
 from channels.http.measures import utf16_units
 from channels.letter import Letter
-from channels.telegram.session import check_bot, check_chat
+from channels.telegram.session import TelegramSession
 from channels.telegram.spec import TelegramSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.models import Account
@@ -62,8 +62,7 @@ class TestCompose:
     ) -> None:
         post = entry(title, link=link, authors=(author,), summary=summary)
         options: dict[str, Any] = {"template": template} if template else {}
-        made = message(letter(entries=(post,)), **options)
-        assert not made.refusal
+        made = message(letter(entries=(post,)), **options).body
         for html, limit in ((made.text, 4_096), (made.caption, 1_024)):
             read = parsed(html)
             assert read is not None
@@ -76,16 +75,16 @@ class TestCompose:
         assert "hashtags" in template or postable(link) in made.plain
 
     def test_a_name_that_begins_in_the_template_calls_nobody(self) -> None:
-        assert not mentions(message(letter("everyone_here"), template="@{title}").text)
+        assert not mentions(message(letter("everyone_here"), template="@{title}").body.text)
 
     def test_a_link_with_a_name_in_it_is_whole(self) -> None:
         link = "https://social.example/@ada/1"
-        made = message(letter(entries=(entry(link=link),)), template="{link}")
+        made = message(letter(entries=(entry(link=link),)), template="{link}").body
         assert f'href="{link}"' in made.text
         assert made.plain == link
 
     def test_the_title_is_the_link(self) -> None:
-        made = message(letter("Bees & <b>wasps</b>"))
+        made = message(letter("Bees & <b>wasps</b>")).body
         href = LINK.replace("&", "&amp;")
         assert made.text == f'<a href="{href}">Bees &amp; &lt;b&gt;wasps&lt;/b&gt;</a>\nBees, by Ada'
         assert made.plain == f"[bees] New Post: Bees & <b>wasps</b>, by Ada {LINK}"
@@ -95,7 +94,7 @@ class TestCompose:
         made = message(
             letter("T0, and more", entries=entries, is_digest=True, web_url="https://l.example/7/")
         )
-        read = parsed(made.text)
+        read = parsed(made.body.text)
         assert read is not None
         assert read[1] == ["https://l.example/7/", *(f"https://blog.example/{n}" for n in range(50))]
 
@@ -108,7 +107,7 @@ class TestCompose:
         ],
     )
     def test_the_preview_is_as_wished(self, wish: dict[str, Any], preview: dict[str, Any]) -> None:
-        assert message(**wish).preview == preview
+        assert message(**wish).body.preview == preview
 
     def test_it_is_shown_beforehand_without_markup(self) -> None:
         assert CHANNEL.preview(message(letter("A & 🦄"))) == Looks("A & 🦄\nBees, by Ada", 19, 4_096)
@@ -224,7 +223,7 @@ class TestPosting:
 
     def test_the_token_and_what_was_kept_are_the_lanes(self) -> None:
         facts = LaneFacts("telegram", f"bees/{CHAT}", {"token": TOKEN}, state={str(CHAT): str(MOVED_TO)})
-        assert CHANNEL.connect(facts)._moved == facts.state
+        assert TelegramSession(facts).state == facts.state
         assert CHANNEL.shared_account(f"bees/{CHAT}") == "bees"
 
 
@@ -318,11 +317,11 @@ class TestKind:
     def test_the_accounts_token_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        def remember(destination: ParsedDestination, token: str) -> ParsedDestination:
-            asked.append(token)
+        def remember(session: TelegramSession, destination: ParsedDestination) -> ParsedDestination:
+            asked.append(session.credentials["token"])
             return destination
 
-        monkeypatch.setattr("channels.telegram.session.check_chat", remember)
+        monkeypatch.setattr(TelegramSession, "check", remember)
         KIND.check(KIND.parse_destination({"account": "bees", "chat": "@bees_news"}))
         assert asked == [TOKEN]
 
@@ -330,7 +329,7 @@ class TestKind:
 class TestCheck:
     def check(self, telegram: Telegram, token: str = TOKEN, chat: str = f"@{NAME}") -> ParsedDestination:
         given = ParsedDestination(f"bees/{chat}", chat, config={"account": "bees", "chat_id": chat})
-        return check_chat(given, token, asking=session(telegram.url, PATIENT, token))
+        return session(telegram.url, PATIENT, token).check(given)
 
     def test_a_chat_is_known_by_its_number(self, telegram: Telegram) -> None:
         made = self.check(telegram)
@@ -377,7 +376,7 @@ class TestCheck:
             self.check(telegram, "")
 
     def test_a_bots_name_is_told(self, telegram: Telegram) -> None:
-        assert check_bot(TOKEN, asking=session(telegram.url)) == "@bees_bot"
+        assert session(telegram.url).check_account() == "@bees_bot"
 
     @pytest.mark.parametrize(
         "reply", [Reply(200, "<html>"), Reply(200, {"ok": True, "result": {}}), Reply(503)]
@@ -385,7 +384,7 @@ class TestCheck:
     def test_an_answer_that_proves_nothing_is_told(self, telegram: Telegram, reply: Reply) -> None:
         telegram.paths[f"/bot{TOKEN}/getMe"] = reply
         with pytest.raises(InvalidDestination, match="token: "):
-            check_bot(TOKEN, asking=session(telegram.url))
+            session(telegram.url).check_account()
 
 
 def refusal(status: int, description: str, parameters: dict[str, Any] | None = None) -> Reply:
