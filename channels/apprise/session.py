@@ -2,87 +2,64 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 from channels.announcement import Announcement
-from channels.apprise.message import MOST_CHARACTERS, PlainMessage, plain_message_of
 from channels.apprise.service import ApprisedService, CannotUse, ServiceReply, secrets_of, service_address
-from channels.base import (
-    NOTHING,
-    Ambiguous,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Temporary,
-)
-from channels.bridge import OldBridgeChannel
-from channels.http.client import masked
+from channels.base import Ambiguous, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent, Temporary
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiClient, Target, masked
 from channels.http.links import WORD_JOINER
-from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
-from channels.http.transport import TIMEOUT_SECONDS
-from channels.letter import Recipient
+from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN, ApiService
+from channels.http.session import ServiceSession
+from channels.wording import parts_of
 from common.net.addresses import Network
 from common.ports.channels import InvalidDestination, ParsedDestination
-from common.truncation import DoesNotFit, fit_parts
+from common.truncation import FittingPart, fit_parts
 
-
-def check_url(
-    destination: ParsedDestination,
-    *,
-    allow: Sequence[Network] | None = None,
-    timeout: float = TIMEOUT_SECONDS,
-) -> None:
-    """Nothing is posted, so the token is not tested. Raises InvalidDestination."""
-    url = destination.secrets["apprise_url"]
-    try:
-        ApprisedService(url, timeout=timeout, allow=allow).reach()
-    except CannotUse as error:
-        raise InvalidDestination(f"apprise_url: {error}") from None
-
-
+MOST_CHARACTERS = 2_000
+# Mentions, and beginnings of Markdown or bracketed links.
+_SIGNS = re.compile(r"@|<|\](?=[(\[])")
 # Apprise hides the answer's text, so a refusal counts only if it persists.
 REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
 # Status codes in Apprise's logs.
 _STATUS = re.compile(r"error=(\d{3})\b")
 
 
-class AppriseSession:
-    """Used by one thread at a time. `allow` lists permitted private networks."""
+class AppriseSession(ServiceSession):
+    """`allow` lists permitted private networks."""
 
-    def __init__(self, *, allow: Sequence[Network] | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
-        self._allow, self._timeout = allow, timeout
+    address_field = "apprise_url"
+    service = ApiService(name="Apprise", words=lambda answer: "")
 
-    def send(
-        self,
-        message: PlainMessage,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def __init__(self, *arguments: Any, allow: Sequence[Network] | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._allow = allow
+
+    def hidden(self, to: Target) -> list[str]:
+        return secrets_of(self.address(to))
+
+    def post(self, api: ApiClient, body: Sequence[FittingPart]) -> Outcome:
         """Three refusals, counted in `progress`, disable the destination."""
-        if message.refusal:
-            return Permanent(message.refusal)
-        url = message.secrets["apprise_url"]
         try:
-            service = ApprisedService(url, timeout=self._timeout, allow=self._allow)
+            service = self._service(api)
             most = min(service.most_characters, MOST_CHARACTERS)
-            text = fit_parts(message.parts, lambda text: len(text) <= most)
-            reply = service.send(text)
-        except DoesNotFit:
-            return Permanent("The link alone is longer than the service allows.")
+            reply = service.send(fit_parts(body, lambda text: len(text) <= most))
         except CannotUse as error:
-            return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), secrets_of(url))
-        return masked(_outcome(reply, service_address(url).schema, progress), secrets_of(url))
+            return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), api.secrets)
+        return masked(_outcome(reply, service_address(api.url).schema, api.progress), api.secrets)
 
-    def close(self) -> None:
-        """Nothing to close."""
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Nothing is posted, so the token is not tested."""
+        try:
+            self._service(api).reach()
+        except CannotUse as error:
+            raise InvalidDestination(f"apprise_url: {error}") from None
+        return destination
+
+    def _service(self, api: ApiClient) -> ApprisedService:
+        return ApprisedService(api.url, timeout=self.timeout, allow=self._allow)
 
 
 def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> Outcome:
@@ -105,23 +82,22 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
     return Temporary(said, stops_lane=stops, suspect=stops)
 
 
-class AppriseChannel(OldBridgeChannel):
+class AppriseChannel(BridgeChannel):
     key = "apprise"
     # No key, and no look-up.
     crash_policy = CrashPolicy.HOLD
     # Its slowest services require 5.5 seconds between messages.
     lane = LaneDefaults(spacing_seconds=6.0)
+    session = AppriseSession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
-        return plain_message_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> tuple[FittingPart, ...]:
+        """Break mentions by an invisible joiner. Not yet cut to the service's limit."""
+        return tuple(
+            part if part.link else replace(part, text=_SIGNS.sub(rf"\g<0>{WORD_JOINER}", part.text))
+            for part in parts_of(post, options.get("template", ""))
+        )
 
-    def preview(self, message: PlainMessage) -> Looks:
+    def looks(self, body: Sequence[FittingPart]) -> Looks:
         """Our own limit; the service's may be lower."""
-        try:
-            text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
-        except DoesNotFit:
-            return Looks("", refusal="The link alone is longer than the service allows.")
-        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
-
-    def connect(self, lane: LaneFacts) -> AppriseSession:
-        return AppriseSession()
+        text = fit_parts(body, lambda text: len(text) <= MOST_CHARACTERS)
+        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS)

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 from channels.apprise.service import service_address
 from channels.bridge import BridgeSpec
-from channels.fields import short_name
+from channels.fields import name
 from common.ports.channels import Field, ParsedDestination
 
 
@@ -19,7 +19,7 @@ class AppriseSpec(BridgeSpec):
     sentence = "Posts through Teams, Gotify, Pushover, Signal and some fifty other services."
     asks_when_unsure = True
     destination_fields = (
-        Field("account", "Name", "A short name, such as phone.", required=True, clean=short_name),
+        name("phone"),
         Field(
             "apprise_url",
             "Apprise URL",
@@ -41,10 +41,3 @@ class AppriseSpec(BridgeSpec):
             config={"account": account},
             secrets={"apprise_url": given["apprise_url"]},
         )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Check the URL and its host's address (network). Raises InvalidDestination."""
-        from channels.apprise.session import check_url
-
-        check_url(destination)
-        return destination

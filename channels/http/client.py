@@ -77,7 +77,7 @@ class ApiClient:
     """
 
     transport: Transport
-    url: str
+    url: str = field(repr=False)
     service: ApiService
     now: datetime
     secrets: Collection[str] = field(default=(), repr=False)

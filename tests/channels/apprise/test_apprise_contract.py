@@ -3,7 +3,7 @@
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_network
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channels.apprise.message import PlainMessage
 from channels.apprise.service import (
     FIXED_SERVERS,
     OWN_SERVERS,
@@ -24,12 +23,13 @@ from channels.apprise.service import (
     guard,
     service_address,
 )
-from channels.apprise.session import AppriseChannel, AppriseSession, check_url
+from channels.apprise.session import AppriseChannel, AppriseSession
 from channels.apprise.spec import AppriseSpec
-from channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, Channel, CrashPolicy, Message, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
+from common.net.addresses import Network
 from common.ports.channels import InvalidDestination, ParsedDestination
-from common.truncation import fit_parts
+from common.truncation import FittingPart, fit_parts
 from tests.contracts.bridge import LINK, PATIENT, BridgeContract, closed_port, entry, letter
 from tests.contracts.channel import NOW, Answer, Arrival
 from tests.examples import examples
@@ -51,14 +51,17 @@ def at(url: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def plain(url: str, of: Letter | None = None, **options: str) -> PlainMessage:
-    made: PlainMessage = CHANNEL.compose(replace(of or letter(), options=options), at(url))
-    return made
+def plain(url: str, of: Letter | None = None, **options: str) -> Message[Sequence[FittingPart]]:
+    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
 
 
-def send(what: PlainMessage, **arguments: Any) -> Any:
+def send(what: Message[Sequence[FittingPart]], **arguments: Any) -> Any:
     session = AppriseSession(allow=LOOPBACK_ONLY, timeout=PATIENT)
     return session.send(what, **{"key": "k", "begun_at": None, "now": NOW, **arguments})
+
+
+def check(destination: ParsedDestination, allow: Sequence[Network] = LOOPBACK_ONLY) -> None:
+    AppriseSession(allow=allow, timeout=PATIENT).check(destination)
 
 
 @pytest.fixture
@@ -194,12 +197,12 @@ class TestDestination:
 
     def test_a_url_that_apprise_cannot_read_is_refused(self) -> None:
         with pytest.raises(InvalidDestination, match="can’t read"):
-            check_url(parsed("pover://x"), allow=LOOPBACK_ONLY, timeout=PATIENT)
+            check(parsed("pover://x"))
 
     def test_a_url_with_two_targets_is_refused(self) -> None:
         url = "signal://127.0.0.1:1/15551234567/15551234568/15551234569"
         with pytest.raises(InvalidDestination, match="one target"):
-            check_url(parsed(url), allow=LOOPBACK_ONLY, timeout=PATIENT)
+            check(parsed(url))
 
     def test_a_server_that_does_not_listen_is_refused(self, server: GotifyServer) -> None:
         for url, allow, words in (
@@ -208,10 +211,8 @@ class TestDestination:
         ):
             destination = parsed(url.replace("http://", "gotify://") + f"/{TOKEN}")
             with pytest.raises(InvalidDestination, match=words):
-                check_url(destination, allow=allow, timeout=PATIENT)
-        check_url(
-            parsed(server.url.replace("http", "gotify") + f"/{TOKEN}"), allow=LOOPBACK_ONLY, timeout=PATIENT
-        )
+                check(destination, allow)
+        check(parsed(server.url.replace("http", "gotify") + f"/{TOKEN}"))
 
 
 def test_every_service_on_the_list_is_one_of_apprises() -> None:
@@ -290,6 +291,6 @@ def test_each_service_calls_by_the_guarded_session_alone() -> None:
 @given(st.text(max_size=3_000), st.text(max_size=3_000), st.sampled_from([160, 2_000]))
 def test_any_message_keeps_its_link_whole_within_a_services_limit(title: str, name: str, most: int) -> None:
     what = plain("http://e.example", letter(entries=(entry(title, authors=(name,)),)))
-    text = fit_parts(what.parts, lambda text: len(text) <= most)
+    text = fit_parts(what.body, lambda text: len(text) <= most)
     assert text.endswith(LINK)
     assert not re.search(r"@\w|<[@!#\w]|\]\(", text)
