@@ -31,6 +31,8 @@ class ServiceSession(ApiSession, ABC):
     service: ApiService
     # Fields that a failed check concerns: the address, and a refused token.
     address_field, token_field = "server_url", "access_token"
+    # How to get another token; without it, the service's words are shown.
+    token_help = ""
     # Values of a shared account, the secret one first.
     needs: tuple[str, ...] = ()
 
@@ -124,9 +126,14 @@ class ServiceSession(ApiSession, ABC):
         api = self.api(destination, utcnow())
         # Only a server that somebody typed can be another one.
         is_typed = "://" in destination.config.get(self.address_field, "")
-        elsewhere = f"{api.host} doesn’t look like {self.service.name}." if is_typed else ""
-        fields = {"credentials": self.token_field, "account": "account"}
-        with closing(self), told_at_fields(self.address_field, **fields, elsewhere=elsewhere):
+        errors = told_at_fields(
+            self.address_field,
+            credentials=self.token_field,
+            account="account",
+            refused=f"{api.host} doesn’t accept it. {self.token_help}" if self.token_help else "",
+            elsewhere=f"{api.host} doesn’t look like {self.service.name}." if is_typed else "",
+        )
+        with closing(self), errors:
             return self.checked(api, destination)
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:

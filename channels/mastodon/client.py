@@ -7,21 +7,12 @@ import requests
 from mastodon import Mastodon
 
 from channels.base import Permanent, Sent
-from channels.http.client import (
-    ApiClient,
-    ApiSession,
-    Failed,
-    UnreadableAnswer,
-    a_moment,
-    a_web_url,
-    an_id,
-    host_of,
-)
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, a_moment, a_web_url, an_id
 from channels.http.links import is_of
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
-from channels.mastodon.message import Instance, Message, instance_of
-from channels.mastodon.spec import SCOPES
+from channels.mastodon.message import Instance, Status, instance_of
+from channels.mastodon.scopes import SCOPES
 from common.pictures.picture import CleanPicture
 
 T = TypeVar("T")
@@ -52,30 +43,27 @@ class Client:
     version, and edits, where it fails with TypeError if there are pictures.
     """
 
-    def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
-        self.host, self._url, self._token = host_of(url), url, token
-        self._client = ApiClient(
-            session.transport, url, MASTODON, now, secrets=(token,), timeout=session.timeout
-        )
-        self._api = Mastodon(
-            api_base_url=url,
-            session=cast(requests.Session, session.transport),
-            request_timeout=session.timeout,
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+        self._library = Mastodon(
+            api_base_url=api.url,
+            session=cast(requests.Session, api.transport),
+            request_timeout=api.timeout,
             ratelimit_method="throw",
             version_check_mode="none",
             user_agent="",  # the session sets it
         )
         # The constructor reads a file if the token is its name.
-        self._api.access_token = token
+        self._library.access_token = api.to.secrets["access_token"]
 
     def instance(self) -> Instance:
         """Read API v2, else v1, else return the defaults."""
-        older = partial(self._read, self._api.instance_v1, instance_of, gone=Instance)
-        return self._read(self._api.instance_v2, instance_of, gone=older)
+        older = partial(self._read, self._library.instance_v1, instance_of, gone=Instance)
+        return self._read(self._library.instance_v2, instance_of, gone=older)
 
     def account(self) -> tuple[str, str]:
         return self._read(
-            self._api.account_verify_credentials,
+            self._library.account_verify_credentials,
             lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))),
         )
 
@@ -86,76 +74,75 @@ class Client:
         """
         try:
             return self._read(
-                self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
+                self._library.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
             )
         except Failed:
-            answer = self._client.transport.answer
-            if answer is not None and answer.status == 403:
+            if self._api.answer.status == 403:
                 return set()
             raise
 
-    def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
+    def post(self, body: Status, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
         """Replies are not in strangers' timelines."""
         post = partial(
-            self._api.status_post,
+            self._library.status_post,
             text,
-            visibility="unlisted" if before and message.visibility == "public" else message.visibility,
-            spoiler_text=message.spoiler or None,
-            **({"sensitive": True} if message.sensitive else {}),
-            language=message.language or None,
-            quote_approval_policy=message.quotes or None,
+            visibility="unlisted" if before and body.visibility == "public" else body.visibility,
+            spoiler_text=body.spoiler or None,
+            **({"sensitive": True} if body.sensitive else {}),
+            language=body.language or None,
+            quote_approval_policy=body.quotes or None,
             media_ids=list(media) or None,
             in_reply_to_id=before or None,
             idempotency_key=key,
         )
         return self._read(post, _sent, posting=True)
 
-    def edit(self, status_id: str, message: Message, text: str) -> Sent:
+    def edit(self, status_id: str, body: Status, text: str) -> Sent:
         """Pictures remain only if listed."""
         path = f"/api/v1/statuses/{status_id}"
-        pictures = self._ask(
-            "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
+        pictures = self._api.call(
+            "GET", path, read=lambda answer: [one["id"] for one in answer.json["media_attachments"]]
         )
-        form = {"status": text, "spoiler_text": message.spoiler, "language": message.language or None}
-        form |= {"sensitive": "true"} if message.sensitive else {}
-        return self._ask("PUT", path, _sent, data={**form, "media_ids[]": pictures})
+        form = {"status": text, "spoiler_text": body.spoiler, "language": body.language or None}
+        form |= {"sensitive": "true"} if body.sensitive else {}
+        return self._api.call("PUT", path, read=_sent, data={**form, "media_ids[]": pictures})
 
     def delete(self, status_id: str) -> None:
         nothing: Callable[..., None] = lambda *_: None  # noqa: E731
-        self._read(partial(self._api.status_delete, status_id), nothing, gone=nothing)
+        self._read(partial(self._library.status_delete, status_id), nothing, gone=nothing)
 
     def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
         """Return the id and whether it is ready."""
         files, form = {"file": (picture.name, picture.data, picture.media_type)}, {"description": alt or None}
-        return self._ask(
+        return self._api.call(
             "POST",
             "/api/v2/media",
-            lambda answer: (an_id(answer.at("id")), answer.status == 200),
+            read=lambda answer: (an_id(answer.at("id")), answer.status == 200),
             files=files,
             data=form,
         )
 
     def is_ready(self, media_id: str) -> bool:
         """Raises Failed if it never will be ready."""
-        return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
+        return self._api.call("GET", f"/api/v1/media/{media_id}", read=lambda answer: answer.status == 200)
 
-    def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
+    def find(self, body: Status, text: str, before: str, *, since: datetime) -> Sent | None:
         """Find it among the account's last 40 since a time.
 
         Replies must be to `before`. Without a link, equal words raise Failed: only a person can decide.
         """
-        is_known = bool(before or message.link)
+        is_known = bool(before or body.link)
 
         def is_ours(status: Any) -> bool:
             created = a_moment(status.get("created_at"))
             # An unreadable date counts as new: a check is better than a duplicate.
             is_new = created is None or created >= since - CLOCKS_DIFFER
             is_there = before == (status.get("in_reply_to_id") or "")
-            content, link = str(status.get("content", "")), "" if before else message.link
+            content, link = str(status.get("content", "")), "" if before else body.link
             return is_new and is_there and is_of(content, text=text, link=link, whole=not is_known)
 
         me = self.account()[0]
-        newest = partial(self._api.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
+        newest = partial(self._library.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
         found = self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
         if found and not is_known:
             raise Failed(Permanent(f"A status with the same text exists: {found.url or found.remote_id}"))
@@ -164,17 +151,11 @@ class Client:
     def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
         def answered() -> T:
             request()
-            answer = self._client.transport.answer
-            if answer is None:
+            if self._api.transport.answer is None:
                 raise UnreadableAnswer("none")
-            return read(answer)
+            return read(self._api.answer)
 
-        found: T = self._client.ask(answered, **options)
-        return found
-
-    def _ask(self, method: str, path: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
-        headers = {"Authorization": f"Bearer {self._token}"}
-        found: T = self._client.call(method, f"{self._url}{path}", read=read, headers=headers, **options)
+        found: T = self._api.ask(answered, **options)
         return found
 
 

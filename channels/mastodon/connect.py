@@ -1,6 +1,7 @@
 """OAuth with any instance, where Feedletter registers itself."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any, cast
 
@@ -8,10 +9,13 @@ import requests
 from django.conf import settings
 from mastodon import Mastodon
 
+from channels.base import Message
 from channels.fields import nickname
-from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, host_of
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, host_of
 from channels.http.transport import ApiResponse
 from channels.mastodon.client import Client
+from channels.mastodon.scopes import OUR_SCOPES, WHO, WHO_BEFORE
+from channels.mastodon.session import MastodonSession
 from channels.oauth import (
     AppUnknown,
     Authorisation,
@@ -27,10 +31,6 @@ from channels.oauth import (
 from common.clock import utcnow
 
 APP_NAME = "Feedletter"
-# Posting, pictures, and the look-up after a lost answer.
-OUR_SCOPES = ("write:statuses", "write:media", "read:statuses")
-# From 4.3 on there is a scope for only that.
-WHO, WHO_BEFORE = "profile", "read:accounts"
 PKCE = "S256"
 
 
@@ -115,13 +115,12 @@ class MastodonConnect(OAuth):
 
 
 def _account_of(url: str, token: str) -> str:
-    session = ApiSession()
-    try:
-        return nickname(Client(session, url, token, utcnow()).account()[1])
-    except (Failed, ValueError):
-        raise NotConnected(f"{host_of(url)} returned a token, but not its account.") from None
-    finally:
-        session.close()
+    with closing(MastodonSession()) as session:
+        api = session.api(Message(None, {"instance_url": url}, {"access_token": token}), utcnow())
+        try:
+            return nickname(Client(api).account()[1])
+        except (Failed, ValueError):
+            raise NotConnected(f"{api.host} returned a token, but not its account.") from None
 
 
 def _said_of_oauth(url: str) -> Mapping[str, Any]:
@@ -135,7 +134,7 @@ def _said_of_oauth(url: str) -> Mapping[str, Any]:
         try:
             return client.call("GET", f"{url}/.well-known/oauth-authorization-server", read=read)
         except Failed:
-            if client.transport.answer is not None and client.transport.answer.status < 500:
+            if 0 < client.answer.status < 500:
                 return {}
             raise
 

@@ -7,8 +7,6 @@ from channels.announcement import Announcement, Line, PostImage
 from channels.http.client import UnreadableAnswer
 from channels.http.links import StatusLimits, fits_status, unmentioned
 from channels.http.transport import ApiResponse
-from channels.letter import Recipient
-from channels.mastodon.spec import VISIBILITIES
 from channels.pictures import PictureBounds
 from channels.wording import extra_parts, parts_of, thread_of
 from common.truncation import FittingPart, fit_parts, plain_line
@@ -65,21 +63,18 @@ LONGEST_THREAD = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """Not yet cut; with `lines`, a thread. With a `refusal` there is nothing to post."""
+class Status:
+    """Not yet cut; with `lines`, a thread."""
 
-    instance_url: str
-    access_token: str = field(repr=False)
-    parts: tuple[FittingPart, ...] = ()
-    lines: tuple[Line, ...] = ()
-    link: str = ""
-    images: tuple[PostImage, ...] = ()
-    visibility: str = "public"
-    quotes: str = ""
-    language: str = ""
-    spoiler: str = ""
-    sensitive: bool = False
-    refusal: str = ""
+    parts: tuple[FittingPart, ...]
+    lines: tuple[Line, ...]
+    link: str
+    images: tuple[PostImage, ...]
+    visibility: str
+    quotes: str
+    language: str
+    spoiler: str
+    sensitive: bool
 
     def texts(self, limits: StatusLimits) -> list[str]:
         """Raises DoesNotFit."""
@@ -87,26 +82,23 @@ class Message:
         return thread_of(fit_parts(self.parts, fits), self.lines, fits, most=LONGEST_THREAD)
 
 
-def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+def status_of(post: Announcement, options: Mapping[str, str]) -> Status:
     """Mention nobody."""
-    template, is_thread = options.get("template", ""), said.is_digest and bool(options.get("thread"))
-    parts = parts_of(said, template)
-    if not template and not said.own_words:
+    template, is_thread = options.get("template", ""), post.is_digest and bool(options.get("thread"))
+    parts = parts_of(post, template)
+    if not template and not post.own_words:
         titles = () if is_thread else ("titles",)
         parts += extra_parts(
-            said, (*titles, *(name for name in ("hashtags", "summary") if options.get(name)))
+            post, (*titles, *(name for name in ("hashtags", "summary") if options.get(name)))
         )
-    return Message(
-        instance_url=recipient.config.get("instance_url", ""),
-        access_token=recipient.secrets.get("access_token", ""),
+    return Status(
         parts=tuple(part if part.link else replace(part, text=unmentioned(part.text)) for part in parts),
-        lines=tuple(Line(unmentioned(line.title), line.link) for line in said.lines) if is_thread else (),
-        link=said.link if any(said.link in (part.link, part.text) for part in parts) else "",
-        images=(said.images or said.sensitive_images)[: int(options.get("images") or 1)],
-        visibility=options.get("visibility") or next(iter(VISIBILITIES)),
+        lines=tuple(Line(unmentioned(line.title), line.link) for line in post.lines) if is_thread else (),
+        link=post.link if any(post.link in (part.link, part.text) for part in parts) else "",
+        images=(post.images or post.sensitive_images)[: int(options.get("images") or 1)],
+        visibility=options.get("visibility") or "public",
         quotes=options.get("quotes", ""),
-        language=said.language,
-        spoiler=unmentioned(plain_line(options.get("spoiler", "") or said.warning)),
-        sensitive=bool(said.sensitive_images),
-        refusal=said.refusal,
+        language=post.language,
+        spoiler=unmentioned(plain_line(options.get("spoiler", "") or post.warning)),
+        sensitive=bool(post.sensitive_images),
     )

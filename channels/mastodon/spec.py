@@ -1,10 +1,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from channels import fields
 from channels.bridge import BridgeSpec
-from common.ports.channels import ParsedDestination
+from channels.mastodon.scopes import SCOPES
 
 if TYPE_CHECKING:
     from channels.oauth import OAuth
@@ -16,7 +15,6 @@ VISIBILITIES = {
 }
 QUOTERS = {"": "The account’s default", "public": "Anyone", "followers": "Followers", "nobody": "Nobody"}
 LONGEST_WARNING = 200
-SCOPES = "read, write:statuses and, for pictures, write:media"
 TOKEN_HELP = (
     f"On the instance, choose Preferences, Development, New application, with the scopes {SCOPES}. "
     "Also mark the account as automated there."
@@ -28,6 +26,8 @@ class MastodonSpec(BridgeSpec):
     label = "Mastodon"
     sentence = "Posts to your account on any instance."
     edits = deletes = True
+    address_field = "instance_url"
+    # Two nicknames are two accounts.
     core_is_chosen = True
     announcement_hook = "mastodon_announcement"
     destination_fields = (
@@ -45,24 +45,6 @@ class MastodonSpec(BridgeSpec):
         fields.THREAD,
         fields.choice("quotes", "Who can quote", "Only from Mastodon 4.5 on.", QUOTERS),
     )
-
-    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """The `core` is nickname@host: two nicknames are two accounts."""
-        account, url = given["account"], given["instance_url"]
-        host = urlsplit(url).netloc
-        return ParsedDestination(
-            core=f"{account}@{host}",
-            label=f"{account} at {host}",
-            config={"account": account, "instance_url": url},
-            secrets={"access_token": given["access_token"]},
-        )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Raises InvalidDestination (network)."""
-        # Imported late: most processes check nothing.
-        from channels.mastodon.session import check_token
-
-        return check_token(destination)
 
     @property
     def connect(self) -> "OAuth":

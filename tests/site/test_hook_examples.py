@@ -112,7 +112,7 @@ def test_a_status_has_words_link_and_tags() -> None:
     post(second, title="")
     assert complete_due(clock=lambda: NOW) == 2
     message = MastodonChannel().compose(issue_letter(Issue.objects.get()), Recipient(1, "b@x.example", "b"))
-    text = "".join(part.text for part in message.parts)
+    text = "".join(part.text for part in message.body.parts)
     assert text == f"New on the blog: Bees\n\n{first.link}\n\n#Beekeeping #Wax"
 
 

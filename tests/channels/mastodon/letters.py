@@ -5,9 +5,9 @@ from datetime import datetime
 from ipaddress import ip_network
 from typing import Any
 
-from channels.base import Outcome
+from channels.base import Message, Outcome
 from channels.letter import Letter, Recipient
-from channels.mastodon.message import Instance, Message, instances
+from channels.mastodon.message import Instance, Status, instances
 from channels.mastodon.session import MastodonChannel, MastodonSession
 from common.net.client import SafeClient
 from common.ttl_cache import TtlCache
@@ -39,9 +39,8 @@ def recipient(url: str, token: str = TOKEN) -> Recipient:
     )
 
 
-def message(url: str, title: str = "A post", **fields: Any) -> Message:
-    made: Message = CHANNEL.compose(letter(title, **fields), recipient(url))
-    return made
+def message(url: str, title: str = "A post", **fields: Any) -> Message[Status]:
+    return CHANNEL.composer(letter(title, **fields))(recipient(url))
 
 
 def session(known: TtlCache[Instance] | None = None, *, timeout: float = PATIENT) -> MastodonSession:
@@ -50,7 +49,7 @@ def session(known: TtlCache[Instance] | None = None, *, timeout: float = PATIENT
 
 
 def send(
-    what: Message,
+    what: Message[Status],
     *,
     begun_at: datetime | None = None,
     cache: TtlCache[Instance] | None = None,

@@ -21,7 +21,7 @@ def plain(words: str) -> str:
 
 
 def text(**fields: Any) -> str:
-    return "".join(part.text for part in CHANNEL.compose(letter(**fields), recipient(URL)).parts)
+    return "".join(part.text for part in CHANNEL.compose(letter(**fields), recipient(URL)).body.parts)
 
 
 def announcement(**fields: Any) -> str:
@@ -47,7 +47,7 @@ def test_an_announcement_has_the_usual_text(fields: dict[str, Any], expected: st
 def test_a_post_without_a_web_link_is_announced_without_one(link: str) -> None:
     message = CHANNEL.compose(letter(entries=(Entry(guid="1", title="T", link=link),)), recipient(URL))
     assert message.refusal == ""
-    assert message.link == ""
+    assert message.body.link == ""
 
 
 def test_a_digest_has_its_title_which_counts_the_archive_and_its_titles() -> None:
@@ -107,7 +107,7 @@ def test_the_language_is_the_options_then_the_posts_then_the_newsletters(
 ) -> None:
     entry = Entry(guid="1", title="T", link=LINK, language=tags[1])
     made = letter(entries=(entry,), options={"language": tags[0]}, language=tags[2])
-    assert CHANNEL.compose(made, recipient(URL)).language == expected
+    assert CHANNEL.compose(made, recipient(URL)).body.language == expected
 
 
 class TestLinks:

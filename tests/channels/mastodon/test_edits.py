@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from channels.base import NO_POST, Deletes, Edits, Outcome, Permanent, Sent, Temporary
-from channels.mastodon.message import Message
+from channels.base import NO_POST, Deletes, Edits, Message, Outcome, Permanent, Sent, Temporary
+from channels.mastodon.message import Status
 from tests.channels.mastodon.letters import (
     CHANNEL,
     LINK,
@@ -29,13 +29,13 @@ def instance() -> Iterator[MastodonInstance]:
         yield server
 
 
-def sent(what: Message) -> Sent:
+def sent(what: Message[Status]) -> Sent:
     outcome = send(what)
     assert isinstance(outcome, Sent)
     return outcome
 
 
-def edit(what: Message, old: Sent) -> Outcome:
+def edit(what: Message[Status], old: Sent) -> Outcome:
     opened = session()
     try:
         return opened.edit(what, remote_id=old.remote_id, parts=old.parts, key="edit-1", now=NOW)
@@ -46,7 +46,7 @@ def edit(what: Message, old: Sent) -> Outcome:
 def delete(url: str, old: Sent, **given: Any) -> Outcome:
     opened = session()
     try:
-        of: Message = CHANNEL.compose(letter(), recipient(url, **given))
+        of = CHANNEL.composer(letter())(recipient(url, **given))
         return opened.delete(of, remote_id=old.remote_id, parts=old.parts, now=NOW)
     finally:
         opened.close()

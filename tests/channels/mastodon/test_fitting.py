@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.http.links import StatusLimits, fits_status
-from channels.mastodon.message import Message
+from channels.mastodon.message import Status
 from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
@@ -32,14 +32,13 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def made(options: dict[str, str], *entries: Entry, **fields: Any) -> Message:
-    message: Message = CHANNEL.compose(
-        letter(entries=entries, options=options, **fields), recipient("https://fake.example")
-    )
-    return message
+def made(options: dict[str, str], *entries: Entry, **fields: Any) -> Status:
+    of = letter(entries=entries, options=options, **fields)
+    status: Status = CHANNEL.composer(of)(recipient("https://fake.example")).body
+    return status
 
 
-def is_taken(text: str, message: Message) -> bool:
+def is_taken(text: str, message: Status) -> bool:
     return fits_status(LIMITS, warning=message.spoiler)(text) and not MENTION.search(text)
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from channels.http.client import ApiSession
-from channels.mastodon.session import MastodonChannel, check_token
+from channels.mastodon.session import MastodonChannel
 from channels.mastodon.spec import MastodonSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
-from tests.channels.mastodon.letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
+from tests.channels.mastodon.letters import IMPATIENT, PATIENT, closed_port, message, session
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
 KIND = MastodonSpec()
@@ -88,7 +87,7 @@ class TestDestination:
 class TestOptions:
     def test_a_bridge_posts_publicly_unless_told_otherwise(self) -> None:
         assert KIND.parse_options({}) == {}
-        assert message("https://fake.example").visibility == "public"
+        assert message("https://fake.example").body.visibility == "public"
 
     def test_options_are_kept_tidy(self) -> None:
         given = {"visibility": "Unlisted", "language": "DE", "spoiler": " Bienen\n und "}
@@ -110,7 +109,7 @@ class TestOptions:
 class TestCheck:
     def ask(self, instance: MastodonInstance, token: str = TOKEN, timeout: float = PATIENT) -> str:
         made = parsed(instance_url=instance.url, access_token=token)
-        found = check_token(made, ApiSession(session=LOOPBACK.session(), timeout=timeout))
+        found = session(timeout=timeout).check(made)
         return found.config["account_id"]
 
     def test_a_good_token_names_its_account(self, instance: MastodonInstance) -> None:
@@ -171,4 +170,4 @@ class TestCheck:
     def test_an_instance_out_of_reach_is_told(self) -> None:
         made = parsed(instance_url=closed_port())
         with pytest.raises(InvalidDestination, match="refuses connections"):
-            check_token(made, ApiSession(session=LOOPBACK.session()))
+            session().check(made)

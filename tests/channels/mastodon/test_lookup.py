@@ -1,13 +1,12 @@
 """The outcome of an interrupted attempt."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from channels.base import Ambiguous, Outcome, Sent, Temporary
-from channels.mastodon.message import Message
+from channels.base import Ambiguous, Message, Outcome, Sent, Temporary
+from channels.mastodon.message import Status
 from tests.channels.mastodon.letters import (
     IMPATIENT,
     LINK,
@@ -19,7 +18,7 @@ from tests.channels.mastodon.letters import (
     session,
 )
 from tests.contracts.channel import NOW
-from tests.servers.mastodon_instance import GOTOSOCIAL, PLEROMA, TOKEN, MastodonInstance, Reply
+from tests.servers.mastodon_instance import GOTOSOCIAL, PLEROMA, MastodonInstance, Reply
 
 
 @pytest.fixture
@@ -36,10 +35,10 @@ LIKE_MASTODON = {"version": "4.2.0 (compatible; Other 1.0)", "source_url": "http
 
 
 class TestEarlierAttempts:
-    def begun(self, what: Message, *, minutes: int, timeout: float = PATIENT) -> Outcome:
+    def begun(self, what: Message[Status], *, minutes: int, timeout: float = PATIENT) -> Outcome:
         return send(what, begun_at=NOW - timedelta(minutes=minutes), timeout=timeout)
 
-    def lost(self, instance: MastodonInstance) -> Message:
+    def lost(self, instance: MastodonInstance) -> Message[Status]:
         """Post; the instance accepts the post, but its response is lost."""
         what = message(instance.url)
         instance.says = Reply(takes=True, hangs_up=True)
@@ -78,7 +77,7 @@ class TestEarlierAttempts:
         instance.now = NOW - timedelta(days=3)
         self.lost(instance)
         instance.now = NOW
-        what = replace(message(instance.url), access_token=TOKEN)
+        what = message(instance.url)
         opened = session()
         outcome = opened.send(what, key="key-2", begun_at=NOW - timedelta(hours=2), now=NOW)
         opened.close()

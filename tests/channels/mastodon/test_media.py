@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from channels.base import NOTHING, Ambiguous, Outcome, Sent, Temporary
+from channels.base import NOTHING, Ambiguous, Message, Outcome, Sent, Temporary
 from channels.http.uploads import MOST_LOOKS
-from channels.mastodon.message import Message
+from channels.mastodon.message import Status
 from channels.pictures import forget_pictures
 from feeds.parsing.entry import Entry, Media
 from tests.channels.mastodon.letters import LINK, TOO_MANY, message, session
@@ -33,7 +33,7 @@ def host() -> Iterator[PictureHost]:
         yield server
 
 
-def post(instance: MastodonInstance, host: PictureHost, count: int = 1, **options: str) -> Message:
+def post(instance: MastodonInstance, host: PictureHost, count: int = 1, **options: str) -> Message[Status]:
     """Return a post with so many pictures, all of which the host has."""
     media = tuple(
         Media(host.drawn(f"/{number}.png", size=(50 + number, 40)).url, "image/png", alt=f"Bee {number}")
@@ -44,7 +44,7 @@ def post(instance: MastodonInstance, host: PictureHost, count: int = 1, **option
 
 
 def send(
-    what: Message, *, key: str = "key-1", progress: Mapping[str, Any] = NOTHING, **given: Any
+    what: Message[Status], *, key: str = "key-1", progress: Mapping[str, Any] = NOTHING, **given: Any
 ) -> Outcome:
     opened = session()
     try:

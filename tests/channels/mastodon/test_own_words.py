@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.http.links import StatusLimits, fits_status
-from channels.mastodon.message import Message
+from channels.mastodon.message import Status
 from common.truncation import fit_parts
 from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 
 FITS = fits_status(StatusLimits())
 
 
-def message(text: str, **fields: Any) -> Message:
-    made: Message = CHANNEL.compose(letter(html="", text=text, **fields), recipient("https://fake.example"))
+def message(text: str, **fields: Any) -> Status:
+    of = letter(html="", text=text, **fields)
+    made: Status = CHANNEL.composer(of)(recipient("https://fake.example")).body
     return made
 
 
@@ -47,7 +48,7 @@ def test_it_fits_and_the_link_is_whole(before: str, after: str) -> None:
 
 def test_a_letter_with_html_has_the_usual_words() -> None:
     made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient("https://fake.example"))
-    assert fit_parts(made.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"
+    assert fit_parts(made.body.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"
 
 
 def test_a_digest_and_a_letter_whose_texts_were_forgotten_have_the_usual_words() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.mastodon.message import LONGEST_THREAD, Message
+from channels.base import NOTHING, Ambiguous, Message, Outcome, Permanent, Sent, Temporary
+from channels.mastodon.message import LONGEST_THREAD, Status
 from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import TOO_MANY, message, session
 from tests.contracts.channel import NOW
@@ -22,7 +22,7 @@ def instance() -> Iterator[MastodonInstance]:
         yield server
 
 
-def digest(instance: MastodonInstance, count: int = 20, **options: str) -> Message:
+def digest(instance: MastodonInstance, count: int = 20, **options: str) -> Message[Status]:
     entries = tuple(
         Entry(
             guid=str(number), title=f"Post {number} {'of bees ' * 6}", link=f"https://blog.example/{number}"
@@ -35,7 +35,7 @@ def digest(instance: MastodonInstance, count: int = 20, **options: str) -> Messa
     )
 
 
-def send(what: Message, *, progress: Mapping[str, Any] = NOTHING, **given: Any) -> Outcome:
+def send(what: Message[Status], *, progress: Mapping[str, Any] = NOTHING, **given: Any) -> Outcome:
     opened = session()
     try:
         return opened.send(

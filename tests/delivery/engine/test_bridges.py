@@ -101,14 +101,14 @@ def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     """Post the message of the dead worker."""
     assert row.issue is not None
     reader = Recipient(row.pk, row.destination.core, "")
-    message = MastodonChannel().compose(issue_letter(row.issue), reader)
-    [whole] = message.texts(StatusLimits())
-    text = whole.removesuffix(message.link)
+    status = MastodonChannel().compose(issue_letter(row.issue), reader).body
+    [whole] = status.texts(StatusLimits())
+    text = whole.removesuffix(status.link)
     instance.statuses.append(
         {
             "id": "900",
             "created_at": (NOW + SECOND).isoformat(),
-            "content": f'<p>{escape(text)}<a href="{message.link}">{message.link}</a></p>',
+            "content": f'<p>{escape(text)}<a href="{status.link}">{status.link}</a></p>',
             "text": whole,
         }
     )

@@ -227,9 +227,9 @@ def test_a_status_has_the_words_of_own_code() -> None:
     issue = Issue.objects.get()
     link = issue.issue_items.get().entry["link"]
     message = MastodonChannel().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
-    text = "".join(part.text for part in message.parts)
+    text = "".join(part.text for part in message.body.parts)
     assert text == f"Bees by @\u2060ada\n\n{link}\n#bees"
-    assert (message.link, message.refusal) == (link, "")
+    assert (message.body.link, message.refusal) == (link, "")
 
 
 def test_a_post_for_which_own_code_has_no_words_is_skipped() -> None:

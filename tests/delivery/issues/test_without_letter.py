@@ -33,7 +33,7 @@ def a_bridge_with(posts: int, arrangement: str = "each", **changes: Any) -> list
 
 def words_of(issue: Issue) -> str:
     message = MastodonChannel().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
-    return "".join(part.text for part in message.parts)
+    return "".join(part.text for part in message.body.parts)
 
 
 def test_only_mail_reads_the_letter() -> None:

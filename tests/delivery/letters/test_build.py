@@ -74,7 +74,7 @@ def test_a_digest_on_mastodon_links_to_the_issue() -> None:
     issue = an_issue(subscribable=BridgeFactory(arrangement="daily"))
     (row,) = queued(issue=issue)
     message = MastodonChannel().compose(issue_letter(issue), recipient(row))
-    assert message.link == issue_url(issue)
+    assert message.body.link == issue_url(issue)
 
 
 def test_a_letter_is_made_once_for_all_its_recipients(django_assert_num_queries: Any) -> None:
