@@ -3,15 +3,16 @@
 import base64
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
-from channels.base import NOTHING, Temporary
-from channels.bluesky.message import COLLECTION, BlueskyAccount, Record
+from channels.base import Temporary
+from channels.bluesky.message import COLLECTION, Record
 from channels.bluesky.spec import DID
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport, server_url
+from channels.http.transport import ApiResponse, server_url
 
 T = TypeVar("T")
 LONGEST_TOKEN = 8_000
@@ -60,31 +61,33 @@ class BlueskyClient:
     `tokens` are the previous ones, and later those to keep.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        account: BlueskyAccount,
-        now: datetime,
-        *,
-        tokens: Mapping[str, str] = NOTHING,
-        timeout: float = TIMEOUT_SECONDS,
-    ) -> None:
+    def __init__(self, api: ApiClient, tokens: dict[str, str]) -> None:
+        self._api, self.tokens = api, tokens
+        # The DID is permanent, handles aren't.
+        self._name = api.config.get("did") or api.config["handle"]
         # Another account's tokens must not be sent.
-        self.tokens = tokens if tokens.get("name") == account.name else NOTHING
-        self._transport, self._account, self._now, self._timeout = transport, account, now, timeout
+        if tokens.get("name") != self._name:
+            tokens.clear()
 
     @property
     def code(self) -> str:
-        answer = self._transport.answer
-        return answer.text_at("error") if answer else ""
+        return self._api.answer.text_at("error")
 
     def sign_in(self) -> SignedIn:
         """Limits: 30 times in five minutes, and 300 times a day."""
-        given = {"identifier": self._account.name, "password": self._account.password}
-        url = self._account.service
-        made = self._post(url, "com.atproto.server.createSession", read=self._signed_in, json=given)
-        self.tokens = made.tokens
+        given = {"identifier": self._name, "password": self._api.to.secrets["app_password"]}
+        made = self._post(self._api.url, "com.atproto.server.createSession", read=self._signed_in, json=given)
+        self.tokens.update(made.tokens)
         return made
+
+    def pds_in(self, directory: str, did: str) -> str:
+        """Return the PDS from the DID's document, or "": then the service forwards posts."""
+        _, method, name = did.split(":", 2)
+        url = f"{directory}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
+        try:
+            return self._api.call("GET", url, read=lambda answer: pds_of(answer.json))
+        except Failed:
+            return ""
 
     def upload(self, data: bytes, media_type: str) -> Record:
         """Return the blob; without a record it is deleted after a while."""
@@ -135,36 +138,35 @@ class BlueskyClient:
     def _refresh(self) -> None:
         method, token = "com.atproto.server.refreshSession", self.tokens["refresh"]
         try:
-            made = self._post(self._account.service, method, read=self._signed_in, token=token)
+            made = self._post(self._api.url, method, read=self._signed_in, token=token)
         except Failed as failed:
             # A temporary failure says nothing about the token, and signing in is rate-limited.
             if isinstance(failed.outcome, Temporary) and self.code not in STALE:
                 raise
             self.sign_in()
         else:
-            self.tokens = made.tokens
+            self.tokens.update(made.tokens)
 
     def _post(
         self, url: str, method: str, *, read: Callable[[ApiResponse], T], token: str = "", **options: Any
     ) -> T:
-        secrets = (self._account.password, self.tokens.get("access", ""), self.tokens.get("refresh", ""))
-        client = ApiClient(self._transport, url, BLUESKY, self._now, secrets=secrets, timeout=self._timeout)
-        if token:
-            options["headers"] = {**options.get("headers", {}), "Authorization": f"Bearer {token}"}
-        found: T = client.call("POST", f"{url}/xrpc/{method}", read=read, **options)
+        tokens = (self.tokens.get("access", ""), self.tokens.get("refresh", ""))
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        api = replace(self._api, url=url, headers=headers, secrets=(*self._api.secrets, *tokens))
+        found: T = api.call("POST", f"/xrpc/{method}", read=read, **options)
         return found
 
     def _signed_in(self, answer: ApiResponse) -> SignedIn:
         did, access, refresh = (answer.at(name) for name in ("did", "accessJwt", "refreshJwt"))
-        for said in (did, access, refresh):
-            if not isinstance(said, str) or not 0 < len(said) <= LONGEST_TOKEN:
+        for text in (did, access, refresh):
+            if not isinstance(text, str) or not 0 < len(text) <= LONGEST_TOKEN:
                 raise UnreadableAnswer("no tokens")
         if not DID.fullmatch(did):
             raise UnreadableAnswer("no DID")
         # It may have moved. Without an address the service forwards requests.
         pds = pds_of(answer.at("didDoc"))
-        kept = pds or self._account.pds or self._account.service
-        tokens = {"name": self._account.name, "did": did, "pds": kept, "access": access, "refresh": refresh}
+        kept = pds or self._api.config.get("pds") or self._api.url
+        tokens = {"name": self._name, "did": did, "pds": kept, "access": access, "refresh": refresh}
         is_main = scope_of(access) == FULL_ACCESS
         return SignedIn(did, str(answer.at("handle")), pds, answer.at("active") is not False, tokens, is_main)
 

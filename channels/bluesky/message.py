@@ -1,15 +1,14 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from unicodedata import category
 
-from channels.announcement import EPOCH, HASHTAG_LIMIT, Announcement
-from channels.bluesky.spec import ENTRYWAY
+from channels.announcement import HASHTAG_LIMIT, Announcement
+from channels.bridge import CannotPost
 from channels.http.links import postable
 from channels.http.measures import graphemes, octets, within
-from channels.letter import Recipient
 from channels.wording import parts_of
 from common.truncation import DoesNotFit, FittingPart, cut_to, fitted, plain_line
 
@@ -83,16 +82,6 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class BlueskyAccount:
-    """`name` signs in at `service`; `pds` stores the posts ("": unknown)."""
-
-    name: str
-    service: str
-    pds: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class BlueskyPost:
     """`plain` is used if the record is refused; `picture` is for its card."""
 
@@ -102,45 +91,31 @@ class BlueskyPost:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """Post and its replies, each to the one before. With a `refusal` there is none."""
+class Thread:
+    """Post and its replies, each to the one before."""
 
-    account: BlueskyAccount
-    at: datetime = EPOCH
-    posts: tuple[BlueskyPost, ...] = ()
-    refusal: str = ""
+    at: datetime
+    posts: tuple[BlueskyPost, ...]
 
 
-def account_of(recipient: Recipient) -> BlueskyAccount:
-    config = recipient.config
-    return BlueskyAccount(
-        name=config.get("did") or recipient.core,
-        service=config.get("service_url") or ENTRYWAY,
-        pds=config.get("pds", ""),
-        password=recipient.secrets.get("app_password", ""),
-    )
-
-
-def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    account = account_of(recipient)
-    if said.refusal:
-        return Message(account, refusal=said.refusal)
+def thread_of(said: Announcement, options: Mapping[str, str]) -> Thread:
+    """Raises CannotPost."""
     if octets(said.link) > LONGEST_LINK:
-        return Message(account, refusal="The post’s link is longer than Bluesky allows.")
+        raise CannotPost("The post’s link is longer than Bluesky allows.")
     try:
         posts = [_announcing(said, options)]
     except DoesNotFit:  # the default text always fits
         options = {**options, "template": ""}
         posts = [_announcing(said, options)]
     if not (posts[0].record["text"].strip() or "embed" in posts[0].record):
-        return Message(account, refusal="There is no text to post.")
+        raise CannotPost("There is no text to post.")
     if said.is_digest and options.get("thread"):
         for number, line in enumerate(said.lines[:MOST_ANSWERS], start=1):
             ending = [FittingPart("\n"), FittingPart(line.link, link=line.link)] if line.link else []
             parts = [FittingPart(line.title, cuttable=True), *ending]
             answer = _record(said, options, *rich_text(parts, ()), number)
             posts.append(BlueskyPost(answer, answer))
-    return Message(account, said.at, tuple(posts))
+    return Thread(said.at, tuple(posts))
 
 
 def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:

@@ -1,46 +1,29 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
-from urllib.parse import unquote, urlsplit
-
-import requests
+from urllib.parse import urlsplit
 
 from channels.announcement import Announcement, PostImage
-from channels.base import (
-    NOTHING,
-    Ambiguous,
-    CrashPolicy,
-    LaneDefaults,
-    LaneFacts,
-    LinkCard,
-    Looks,
-    Outcome,
-    Permanent,
-    Sent,
-    Temporary,
-)
-from channels.bluesky.client import BLUESKY, BlueskyClient, pds_of
+from channels.base import CrashPolicy, LaneDefaults, LinkCard, Looks, Outcome, Permanent, Sent
+from channels.bluesky.client import BLUESKY, BlueskyClient
 from channels.bluesky.message import (
     COLLECTION,
     MOST_GRAPHEMES,
     MOST_OCTETS,
-    BlueskyAccount,
     BlueskyPost,
-    Message,
     Record,
-    message_of,
+    Thread,
+    thread_of,
 )
-from channels.bridge import WARNING, OldBridgeChannel
-from channels.http.client import ApiClient, ApiSession, Failed, host_of, told_at_fields
+from channels.bridge import WARNING, BridgeChannel
+from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.measures import graphemes, octets
-from channels.http.threads import cut_short
-from channels.http.transport import TIMEOUT_SECONDS, Transport
-from channels.letter import Recipient
+from channels.http.session import DeletingSession
+from channels.http.threads import carrying, cut_short
 from channels.pictures import PictureBounds, fetched_picture
-from common.clock import utcnow
 from common.pictures.picture import CleanPicture
 from common.ports.channels import InvalidDestination, ParsedDestination
 
@@ -72,47 +55,6 @@ OWN_LOGIN = (
 PLC = "https://plc.directory"
 
 
-def check_account(
-    destination: ParsedDestination,
-    *,
-    session: requests.Session | None = None,
-    timeout: float = TIMEOUT_SECONDS,
-    plc: str = PLC,
-) -> ParsedDestination:
-    """Add DID and server. Raises InvalidDestination."""
-    transport = Transport(session)
-    config, service = destination.config, destination.config["service_url"]
-    account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
-    client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
-    elsewhere = f"{host_of(service)} doesn’t look like {BLUESKY.name}."
-    with closing(transport), told_at_fields("service_url", credentials="app_password", elsewhere=elsewhere):
-        signed_in = client.sign_in()
-        pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
-    if not signed_in.is_active:
-        raise InvalidDestination(f"handle: {host_of(service)} reports that this account isn’t active.")
-    handle = signed_in.handle
-    kept = {name: value for name, value in config.items() if name != WARNING}
-    if signed_in.is_main_password:
-        kept[WARNING] = OWN_LOGIN
-    return replace(
-        destination,
-        core=signed_in.did,
-        label=f"@{handle}",
-        config={**kept, "did": signed_in.did, "pds": pds, "handle": handle},
-    )
-
-
-def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
-    """Return the PDS from the DID's document, or "": then the service forwards posts."""
-    _, method, name = did.split(":", 2)
-    url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
-    client = ApiClient(transport, url, BLUESKY, utcnow(), timeout=timeout)
-    try:
-        return client.call("GET", url, read=lambda answer: pds_of(answer.json))
-    except Failed:
-        return ""
-
-
 # app.bsky.embed.external: limits for a card's picture.
 THUMB = PictureBounds(most_side=1_200, most_bytes=1_000_000)
 
@@ -121,93 +63,71 @@ def thumb_of(url: str) -> CleanPicture | None:
     return fetched_picture(PostImage(url), THUMB)
 
 
-class BlueskySession(ApiSession):
-    """Tokens are its state. Used by one thread at a time."""
+class BlueskySession(DeletingSession):
+    """Tokens are its state."""
+
+    service = BLUESKY
+    address_field, token_field = "service_url", "app_password"
 
     def __init__(
         self,
-        state: Mapping[str, str] = NOTHING,
-        *,
-        session: requests.Session | None = None,
-        timeout: float = TIMEOUT_SECONDS,
+        *arguments: Any,
         picture_of: Callable[[str], CleanPicture | None] = thumb_of,
+        plc: str = PLC,
+        **options: Any,
     ) -> None:
-        super().__init__(session=session, timeout=timeout)
-        self._tokens, self._kept, self._picture_of = state, state, picture_of
+        super().__init__(*arguments, **options)
+        self._picture_of, self._plc = picture_of, plc
 
-    def send(
-        self,
-        message: Message,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def post(self, api: ApiClient, body: Thread) -> Outcome:
         """Post, and reply with the thread. The key makes repetitions harmless.
 
         `progress` has existing posts, and the uploaded picture.
         """
-        if message.refusal:
-            return Permanent(message.refusal)
-        client = self._client(message.account, now)
-        done, remark = {**progress}, ""
+        client = BlueskyClient(api, self.state)
+        done, remark = {**api.progress}, ""
         posted = list(done.get("posted", ()))
         try:
-            for number, post in enumerate(message.posts[len(posted) :], start=len(posted)):
-                rkey = record_key(message.at, f"{key}-{number}" if number else key)
+            for number, post in enumerate(body.posts[len(posted) :], start=len(posted)):
+                rkey = record_key(body.at, f"{api.key}-{number}" if number else api.key)
                 if posted:
                     answer = {**post.record, "reply": {"root": posted[0], "parent": posted[-1]}}
                     post = BlueskyPost(answer, answer)
-                posted.append(self._put(client, rkey, post, done))
+                versions = self._versions(client, post, done)
+                posted.append(first_accepted(versions, partial(client.put, rkey)))
                 done = {"posted": posted}
         except Failed as failed:
-            outcome = failed.outcome
-            if isinstance(outcome, Temporary | Ambiguous):
-                return replace(outcome, progress=done or None)
-            if not posted:
-                return outcome
-            if isinstance(outcome, Permanent):
-                remark = cut_short(len(posted), len(message.posts), outcome)
-        finally:
-            self._tokens = client.tokens
-        root, *answers = (str(one["uri"]) for one in posted)
+            if not posted or not isinstance(failed.outcome, Permanent):
+                return carrying(failed.outcome, done)
+            remark = cut_short(len(posted), len(body.posts), failed.outcome)
+        root, *answers = (str(post["uri"]) for post in posted)
         place = root.removeprefix("at://").replace(f"/{COLLECTION}/", "/post/")
         url = f"https://bsky.app/profile/{place}"
         return Sent(root, url=url, parts=tuple(answers), remark=remark)
 
-    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+    def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
         """Delete from the end of the thread; repeatable."""
-        client = self._client(message.account, now)
-        try:
-            for uri in (*reversed(parts), remote_id):
-                client.delete(uri.rpartition("/")[2])
-        except Failed as failed:
-            return failed.outcome
-        finally:
-            self._tokens = client.tokens
+        client = BlueskyClient(api, self.state)
+        for uri in (*reversed(parts), remote_id):
+            client.delete(uri.rpartition("/")[2])
         return Sent()
 
-    def new_state(self) -> Mapping[str, str] | None:
-        if self._tokens == self._kept:
-            return None
-        self._kept = self._tokens
-        return dict(self._tokens)
-
-    def _client(self, account: BlueskyAccount, now: datetime) -> BlueskyClient:
-        return BlueskyClient(self.transport, account, now, tokens=self._tokens, timeout=self.timeout)
-
-    def _put(self, client: BlueskyClient, rkey: str, post: BlueskyPost, done: dict[str, Any]) -> Record:
-        refused: Failed | None = None
-        for record in self._versions(client, post, done):
-            try:
-                return client.put(rkey, record)
-            except Failed as failed:
-                if not failed.is_about_message:
-                    raise
-                refused = failed
-        assert refused is not None  # noqa: S101 - for the type checker: there is at least one version
-        raise refused
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Add DID and server."""
+        client = BlueskyClient(api, {})
+        account = client.sign_in()
+        pds = account.pds or client.pds_in(self._plc, account.did) or api.url
+        if not account.is_active:
+            raise InvalidDestination(f"handle: {api.host} reports that this account isn’t active.")
+        kept = {name: value for name, value in destination.config.items() if name != WARNING}
+        if account.is_main_password:
+            kept[WARNING] = OWN_LOGIN
+        return replace(
+            destination,
+            core=account.did,
+            label=f"@{account.handle}",
+            config={**kept, "did": account.did, "pds": pds, "handle": account.handle},
+        )
 
     def _versions(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> Iterator[Record]:
         """Yield ever plainer versions."""
@@ -239,23 +159,22 @@ def _with_thumb(record: Record, thumb: Record) -> Record:
     return {**record, "embed": {**embed, "external": {**embed["external"], "thumb": thumb}}}
 
 
-class BlueskyChannel(OldBridgeChannel):
+class BlueskyChannel(BridgeChannel):
     key = "bluesky"
     # A repetition has the same record key.
     crash_policy = CrashPolicy.LOOK_UP
     # Well below 5,000 points an hour (a post costs two), and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
+    session = BlueskySession
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-        return message_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Thread:
+        return thread_of(post, options)
 
-    def preview(self, message: Message) -> Looks:
-        if message.refusal:
-            return Looks("", refusal=message.refusal)
-        first, *others = message.posts
+    def looks(self, body: Thread) -> Looks:
+        first, *others = body.posts
         text, embed = first.record["text"], first.record.get("embed")
         measures = ((graphemes, MOST_GRAPHEMES, ""), (octets, MOST_OCTETS, "bytes"))
-        measure, most, unit = max(measures, key=lambda one: one[0](text) / one[1])
+        measure, most, unit = max(measures, key=lambda limit: limit[0](text) / limit[1])
         return Looks(
             text,
             measure(text),
@@ -265,9 +184,6 @@ class BlueskyChannel(OldBridgeChannel):
             answers=tuple(post.record["text"] for post in others),
             notes=tuple(_notes(first.record)),
         )
-
-    def connect(self, lane: LaneFacts) -> BlueskySession:
-        return BlueskySession(lane.state)
 
 
 def _notes(record: Mapping[str, Any]) -> Iterator[str]:

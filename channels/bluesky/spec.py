@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from channels.bridge import BridgeSpec
-from channels.fields import LANGUAGE
+from channels.fields import LANGUAGE, choice
 from channels.http.transport import server_url
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
@@ -67,24 +67,25 @@ class BlueskySpec(BridgeSpec):
         ),
     )
     own_options = (
-        Field(
+        choice(
             "card",
             "Link",
             "A card shows the post’s title, summary and picture. Digests put the link in the text instead.",
-            choices=lambda: [("", "As a card"), ("no", "In the words")],
+            {"": "As a card", "no": "In the words"},
         ),
-        Field(
+        choice(
             "tags",
             "Categories",
             "Tags help people find posts by topic.",
-            choices=lambda: [("", "As tags that are not shown"), ("no", "Leave them out")],
+            {"": "As tags that are not shown", "no": "Leave them out"},
         ),
-        Field(
+        choice(
             "thread",
             "Posts of a digest",
-            choices=lambda: [("", "One link to all of them"), ("yes", "A thread, with one reply per post")],
+            "",
+            {"": "One link to all of them", "yes": "A thread, with one reply per post"},
         ),
-        Field("content_label", "Content warning", choices=lambda: list(LABELS.items())),
+        choice("content_label", "Content warning", "", LABELS),
         LANGUAGE,
     )
 
@@ -97,10 +98,3 @@ class BlueskySpec(BridgeSpec):
             config={"handle": name, "service_url": service},
             secrets={"app_password": given["app_password"]},
         )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Sign in, and find the account's server (network). Raises InvalidDestination."""
-        # Imported late: most processes check nothing.
-        from channels.bluesky.session import check_account
-
-        return check_account(destination)

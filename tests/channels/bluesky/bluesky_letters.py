@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_network
 from typing import Any
 
-from channels.base import NOTHING, Outcome
-from channels.bluesky.message import Message
+from channels.base import NOTHING, LaneFacts, Message, Outcome
+from channels.bluesky.message import Thread
 from channels.bluesky.session import BlueskyChannel, BlueskySession
 from channels.letter import Recipient
 from common.net.client import SafeClient
@@ -23,9 +23,8 @@ def recipient(url: str, *, pds: str = "", password: str = PASSWORD) -> Recipient
     return Recipient(1, DID, f"@{HANDLE}", config=config, secrets={"app_password": password})
 
 
-def message(url: str, title: str = "A post", *, pds: str = "", **fields: Any) -> Message:
-    made: Message = CHANNEL.compose(letter(title, **fields), recipient(url, pds=pds))
-    return made
+def message(url: str, title: str = "A post", *, pds: str = "", **fields: Any) -> Message[Thread]:
+    return CHANNEL.composer(letter(title, **fields))(recipient(url, pds=pds))
 
 
 def session(
@@ -35,10 +34,13 @@ def session(
     picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
 ) -> BlueskySession:
     """Return a session with the safe client, which may call loopback here."""
-    return BlueskySession(state, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)
+    lane = LaneFacts("bluesky", DID, state=state)
+    return BlueskySession(lane, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)
 
 
-def send(what: Message, on: BlueskySession | None = None, *, key: str = "key-1", **given: Any) -> Outcome:
+def send(
+    what: Message[Thread], on: BlueskySession | None = None, *, key: str = "key-1", **given: Any
+) -> Outcome:
     opened = on or session()
     try:
         return opened.send(what, **{"key": key, "begun_at": None, "now": NOW, **given})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from channels.bluesky.client import pds_of, scope_of
-from channels.bluesky.session import check_account
+from channels.bluesky.session import BlueskySession
 from channels.bluesky.spec import BlueskySpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.bluesky.bluesky_letters import LOOPBACK
@@ -28,7 +28,7 @@ def parsed(**data: str) -> ParsedDestination:
 
 def checked(url: str, *, plc: str = "", timeout: float = PATIENT, **data: str) -> ParsedDestination:
     given = parsed(service_url=url, **data)
-    return check_account(given, session=LOOPBACK.session(), timeout=timeout, plc=plc or closed_port())
+    return BlueskySession(session=LOOPBACK.session(), timeout=timeout, plc=plc or closed_port()).check(given)
 
 
 class TestDestination:

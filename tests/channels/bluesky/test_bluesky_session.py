@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from channels.base import Ambiguous, Permanent, Sent, StatefulSession, Temporary
-from channels.bluesky.message import Message
+from channels.base import Ambiguous, Message, Permanent, Sent, StatefulSession, Temporary
+from channels.bluesky.message import Thread
 from common.pictures.picture import CleanPicture
 from feeds.parsing.entry import Media
 from tests.channels.bluesky.bluesky_letters import message, send, session
@@ -39,11 +39,11 @@ def picture(url: str) -> CleanPicture | None:
     return PNG if url == MEDIA[0].url else None
 
 
-def with_picture(url: str) -> Message:
+def with_picture(url: str) -> Message[Thread]:
     return message(url, entries=(entry(media=MEDIA),))
 
 
-def thread(url: str) -> Message:
+def thread(url: str) -> Message[Thread]:
     entries = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
     fields: dict[str, Any] = {"entries": entries, "is_digest": True, "options": {"thread": "yes"}}
     return message(url, "T0, and 2 more", web_url="https://l.example/7/", **fields)
