@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -192,7 +191,7 @@ class BridgeChannel(Channel, ABC):
     def body(self, post: Announcement, options: Mapping[str, str]) -> Any:
         """Return the post in the form of the service. Pure. Raises DoesNotFit and CannotPost."""
 
-    def preview(self, message: Any) -> Looks:
+    def preview(self, message: Message[Any]) -> Looks:
         """See Previews."""
         if message.refusal:
             return Looks("", refusal=message.refusal)
@@ -207,23 +206,3 @@ class BridgeChannel(Channel, ABC):
 
     def connect(self, lane: LaneFacts) -> Session:
         return self.session(lane)
-
-
-class OldBridgeChannel(BridgeChannel):
-    """Of services that build their messages themselves."""
-
-    def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
-        return partial(self.message, announcement_of(letter), letter.options)
-
-    @abstractmethod
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Any:
-        """Build the session's message. Pure."""
-
-    @abstractmethod
-    def connect(self, lane: LaneFacts) -> Session: ...
-
-    def body(self, post: Announcement, options: Mapping[str, str]) -> Any:
-        raise NotImplementedError
-
-    def looks(self, body: Any) -> Looks:
-        raise NotImplementedError

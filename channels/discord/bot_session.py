@@ -5,26 +5,27 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-import requests
-
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.discord.message import Message
+from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.discord.message import Post
 from channels.discord.service import (
     ALREADY_CROSSPOSTED,
     BOT,
     HAS_A_THREAD,
     NO_WEBHOOKS,
     UNKNOWN_WEBHOOK,
-    agent,
     code_of,
+    name_of,
     nonce_of,
     sent,
     snowflake,
 )
-from channels.discord.session import DiscordSession, last_code, post_by_webhook
-from channels.http.client import ApiClient, Failed, UnreadableAnswer
+from channels.discord.session import DiscordSession, post_by_webhook
+from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer
 from channels.http.links import normalised
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.http.threads import not_looked_up
+from channels.http.transport import ApiResponse
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.truncation import plain_line
 
 T = TypeVar("T")
 ANNOUNCEMENT, FORUMS, THREADS_BENEATH, THREADS = "5", ("15", "16"), ("0", "5"), ("10", "11", "12")
@@ -44,256 +45,242 @@ NOT_YET = "Checking again whether the post was published."
 # After so long an interrupted request has ended. Webhooks have no nonce against duplicates.
 WEBHOOK_SETTLES = timedelta(minutes=5)
 WEBHOOK_NAME = "Feedletter"
-UNUSABLE = "Nothing was posted because the bot’s account has no token. Save it again."
+# https://discord.com/developers/docs/resources/channel#forum-tag-object
+MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50
+# Categories and directories hold channels, not messages.
+HOLD_CHANNELS = (4, 14)
 
 
 class BotSession(DiscordSession):
-    """Session of a bot that posts to many channels. Used by one thread.
+    """Session of a bot that posts to many channels.
 
     Another name or picture requires a webhook in the channel.
     """
 
-    def __init__(
-        self,
-        token: str,
-        *,
-        base: str,
-        session: requests.Session | None = None,
-        timeout: float = TIMEOUT_SECONDS,
-    ) -> None:
-        super().__init__(session=session, timeout=timeout)
-        self._token, self._base = token, base
-        # By channel; "" if there can be none.
-        self._webhooks: dict[str, str] = {}
-        self._secrets = [token]
+    service = BOT
+    address_field = "channel_id"
+    needs = ("token",)
 
-    def send(
-        self,
-        message: Message,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # By channel, the paths; "" if there can be none.
+        self._webhooks: dict[str, str] = {}
+        self._hidden = list(self.credentials.values())
+
+    def hidden(self, to: Target) -> list[str]:
+        """Includes webhooks as soon as they are found."""
+        return self._hidden
+
+    def headers(self, to: Target) -> Mapping[str, str]:
+        return {**super().headers(to), "Authorization": f"Bot {self.credentials['token']}"}
+
+    def post(self, api: ApiClient, body: Post) -> Outcome:
         """Post once, after a look-up of an unfinished attempt.
 
         `progress` names a message already posted and the steps done.
         """
-        if message.refusal:
-            return Permanent(message.refusal)
-        if not self._token:
-            return Temporary(UNUSABLE, stops_account=True)
-        client = self.api(message, now)
-        outcome: Outcome | None = Sent(progress["remote_id"], url=progress["url"]) if progress else None
-        if outcome is None and begun_at is not None:
-            outcome = self._looked_up(client, message, begun_at)
-        if outcome is None:
-            outcome = self.post(client, message, key)
-        return self._followed_up(client, message, outcome, progress, now)
+        outcome: Outcome | None = None
+        if done := api.progress:
+            outcome = Sent(done["remote_id"], url=done["url"])
+        elif api.begun_at is not None:
+            outcome = self._looked_up(api, body, api.begun_at)
+        return self._followed_up(api, body, outcome or super().post(api, body))
 
-    def api(self, message: Message, now: datetime) -> ApiClient:
-        return self.client(self._base, BOT, now, secrets=self._secrets)
+    def begins_thread(self, api: ApiClient, body: Post) -> bool:
+        return api.config.get("channel_type") in FORUMS and not body.thread_id
 
-    def headers(self) -> dict[str, str]:
-        return {**agent(), "Authorization": f"Bot {self._token}"}
-
-    def begins_thread(self, message: Message) -> bool:
-        return message.config.get("channel_type") in FORUMS and not message.thread_id
-
-    def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
+    def place(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
         channel, _, number = remote_id.partition("/")
-        return f"{self._base}/channels/{channel}/messages/{number}", {}
+        return f"/channels/{channel}/messages/{number}", {}
 
-    def posted(
-        self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
-    ) -> Sent:
-        if not message.look:
-            return self._posted_by_bot(client, message, body, key, in_thread=in_thread)
-        thread_id = message.thread_id or _own_thread(message)
+    def posted(self, api: ApiClient, body: Post, version: Mapping[str, Any], *, in_thread: bool) -> Sent:
+        if not body.look:
+            return self._posted_by_bot(api, body, version, in_thread=in_thread)
+        thread_id = body.thread_id or _own_thread(api)
         # Somebody may have deleted the webhook.
         for is_again in (False, True):
-            url = self._webhook(client, message, anew=is_again)
-            if not url:
+            path = self._webhook(api, anew=is_again)
+            if not path:
                 break
             try:
-                return post_by_webhook(client, url, message, body, in_thread=in_thread, thread_id=thread_id)
+                return post_by_webhook(api, path, body, version, in_thread=in_thread, thread_id=thread_id)
             except Failed:
-                if is_again or last_code(client) != UNKNOWN_WEBHOOK:
+                if is_again or code_of(api.answer) != UNKNOWN_WEBHOOK:
                     raise
-        posted = self._posted_by_bot(client, message, body, key, in_thread=in_thread)
+        posted = self._posted_by_bot(api, body, version, in_thread=in_thread)
         return replace(posted, remark=AS_ITSELF)
 
-    def place_of_another(
-        self, client: ApiClient, message: Message, remote_id: str
-    ) -> tuple[str, dict[str, str]] | None:
+    def place_of_another(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]] | None:
         channel, _, number = remote_id.partition("/")
-        url = self._webhook(client, message)
-        is_thread = channel != message.config.get("channel_id") or bool(_own_thread(message))
-        return (f"{url}/messages/{number}", {"thread_id": channel} if is_thread else {}) if url else None
+        path = self._webhook(api)
+        is_thread = channel != api.config.get("channel_id") or bool(_own_thread(api))
+        return (f"{path}/messages/{number}", {"thread_id": channel} if is_thread else {}) if path else None
 
-    def _webhook(self, client: ApiClient, message: Message, *, anew: bool = False) -> str:
-        """Return the bot's webhook, new if necessary; "" if not allowed. Raises Failed."""
-        channel = message.config.get("channel_id", "")
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Add Discord's data."""
+        config = destination.config
+
+        def read(answer: ApiResponse) -> tuple[str, int, str, str]:
+            snowflake(answer.at("id"))
+            # A direct message has no server.
+            guild = answer.at("guild_id")
+            return name_of(answer), int(answer.at("type")), snowflake(guild) if guild else "", _tags(answer)
+
+        name, kind, guild, tags = self._ask(api, f"/channels/{config['channel_id']}", read)
+        if kind in HOLD_CHANNELS or not guild:
+            raise InvalidDestination(
+                "channel_id: this channel doesn’t accept posts. Enter the ID of a server’s channel."
+            )
+        known = {"channel_type": str(kind), "guild_id": guild, **({"tags": tags} if tags else {})}
+        return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
+
+    def account_name(self, api: ApiClient) -> str:
+        def read(answer: ApiResponse) -> str:
+            return name_of(answer, "username") or snowflake(answer.at("id"))
+
+        return self._ask(api, "/users/@me", read)
+
+    def _webhook(self, api: ApiClient, *, anew: bool = False) -> str:
+        """Return the path of the bot's webhook, new if necessary; "" if not allowed. Raises Failed."""
+        channel = api.config.get("channel_id", "")
         if anew or channel not in self._webhooks:
             try:
-                self._webhooks[channel] = self._found_webhook(client, channel, message)
+                self._webhooks[channel] = self._found_webhook(api)
             except Failed:
-                if last_code(client) not in NO_WEBHOOKS:
+                if code_of(api.answer) not in NO_WEBHOOKS:
                     raise
                 self._webhooks[channel] = ""
         return self._webhooks[channel]
 
-    def _found_webhook(self, client: ApiClient, channel: str, message: Message) -> str:
-        me, place = self._me(client), self._place_of_webhooks(client, channel, message)
-        for webhook in self._ask(client, place, _objects):
-            if _creator(webhook) == me and (url := self._url_of(webhook)):
-                return url
-        return client.call(
+    def _found_webhook(self, api: ApiClient) -> str:
+        me, place = self._me(api), self._place_of_webhooks(api)
+        for webhook in self._ask(api, place, _objects):
+            if _creator(webhook) == me and (path := self._path_of(webhook)):
+                return path
+        return api.call(
             "POST",
             place,
             json={"name": WEBHOOK_NAME},
-            headers=self.headers(),
-            read=lambda answer: self._url_of(answer.json) or _unreadable("no webhook"),
+            read=lambda answer: self._path_of(answer.json) or _unreadable("no webhook"),
         )
 
-    def _place_of_webhooks(self, client: ApiClient, channel: str, message: Message) -> str:
-        if _own_thread(message):
+    def _place_of_webhooks(self, api: ApiClient) -> str:
+        channel = api.config.get("channel_id", "")
+        if _own_thread(api):
             # Threads use their channel's webhooks.
-            place = f"{self._base}/channels/{channel}"
-            channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
-        return f"{self._base}/channels/{channel}/webhooks"
+            channel = self._ask(api, f"/channels/{channel}", lambda answer: snowflake(answer.at("parent_id")))
+        return f"/channels/{channel}/webhooks"
 
-    def _creators(self, client: ApiClient, message: Message) -> dict[str, str]:
+    def _creators(self, api: ApiClient) -> dict[str, str]:
         """Return {} if the bot may not ask. Raises Failed."""
         try:
-            place = self._place_of_webhooks(client, message.config.get("channel_id", ""), message)
-            return {str(row.get("id")): _creator(row) for row in self._ask(client, place, _objects)}
+            webhooks = self._ask(api, self._place_of_webhooks(api), _objects)
         except Failed:
-            if last_code(client) not in NO_WEBHOOKS:
+            if code_of(api.answer) not in NO_WEBHOOKS:
                 raise
             return {}
+        return {str(webhook.get("id")): _creator(webhook) for webhook in webhooks}
 
-    def _url_of(self, webhook: Any) -> str:
-        """Return the URL, and mask its token from now on."""
+    def _path_of(self, webhook: Any) -> str:
+        """Return the path, and mask its token from now on."""
         token = webhook.get("token") if isinstance(webhook, Mapping) else None
         if not isinstance(token, str) or not token:
             return ""
-        if token not in self._secrets:
-            self._secrets.append(token)
-        return f"{self._base}/webhooks/{snowflake(webhook.get('id'))}/{token}"
+        if token not in self._hidden:
+            self._hidden.append(token)
+        return f"/webhooks/{snowflake(webhook.get('id'))}/{token}"
 
     def _posted_by_bot(
-        self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
+        self, api: ApiClient, body: Post, version: Mapping[str, Any], *, in_thread: bool
     ) -> Sent:
         # A forum's threads have no nonce.
-        new: dict[str, Any] = {**body, "nonce": nonce_of(key), "enforce_nonce": True}
+        new: dict[str, Any] = {**version, "nonce": nonce_of(api.key), "enforce_nonce": True}
         if in_thread:
-            new = {"name": message.thread_name, "message": dict(body)}
-            tags = message.chosen_tags if body is message.plain else message.applied_tags
-            if tags:
-                new["applied_tags"] = list(tags)
-            if message.thread_minutes:
-                new["auto_archive_duration"] = int(message.thread_minutes)
+            new = {"name": body.thread_name, "message": dict(version)}
+            is_plain, known = version is body.plain, api.config.get("tags", "")
+            if tags := list(body.chosen_tags) if is_plain else body.applied_tags(known):
+                new["applied_tags"] = tags
+            if body.thread_minutes:
+                new["auto_archive_duration"] = int(body.thread_minutes)
 
         def read(answer: ApiResponse) -> Sent:
             path = ("message",) if in_thread else ()
             channel, number = answer.at(*path, "channel_id"), answer.at(*path, "id")
-            return sent(message.config.get("guild_id", ""), snowflake(channel), snowflake(number))
+            return sent(api.config.get("guild_id", ""), snowflake(channel), snowflake(number))
 
-        url = f"{self._channel(message)}/{'threads' if in_thread else 'messages'}"
-        return client.call("POST", url, json=new, headers=self.headers(), read=read, posting=True)
+        path = f"{_channel(api, body)}/{'threads' if in_thread else 'messages'}"
+        return api.call("POST", path, json=new, read=read, posting=True)
 
-    def _channel(self, message: Message) -> str:
-        return f"{self._base}/channels/{message.thread_id or message.config.get('channel_id', '')}"
-
-    def _looked_up(self, client: ApiClient, message: Message, begun_at: datetime) -> Outcome | None:
+    def _looked_up(self, api: ApiClient, body: Post, begun_at: datetime) -> Outcome | None:
         """Return the outcome of an earlier attempt; None if nothing was posted."""
-        if self.begins_thread(message):
+        if self.begins_thread(api, body):
             return Ambiguous("Posts in a forum can’t be looked up.", holds=True)
+        place = _channel(api, body)
         try:
-            me = self._me(client)
-            newest = self._ask(
-                client, f"{self._channel(message)}/messages?limit={MESSAGES_LOOKED_AT}", _objects
-            )
+            me = self._me(api)
+            newest = self._ask(api, f"{place}/messages?limit={MESSAGES_LOOKED_AT}", _objects)
             # Without the right to read the history, a channel looks empty.
             is_told_all = bool(newest) or not self._ask(
-                client, self._channel(message), lambda answer: answer.at("last_message_id")
+                api, place, lambda answer: answer.at("last_message_id")
             )
-            creators = self._creators(client, message) if any(map(_webhook_of, newest)) else {}
+            creators = self._creators(api) if any(map(_webhook_of, newest)) else {}
         except Failed as failed:
             why = failed.outcome
             # Not the message's fault: it stays unknown, and before later ones.
             if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
                 return replace(why, suspect=False)
-            words = "" if isinstance(why, Sent) else why.text
-            text = f"Couldn’t check whether the post was published. {words}"
-            return Ambiguous(text, holds=isinstance(why, Permanent))
+            return not_looked_up(why, holds=isinstance(why, Permanent))
         since = begun_at - CLOCKS_DIFFER
-        for found in newest:
-            author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
+        for message in newest:
+            author, is_recent = message.get("author"), _posted_at(message["id"]) >= since
             is_own = isinstance(author, Mapping) and author.get("id") == me
-            if webhook := _webhook_of(found):
+            if webhook := _webhook_of(message):
                 # A deleted or hidden webhook was the bot's, if it uses one.
-                is_own = creators.get(webhook, me if message.look else "") == me
-            if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
-                if not message.link:
+                is_own = creators.get(webhook, me if body.look else "") == me
+            if is_own and is_recent and any(_is_alike(message, each) for each in (body.full, body.plain)):
+                if not body.link:
                     return Ambiguous(SAME_WORDS, holds=True)
-                channel = str(found.get("channel_id", ""))
-                return sent(message.config.get("guild_id", ""), channel, found["id"])
+                channel = str(message.get("channel_id", ""))
+                return sent(api.config.get("guild_id", ""), channel, message["id"])
         reaches_back = len(newest) < MESSAGES_LOOKED_AT or _posted_at(newest[-1]["id"]) < since
         if is_told_all and reaches_back:
-            is_settled = not message.look or client.now >= begun_at + WEBHOOK_SETTLES
+            is_settled = not body.look or api.now >= begun_at + WEBHOOK_SETTLES
             return None if is_settled else Ambiguous(NOT_YET)
         hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
         return Ambiguous(f"Couldn’t check whether the post was published: {hidden}.", holds=True)
 
-    def _me(self, client: ApiClient) -> str:
-        return self._ask(client, f"{self._base}/users/@me", lambda answer: snowflake(answer.at("id")))
+    def _me(self, api: ApiClient) -> str:
+        return self._ask(api, "/users/@me", lambda answer: snowflake(answer.at("id")))
 
-    def _ask(self, client: ApiClient, url: str, read: Callable[[ApiResponse], T]) -> T:
-        return client.call("GET", url, headers=self.headers(), read=read)
+    def _ask(self, api: ApiClient, path: str, read: Callable[[ApiResponse], T]) -> T:
+        return api.call("GET", path, read=read)
 
-    def _followed_up(
-        self,
-        client: ApiClient,
-        message: Message,
-        outcome: Outcome,
-        progress: Mapping[str, Any],
-        now: datetime,
-    ) -> Outcome:
+    def _followed_up(self, api: ApiClient, body: Post, outcome: Outcome) -> Outcome:
         """Crosspost a posted message or begin its thread, each once.
 
         A refusal becomes a remark. A delayed step, such as the eleventh crosspost of an hour, is done later.
         """
         if not isinstance(outcome, Sent):
             return outcome
-        url, _ = self.place(message, outcome.remote_id)
-        done, remarks = list(progress.get("done", ())), list(progress.get("remarks", ()))
+        path, _ = self.place(api, outcome.remote_id)
+        done, remarks = list(api.progress.get("done", ())), list(api.progress.get("remarks", ()))
         if outcome.remark:
             remarks.append(outcome.remark)
-        for name, step in _steps(message).items():
+        for name, step in _steps(api, body).items():
             if name in done:
                 continue
             try:
-                client.call(
-                    "POST",
-                    f"{url}/{name}",
-                    headers=self.headers(),
-                    read=lambda answer: None,
-                    json=step.body,
-                )
+                api.call("POST", f"{path}/{name}", read=lambda answer: None, json=step.body)
             except Failed as failed:
-                why, answer = failed.outcome, client.transport.answer
+                why = failed.outcome
                 is_forbidden = isinstance(why, Temporary) and why.forbidden
                 if isinstance(why, Temporary | Ambiguous) and not is_forbidden:
                     again = why.retry_at if isinstance(why, Temporary) else None
                     place = {"remote_id": outcome.remote_id, "url": outcome.url}
                     kept = {**place, "done": done, "remarks": remarks}
                     text = f"Posted, but {step.lacks} yet. {why.text}"
-                    return Temporary(text, retry_at=again or now + REST_LATER, waits=True, progress=kept)
-                was_done = answer is not None and code_of(answer) in DONE_ALREADY
-                if not isinstance(why, Sent) and not was_done:
+                    return Temporary(text, retry_at=again or api.now + REST_LATER, waits=True, progress=kept)
+                if not isinstance(why, Sent) and code_of(api.answer) not in DONE_ALREADY:
                     remarks.append(f"Posted, but {step.lacks}. {why.text}")
             done.append(name)
         return replace(outcome, remark=" ".join(remarks))
@@ -307,21 +294,35 @@ class _Step:
     body: Mapping[str, Any] | None = None
 
 
-def _steps(message: Message) -> dict[str, _Step]:
-    kind, steps = message.config.get("channel_type"), {}
-    if message.wants_crosspost and kind == ANNOUNCEMENT:
+def _steps(api: ApiClient, body: Post) -> dict[str, _Step]:
+    kind, steps = api.config.get("channel_type"), {}
+    if body.wants_crosspost and kind == ANNOUNCEMENT:
         steps["crosspost"] = _Step("not shown to the channel's followers")
-    if message.thread_minutes and kind in THREADS_BENEATH and not message.thread_id:
-        minutes = int(message.thread_minutes)
-        body = {"name": message.thread_name, "auto_archive_duration": minutes}
-        steps["threads"] = _Step("without a thread", body)
+    if body.thread_minutes and kind in THREADS_BENEATH and not body.thread_id:
+        thread = {"name": body.thread_name, "auto_archive_duration": int(body.thread_minutes)}
+        steps["threads"] = _Step("without a thread", thread)
     return steps
 
 
-def _own_thread(message: Message) -> str:
+def _own_thread(api: ApiClient) -> str:
     """Return the channel's id if it is a thread."""
-    is_thread = message.config.get("channel_type") in THREADS
-    return message.config.get("channel_id", "") if is_thread else ""
+    is_thread = api.config.get("channel_type") in THREADS
+    return api.config.get("channel_id", "") if is_thread else ""
+
+
+def _channel(api: ApiClient, body: Post) -> str:
+    return f"/channels/{body.thread_id or api.config.get('channel_id', '')}"
+
+
+def _tags(answer: ApiResponse) -> str:
+    """Return one tag per line: id, space, name."""
+    said = answer.at("available_tags")
+    found = [
+        (tag.get("id"), plain_line(str(tag.get("name") or ""))[:MOST_OF_A_TAG])
+        for tag in (said if isinstance(said, list) else [])[:MOST_FORUM_TAGS]
+        if isinstance(tag, Mapping)
+    ]
+    return "\n".join(f"{snowflake(number)} {name}" for number, name in found if name)
 
 
 def _creator(webhook: Mapping[str, Any]) -> str:

@@ -1,37 +1,34 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from django.conf import settings
-
 from channels.announcement import Announcement
-from channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
-from channels.bridge import OldBridgeChannel
+from channels.base import CrashPolicy, LaneDefaults, LinkCard, Looks, Message
+from channels.bridge import BridgeChannel
 from channels.discord.bot_session import FORUMS, BotSession
-from channels.discord.message import CONTENT_LIMIT, Message, message_of, shown
+from channels.discord.message import CONTENT_LIMIT, Post, post_of, shown
 from channels.discord.service import BREAKER
 from channels.discord.session import WebhookSession
-from channels.letter import Recipient
-from channels.rules.breakers import Breaker
 
 
-class _Discord(OldBridgeChannel):
-    breaker: Breaker | None = BREAKER
+class _Discord(BridgeChannel):
+    breaker = BREAKER
 
-    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-        return message_of(said, options, recipient)
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Post:
+        return post_of(post, options)
 
-    def preview(self, message: Message) -> Looks:
-        words = message.full.get("content", "")
-        card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
-        is_thread = message.config.get("channel_type") in FORUMS or message.wants_thread
-        return Looks(
-            shown(words),
-            len(words),
-            CONTENT_LIMIT if words else 0,
-            message.refusal,
-            title=message.thread_name if is_thread and not message.thread_id else "",
-            card=card,
-        )
+    def preview(self, message: Message[Post]) -> Looks:
+        """Whether there is a thread depends on the channel, too."""
+        looks, body = super().preview(message), message.body
+        is_forum = message.config.get("channel_type") in FORUMS
+        if looks.refusal or body.thread_id or not (is_forum or body.wants_thread):
+            return looks
+        return replace(looks, title=body.thread_name)
+
+    def looks(self, body: Post) -> Looks:
+        words = body.full.get("content", "")
+        card = next((_card(embed) for embed in body.full.get("embeds", ())), None)
+        return Looks(shown(words), len(words), CONTENT_LIMIT if words else 0, card=card)
 
 
 def _card(embed: Mapping[str, Any]) -> LinkCard:
@@ -51,9 +48,7 @@ class DiscordChannel(_Discord):
     crash_policy = CrashPolicy.HOLD
     # Limit: 30 messages a minute per channel.
     lane = LaneDefaults(spacing_seconds=2.0)
-
-    def connect(self, lane: LaneFacts) -> WebhookSession:
-        return WebhookSession(base=settings.DISCORD_API_URL)
+    session = WebhookSession
 
 
 class DiscordBotChannel(_Discord):
@@ -61,7 +56,5 @@ class DiscordBotChannel(_Discord):
     crash_policy = CrashPolicy.LOOK_UP
     lane = LaneDefaults(spacing_seconds=2.0)
     # Limit: 50 requests per second per bot, for the burst and the rate together.
-    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
-
-    def connect(self, lane: LaneFacts) -> BotSession:
-        return BotSession(lane.credentials.get("token", ""), base=settings.DISCORD_API_URL)
+    account_lane = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
+    session = BotSession

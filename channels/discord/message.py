@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from channels.announcement import Announcement
-from channels.letter import Recipient
+from channels.base import TOO_LONG
 from channels.wording import parts_of
 from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, fitted, plain_line
 from subscriptions.rules.filter_words import found_in, read_words
@@ -89,61 +89,56 @@ MOST_LISTED = 10
 # Discord's limit for a thread.
 MOST_TAGS = 5
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
-TOO_LONG = "The link alone is longer than Discord allows."
 UNTITLED = "New Untitled Post"
 NO_FOOTER = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """Has request bodies `full` and `plain`. With a `refusal` there is nothing to post.
+class Post:
+    """Has request bodies `full` and `plain`.
 
     `thread_id` is an existing thread; `thread_name` is for forums, where each post begins one.
     """
 
-    full: Mapping[str, Any] = field(default_factory=dict)
-    plain: Mapping[str, Any] = field(default_factory=dict)
-    config: Mapping[str, str] = field(default_factory=dict)
-    webhook_url: str = field(default="", repr=False)
-    look: Mapping[str, str] = field(default_factory=dict)
-    thread_id: str = ""
-    thread_name: str = ""
-    applied_tags: tuple[str, ...] = ()
+    full: Mapping[str, Any]
+    plain: Mapping[str, Any]
+    look: Mapping[str, str]
+    thread_id: str
+    thread_name: str
     # Chosen by an admin; other tags may be deleted.
-    chosen_tags: tuple[str, ...] = ()
-    wants_thread: bool = False
+    chosen_tags: tuple[str, ...]
+    # Posts' categories, as far as they become tags.
+    categories: frozenset[str]
+    wants_thread: bool
     # Minutes until the thread is archived; "" for no thread.
-    thread_minutes: str = ""
-    wants_crosspost: bool = False
+    thread_minutes: str
+    wants_crosspost: bool
     # Without it, equal texts are ambiguous.
-    link: str = ""
-    refusal: str = ""
+    link: str
+
+    def applied_tags(self, known: str) -> list[str]:
+        """`known` are the forum's tags: one per line, id and name."""
+        tags = (line.partition(" ") for line in known.splitlines())
+        wanted = (number for number, _, name in tags if name.casefold() in self.categories)
+        return list(dict.fromkeys((*self.chosen_tags, *wanted)))[:MOST_TAGS]
 
 
-def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """Only the chosen role is mentioned."""
-    if said.refusal:
-        return Message(refusal=said.refusal)
+def post_of(said: Announcement, options: Mapping[str, str]) -> Post:
+    """Only the chosen role is mentioned. Raises DoesNotFit."""
     if options.get("style") == "compact" or options.get("trim"):
         said = replace(said, summary=said.own_summary)
     if not _calls(said, options):
         options = {**options, "role": ""}
-    try:
-        full, plain = _full(said, options), _body(_words(said, options, CONTENT_LIMIT * 9 // 10), options)
-    except DoesNotFit:
-        return Message(refusal=TOO_LONG)
-    chosen = tuple(options.get("applied_tags", "").split()[:MOST_TAGS])
     look = {"username": options.get("sender_name", ""), "avatar_url": options.get("sender_picture", "")}
-    return Message(
-        full=full,
-        plain=plain,
-        config=recipient.config,
-        webhook_url=recipient.secrets.get("webhook_url", ""),
+    categories = said.categories if options.get("tags_by_category") else ()
+    return Post(
+        full=_full(said, options),
+        plain=_body(_words(said, options, CONTENT_LIMIT * 9 // 10), options),
         look={name: value for name, value in look.items() if value},
         thread_id=options.get("thread_id", ""),
         thread_name=_thread_name(said, options.get("thread_name", "")),
-        applied_tags=(*chosen, *_tags(said, options, recipient.config, but=chosen))[:MOST_TAGS],
-        chosen_tags=chosen,
+        chosen_tags=tuple(options.get("applied_tags", "").split()[:MOST_TAGS]),
+        categories=frozenset(category.casefold() for category in categories),
         wants_thread="thread_name" in options,
         thread_minutes=options.get("thread_minutes", ""),
         wants_crosspost=bool(options.get("crosspost")),
@@ -186,16 +181,6 @@ def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
     words = options.get("role_words", "")
     texts = (said.title, said.summary, *said.categories, *(line.title for line in said.lines))
     return not words or found_in(read_words(words), texts)
-
-
-def _tags(
-    said: Announcement, options: Mapping[str, str], config: Mapping[str, str], *, but: Sequence[str]
-) -> list[str]:
-    if not options.get("tags_by_category"):
-        return []
-    wanted = {category.casefold() for category in said.categories}
-    tags = (line.partition(" ") for line in config.get("tags", "").splitlines())
-    return [number for number, _, name in tags if name.casefold() in wanted and number not in but]
 
 
 def _call(options: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from channels.http.client import UnreadableAnswer
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
 from channels.rules.breakers import Breaker
+from common.truncation import plain_line
 
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
 # Another author's message: not editable, and deletable only with a permission.
@@ -112,6 +113,10 @@ def nonce_of(key: str) -> str:
         number, digit = divmod(number, 36)
         letters += "0123456789abcdefghijklmnopqrstuvwxyz"[digit]
     return letters
+
+
+def name_of(answer: ApiResponse, field: str = "name") -> str:
+    return plain_line(answer.text_at(field))[:100]
 
 
 def snowflake(said: Any) -> str:

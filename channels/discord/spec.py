@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from channels.bridge import BridgeSpec, account_field, account_values
+from channels.bridge import BridgeSpec, account_field
 from channels.discord.message import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
 from channels.fields import SILENT, choice, line, secret_word, switch
 from channels.http.links import postable
@@ -193,15 +193,9 @@ class DiscordSpec(BridgeSpec):
         number = url.split("/")[-2]
         return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
 
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Ask Discord which channel it is (network). Raises InvalidDestination."""
-        from channels.discord.check import check_webhook
-
-        return check_webhook(destination)
-
     @property
     def connect(self) -> "OAuth":
-        from channels.discord.check import DiscordConnect
+        from channels.discord.connect import DiscordConnect
 
         return DiscordConnect()
 
@@ -270,15 +264,3 @@ class DiscordBotSpec(BridgeSpec):
             label=f"Channel {channel}, by {account}",
             config={"account": account, "channel_id": channel},
         )
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Ask Discord about the channel and the bot's access (network). Raises InvalidDestination."""
-        from channels.discord.check import check_channel
-
-        values = account_values(self.key, destination.config["account"])
-        return check_channel(destination, values.get("token", ""))
-
-    def check_account(self, values: Mapping[str, str]) -> str:
-        from channels.discord.check import check_bot
-
-        return check_bot(values.get("token", ""))

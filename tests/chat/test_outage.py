@@ -14,7 +14,7 @@ from tests.chat.test_journey import Rounds, posted
 from tests.contracts.bridge import IMPATIENT
 from tests.servers.api_server import Reply, Request
 from tests.servers.feed_server import FeedServer
-from tests.servers.services.discord import BOT_TOKEN, GUILD
+from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
 pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
@@ -62,9 +62,7 @@ def test_everything_arrives_in_order_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if replies[0].silent:
-        quick: Any = lambda ours, lane: BotSession(  # noqa: E731
-            BOT_TOKEN, base=service.base, timeout=IMPATIENT
-        )
+        quick: Any = lambda ours, lane: BotSession(lane, timeout=IMPATIENT)  # noqa: E731
         monkeypatch.setattr(DiscordBotChannel, "connect", quick)
     rounds = Rounds()
     service.channels[SECOND_CHANNEL] = GUILD

@@ -1,16 +1,15 @@
 """Discord recipients, and helpers that send to them."""
 
+from dataclasses import replace
 from typing import Any
 
-from channels.announcement import announcement_of
-from channels.base import Outcome
-from channels.bridge import OldBridgeChannel
+from channels.base import LaneFacts, Message, Outcome
 from channels.discord.bot_session import BotSession
 from channels.discord.channel import DiscordBotChannel, DiscordChannel
-from channels.discord.message import Message
+from channels.discord.message import Post
 from channels.discord.session import WebhookSession
 from channels.letter import Letter, Recipient
-from tests.contracts.bridge import LOOPBACK, PATIENT, letter
+from tests.contracts.bridge import LOOPBACK, PATIENT, letter, served_at
 from tests.contracts.channel import NOW
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, WEBHOOK, WEBHOOK_ID
 
@@ -32,31 +31,30 @@ def api_at(url: str) -> str:
 
 
 def webhook_session(url: str, timeout: float = PATIENT) -> WebhookSession:
-    return WebhookSession(base=api_at(url), session=LOOPBACK.session(), timeout=timeout)
+    return served_at(WebhookSession, api_at(url))(session=LOOPBACK.session(), timeout=timeout)
 
 
 def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> BotSession:
-    return BotSession(token, base=api_at(url), session=LOOPBACK.session(), timeout=timeout)
+    lane = LaneFacts("discord_bot", "bees", {"token": token})
+    return served_at(BotSession, api_at(url))(lane, session=LOOPBACK.session(), timeout=timeout)
 
 
-def webhook_message(of: Letter | None = None, **options: Any) -> Message:
-    made = of or letter()
-    return _with(DiscordChannel(), made, options, webhook_recipient())
+def webhook_message(of: Letter | None = None, **options: Any) -> Message[Post]:
+    return DiscordChannel().composer(replace(of or letter(), options=options))(webhook_recipient())
 
 
-def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message:
-    return _with(DiscordBotChannel(), of or letter(), options, bots_recipient(channel_type))
+def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message[Post]:
+    return message_to(bots_recipient(channel_type), of, **options)
 
 
-def sent_by(session: Any, message: Message, **arguments: Any) -> Outcome:
+def message_to(to: Recipient, of: Letter | None = None, **options: Any) -> Message[Post]:
+    return DiscordBotChannel().composer(replace(of or letter(), options=options))(to)
+
+
+def sent_by(session: Any, message: Message[Post], **arguments: Any) -> Outcome:
     given: dict[str, Any] = {"key": "key-1", "begun_at": None, "now": NOW, **arguments}
     try:
         outcome: Outcome = session.send(message, **given)
         return outcome
     finally:
         session.close()
-
-
-def _with(channel: OldBridgeChannel, of: Letter, options: dict[str, str], to: Recipient) -> Message:
-    made: Message = channel.message(announcement_of(of), options, to)
-    return made

@@ -6,20 +6,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from channels.announcement import announcement_of
 from channels.base import Ambiguous, LaneFacts, Outcome, Sent, Temporary
+from channels.discord.bot_session import BotSession
 from channels.discord.channel import DiscordBotChannel
-from channels.discord.check import check_bot, check_channel
 from channels.discord.service import NONCE_LENGTH, nonce_of
 from channels.discord.spec import DiscordBotSpec
-from channels.http.client import ApiSession
 from channels.letter import Recipient
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.accounts.accounts import facts_of
 from delivery.lanes.lanes import lane_for
 from delivery.models import Account
-from tests.channels.discord.letters import PLACES, api_at, bot_session, bots_message, sent_by
-from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, entry, letter
+from tests.channels.discord.letters import PLACES, api_at, bot_session, bots_message, message_to, sent_by
+from tests.contracts.bridge import IMPATIENT, PATIENT, entry, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import (
@@ -111,7 +109,7 @@ class TestAfterAnInterruptedTry:
         assert len(discord.messages) == 1
 
     def test_somebody_elses_copy_is_not_ours(self, discord: Discord) -> None:
-        content = bots_message(style="text").full["content"]
+        content = bots_message(style="text").body.full["content"]
         discord.somebody_writes(content)
         assert isinstance(post(discord, options={"style": "text"}, begun_at=NOW), Sent)
         assert len(discord.messages) == 2
@@ -272,7 +270,7 @@ class TestUnderAnotherName:
         discord.about_channels["1200000000000000077"] = {"type": 11, "parent_id": CHANNEL}
         config = {**PLACES, "channel_id": "1200000000000000077", "channel_type": "11"}
         to = Recipient(1, "bees/1200000000000000077", "#news", config=config)
-        made = DiscordBotChannel().message(announcement_of(letter()), self.NAMED, to)
+        made = message_to(to, **self.NAMED)
         outcome = sent_by(bot_session(discord.url), made)
         assert isinstance(outcome, Sent)
         assert discord.messages[0]["channel_id"] == "1200000000000000077"
@@ -392,10 +390,9 @@ class TestPlaces:
         discord.channel_type = FORUM
         config = {**PLACES, "channel_type": str(FORUM), "tags": "10001 Honey\n10002 Queens\n10003 wax"}
         to = Recipient(1, f"bees/{CHANNEL}", "#news", config=config)
-        said = announcement_of(letter(entries=(entry(categories=("honey", "Wax")),)))
-        options = {"tags_by_category": "on", "applied_tags": "10000"}
-        made = DiscordBotChannel().message(said, options, to)
-        assert made.applied_tags == ("10000", "10001", "10003")
+        post = letter(entries=(entry(categories=("honey", "Wax")),))
+        made = message_to(to, post, tags_by_category="on", applied_tags="10000")
+        assert made.body.applied_tags(config["tags"]) == ["10000", "10001", "10003"]
         discord.tags = [{"id": "10000", "name": "All"}]
         assert isinstance(sent_by(bot_session(discord.url), made), Sent)
         assert discord.requests[-1].json["applied_tags"] == ["10000"]
@@ -437,8 +434,7 @@ class TestAccount:
 
     def test_the_token_is_the_accounts(self, discord: Discord) -> None:
         facts = LaneFacts("discord_bot", f"bees/{CHANNEL}", {"token": BOT_TOKEN})
-        session = DiscordBotChannel().connect(facts)
-        assert session.headers()["Authorization"] == f"Bot {BOT_TOKEN}"
+        assert BotSession(facts).headers(bots_message())["Authorization"] == f"Bot {BOT_TOKEN}"
         assert BOT_TOKEN not in repr(facts)
 
     @pytest.mark.parametrize("key", ["a", "b" * 37, "ü"])
@@ -484,11 +480,11 @@ class TestKind:
     def test_the_accounts_token_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        def remember(destination: ParsedDestination, token: str) -> ParsedDestination:
-            asked.append(token)
+        def remember(session: BotSession, destination: ParsedDestination) -> ParsedDestination:
+            asked.append(session.credentials["token"])
             return destination
 
-        monkeypatch.setattr("channels.discord.check.check_channel", remember)
+        monkeypatch.setattr(BotSession, "check", remember)
         KIND.check(KIND.parse_destination({"account": "bees", "channel_id": CHANNEL}))
         assert asked == [BOT_TOKEN]
 
@@ -513,7 +509,7 @@ class TestCheck:
         given = ParsedDestination(
             f"bees/{CHANNEL}", CHANNEL, config={"account": "bees", "channel_id": CHANNEL}
         )
-        return check_channel(given, token, asking=asking())
+        return bot_session(discord.url, token=token).check(given)
 
     def test_it_says_which_channel_it_is(self, discord: Discord) -> None:
         discord.channel_type = NEWS
@@ -547,13 +543,9 @@ class TestCheck:
             self.check(discord, token="")
 
     def test_a_bots_name_is_told(self, discord: Discord) -> None:
-        assert check_bot(BOT_TOKEN, asking=asking()) == "bee-bot"
+        assert bot_session(discord.url).check_account() == "bee-bot"
 
     def test_a_wrong_token_is_told_and_not_repeated(self, discord: Discord) -> None:
         with pytest.raises(InvalidDestination, match="token: ") as caught:
-            check_bot("wrong-one", asking=asking())
+            bot_session(discord.url, token="wrong-one").check_account()
         assert "wrong-one" not in str(caught.value)
-
-
-def asking() -> ApiSession:
-    return ApiSession(session=LOOPBACK.session(), timeout=PATIENT)

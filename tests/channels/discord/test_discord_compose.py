@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from channels.base import LinkCard, Looks
 from channels.discord.channel import DiscordBotChannel, DiscordChannel
-from channels.discord.message import CONTENT_LIMIT, Message
+from channels.discord.message import CONTENT_LIMIT, Post
 from channels.letter import Letter
 from feeds.parsing.entry import Entry, Media
 from tests.channels.discord.letters import bots_message
@@ -29,8 +29,12 @@ LINKS = st.text(alphabet="abz/?=&()[]<>@.,_*~|:%-\"' ü🦄", max_size=60).map(
 )
 
 
-def cards(message: Message) -> dict[str, Any]:
-    [card] = message.full["embeds"]
+def body_of(of: Letter | None = None, **options: Any) -> Post:
+    return bots_message(of, **options).body
+
+
+def cards(body: Post) -> dict[str, Any]:
+    [card] = body.full["embeds"]
     return dict(card)
 
 
@@ -65,8 +69,7 @@ def test_any_post_is_within_the_limits_and_stays_words(
     post = entry(title, link=link, authors=(author,), summary=summary, categories=(title[:50],))
     given = {"style": style, "template": template, "role": role}
     options: dict[str, Any] = {name: value for name, value in given.items() if value}
-    made = bots_message(letter(entries=(post,)), **options)
-    assert not made.refusal
+    made = body_of(letter(entries=(post,)), **options)
     for body, bare in ((made.full, style in ("text", "link")), (made.plain, False)):
         assert is_taken(body)
         assert body["allowed_mentions"] == {"parse": [], **({"roles": [ROLE]} if role else {})}
@@ -78,7 +81,7 @@ def test_any_post_is_within_the_limits_and_stays_words(
 
 @given(link=LINKS, style=st.sampled_from(["", "compact", "text"]))
 def test_the_link_is_whole(link: str, style: str) -> None:
-    made = bots_message(letter(entries=(entry(link=link),)), style=style)
+    made = body_of(letter(entries=(entry(link=link),)), style=style)
     content, embeds = made.full["content"], made.full["embeds"]
     if style == "text":
         [found] = re.findall(r"https?://[^\s<]+[^<.,:;\"'\]\s]", content)
@@ -94,7 +97,7 @@ def test_the_link_is_whole(link: str, style: str) -> None:
 def test_a_card_shows_the_post() -> None:
     picture = Media("https://blog.example/a.png", "image/png")
     post = entry("Bees *hum*", summary="They do.", media=(picture,))
-    assert cards(bots_message(letter(entries=(post,), at=NOW + timedelta(hours=1)))) == {
+    assert cards(body_of(letter(entries=(post,), at=NOW + timedelta(hours=1)))) == {
         "title": r"Bees \*hum\*",
         "url": LINK,
         "description": "They do.",
@@ -106,13 +109,13 @@ def test_a_card_shows_the_post() -> None:
 
 
 def test_a_template_stands_above_the_card_and_its_link_has_no_preview() -> None:
-    made = bots_message(letter("Bees"), template="Read {title}: {link}")
+    made = body_of(letter("Bees"), template="Read {title}: {link}")
     assert made.full["content"] == rf"Read Bees\: <{LINK}>"
     assert cards(made)["url"] == LINK
 
 
 def test_own_words_stand_above_the_card() -> None:
-    made = bots_message(letter("Bees", text=f"Mine: {LINK} @everyone"))
+    made = body_of(letter("Bees", text=f"Mine: {LINK} @everyone"))
     assert made.full["content"] == f"Mine\\: <{LINK}> @\u200beveryone"
 
 
@@ -121,13 +124,13 @@ PICTURE = Media("https://blog.example/a.png", "image/png")
 
 
 def in_brief(post: Entry, **options: Any) -> str:
-    content = bots_message(letter(entries=(post,)), style="compact", **options).full["content"]
+    content = body_of(letter(entries=(post,)), style="compact", **options).full["content"]
     return str(content).partition("\n")[2]
 
 
 def test_in_brief_it_has_newsletter_title_and_age_and_a_quotation_beneath() -> None:
     post = entry("Queens", summary="They *rule*.", published=NOW)
-    made = bots_message(letter("Queens", entries=(post,)), style="compact")
+    made = body_of(letter("Queens", entries=(post,)), style="compact")
     first, second = made.full["content"].splitlines()
     assert first == f"**Bees** · [Queens](<{LINK}>) · {AGE}"
     assert second == r"> They \*rule\*."
@@ -141,7 +144,7 @@ def test_in_brief_a_quotation_has_three_hundred_letters() -> None:
 def test_in_brief_a_picture_stands_where_there_are_few_words() -> None:
     post = entry(summary="A bee.", media=(PICTURE,))
     assert in_brief(post) == PICTURE.url
-    assert "flags" not in bots_message(letter(entries=(post,)), style="compact").full
+    assert "flags" not in body_of(letter(entries=(post,)), style="compact").full
     assert in_brief(post, image="none") == "> A bee."
     assert in_brief(entry(summary="a bee " * 20, media=(PICTURE,))).startswith("> a bee")
 
@@ -158,14 +161,14 @@ END = " The post \x1a appeared first on Bee Blog."
 )
 def test_what_all_posts_say_is_left_out(options: dict[str, Any], is_left_out: bool) -> None:
     post = entry("Queens", summary=f"They rule.{END.replace(chr(26), 'Queens')}", boilerplate=("", END))
-    made = bots_message(letter("Queens", entries=(post,)), **options)
+    made = body_of(letter("Queens", entries=(post,)), **options)
     shown = made.full["content"] or cards(made)["description"]
     assert ("appeared first" in shown) != is_left_out
     assert "They rule." in shown
 
 
 def test_a_link_alone_has_a_preview() -> None:
-    made = bots_message(style="link", role=ROLE)
+    made = body_of(style="link", role=ROLE)
     assert made.full["content"] == f"<@&{ROLE}> {LINK}"
     assert "flags" not in made.full
 
@@ -173,12 +176,12 @@ def test_a_link_alone_has_a_preview() -> None:
 def test_a_card_looks_as_it_was_chosen() -> None:
     post = entry(media=(PICTURE,))
     options: dict[str, Any] = {"colour": "#f5a623", "image": "small", "author": "off", "footer": "Our bees"}
-    card = cards(bots_message(letter(entries=(post,)), **options))
+    card = cards(body_of(letter(entries=(post,)), **options))
     assert card["color"] == 0xF5A623
     assert card["thumbnail"] == {"url": PICTURE.url}
     assert card["footer"] == {"text": "Our bees"}
     assert not card.keys() & {"author", "image"}
-    bare = cards(bots_message(letter(entries=(post,)), image="none", footer="-", colour="#000000"))
+    bare = cards(body_of(letter(entries=(post,)), image="none", footer="-", colour="#000000"))
     assert not bare.keys() & {"footer", "image", "thumbnail"}
     assert bare["color"] == 1
 
@@ -188,40 +191,40 @@ def test_a_card_looks_as_it_was_chosen() -> None:
 )
 def test_a_role_is_called_by_posts_with_its_words(words: str, is_called: bool) -> None:
     post = entry("On Queens", summary="They rule.", categories=("beekeepers",))
-    made = bots_message(letter(entries=(post,)), role=ROLE, role_words=words)
+    made = body_of(letter(entries=(post,)), role=ROLE, role_words=words)
     for body in (made.full, made.plain):
         assert body["content"].startswith(f"<@&{ROLE}>") == is_called
         assert ("roles" in body["allowed_mentions"]) == is_called
 
 
 def test_a_text_has_the_usual_words_and_a_preview() -> None:
-    assert bots_message(letter("T"), style="text").full["content"] == rf"\[bees\] New Post\: T, by Ada {LINK}"
+    assert body_of(letter("T"), style="text").full["content"] == rf"\[bees\] New Post\: T, by Ada {LINK}"
 
 
 def test_a_call_that_begins_in_the_template_is_broken() -> None:
-    assert "@everyone" not in bots_message(letter("everyone"), template="@{title}").full["content"]
+    assert "@everyone" not in body_of(letter("everyone"), template="@{title}").full["content"]
 
 
 def test_a_role_is_called_only_by_the_admin() -> None:
-    made = bots_message(letter(f"<@&{ROLE}> T"), role=ROLE)
+    made = body_of(letter(f"<@&{ROLE}> T"), role=ROLE)
     assert made.full["content"] == f"<@&{ROLE}>"
     assert made.full["allowed_mentions"] == {"parse": [], "roles": [ROLE]}
 
 
 def test_silence_is_asked_for() -> None:
-    assert bots_message(silent="on").full["flags"] == 4096
-    assert bots_message(silent="on", style="compact").full["flags"] == 4096 | 4
+    assert body_of(silent="on").full["flags"] == 4096
+    assert body_of(silent="on", style="compact").full["flags"] == 4096 | 4
 
 
 def test_a_digest_lists_its_posts_with_links() -> None:
-    first = cards(bots_message(digest(2)))["description"].splitlines()
+    first = cards(body_of(digest(2)))["description"].splitlines()
     assert first == [f"• [T{n}](<https://blog.example/{n}>)" for n in range(2)]
-    assert bots_message(digest(2), style="compact").full["content"].splitlines()[1:] == first
+    assert body_of(digest(2), style="compact").full["content"].splitlines()[1:] == first
 
 
 @pytest.mark.parametrize("style", ["", "compact"])
 def test_a_long_digest_says_how_many_more_there_are(style: str) -> None:
-    made = bots_message(digest(50, "*" * 250), style=style)
+    made = body_of(digest(50, "*" * 250), style=style)
     shown = made.full["content"] or cards(made)["description"]
     listed = [line for line in shown.splitlines() if line.startswith("• ")]
     assert shown.endswith(f"… [and {50 - len(listed)} more](<https://l.example/7/>)")
@@ -230,12 +233,12 @@ def test_a_long_digest_says_how_many_more_there_are(style: str) -> None:
 
 
 def test_an_untitled_post_has_a_card_with_words() -> None:
-    assert cards(bots_message(letter("")))["title"] == "New Untitled Post"
+    assert cards(body_of(letter("")))["title"] == "New Untitled Post"
 
 
 def test_a_picture_with_an_endless_address_is_left_out() -> None:
     picture = Media("https://blog.example/" + "a" * 3_000, "image/png")
-    assert "image" not in cards(bots_message(letter(entries=(entry(media=(picture,)),))))
+    assert "image" not in cards(body_of(letter(entries=(entry(media=(picture,)),))))
 
 
 @pytest.mark.parametrize("style", ["", "compact", "text"])
@@ -254,11 +257,11 @@ def test_a_link_that_is_too_long_is_said(style: str) -> None:
     ],
 )
 def test_a_thread_has_a_plain_name(options: dict[str, Any], name: str) -> None:
-    assert bots_message(letter("Bees *hum*"), **options).thread_name == name
+    assert body_of(letter("Bees *hum*"), **options).thread_name == name
 
 
 def test_a_plain_message_leaves_room() -> None:
-    made = bots_message(letter("Wörter " * 1_000))
+    made = body_of(letter("Wörter " * 1_000))
     assert len(made.plain["content"]) <= CONTENT_LIMIT * 0.9
     assert made.plain["embeds"] == []
 

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from channels.base import Permanent, Sent, Temporary
-from channels.discord.check import check_webhook
 from channels.discord.spec import DiscordSpec
-from channels.http.client import ApiSession
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.discord.letters import api_at, sent_by, webhook_message, webhook_session
-from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, letter
+from tests.contracts.bridge import LINK, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import (
@@ -127,7 +125,7 @@ class TestPosting:
         gone = f"/api/v10/webhooks/1100000/{TOKEN}"
         opened = webhook_session(discord.url)
         for url, outcome in ((f"https://discord.com{gone}", Permanent), (URL, Sent)):
-            made = replace(webhook_message(), webhook_url=url)
+            made = replace(webhook_message(), secrets={"webhook_url": url})
             assert isinstance(opened.send(made, key="k", begun_at=None, now=NOW), outcome)
         opened.close()
         assert [request.place for request in discord.requests] == [
@@ -289,7 +287,7 @@ class TestKind:
 class TestCheck:
     def check(self, discord: Discord) -> ParsedDestination:
         given = ParsedDestination(WEBHOOK_ID, "Webhook", secrets={"webhook_url": URL})
-        return check_webhook(given, asking=ApiSession(session=LOOPBACK.session(), timeout=PATIENT))
+        return webhook_session(discord.url).check(given)
 
     def test_it_says_which_channel_it_is_for(self, discord: Discord) -> None:
         made = self.check(discord)
