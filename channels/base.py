@@ -100,6 +100,10 @@ class Ambiguous:
 Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
+class CannotPost(ValueError):
+    """The message is for people."""
+
+
 # Of a post whose link can't be shortened.
 TOO_LONG = "The link alone is longer than the service allows."
 

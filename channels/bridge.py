@@ -8,11 +8,21 @@ from urllib.parse import urlsplit
 from channels import channel, fields
 from channels.account import Account
 from channels.announcement import Announcement, announcement_of
-from channels.base import NOTHING, TOO_LONG, Channel, LaneDefaults, LaneFacts, Looks, Message, Session
+from channels.base import (
+    NOTHING,
+    TOO_LONG,
+    CannotPost,
+    Channel,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Message,
+    Session,
+)
 from channels.letter import Letter, Recipient
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import checked_template
-from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
+from common.ports.channels import ChannelSpec, Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
 from common.truncation import DoesNotFit
 from subscriptions.rules.schedule import ARRANGEMENTS
@@ -82,18 +92,19 @@ def account_values(kind: str, name: str) -> dict[str, str]:
         raise InvalidDestination(f"account: {error}") from error
 
 
-class BridgeSpec(ABC):
+def account_name(kind: str, values: Mapping[str, str]) -> str:
+    """Return the name of a shared account from its service (network). Raises InvalidDestination."""
+    return str(_session(kind, values).check_account())
+
+
+def _session(kind: str, values: Mapping[str, str]) -> Any:
+    return channel(kind).connect(LaneFacts(kind, "", credentials=values))
+
+
+class BridgeSpec(ChannelSpec, ABC):
     """Destinations that admins set up; no sign-up."""
 
-    key: str
-    label: str
-    sentence: str = ""
-    public_sign_up = False
-    is_by_code = False
-    needs_html = False
-    is_companion = False
     arrangements = frozenset(ARRANGEMENTS)
-    destination_fields: tuple[Field, ...]
     account_fields: tuple[Field, ...] = ()
     own_options: tuple[Field, ...] = ()
     # Fields of the name and of the address, which make the core name@host.
@@ -104,7 +115,6 @@ class BridgeSpec(ABC):
     deletes = False
     # The core contains a name chosen by the admin, which may later mean another account.
     core_is_chosen = False
-    announcement_hook = ""
 
     @property
     def option_fields(self) -> tuple[Field, ...]:
@@ -127,26 +137,18 @@ class BridgeSpec(ABC):
             secrets={name: value for name, value in given.items() if value and name in secret},
         )
 
-    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Raises InvalidDestination."""
-        given = read_fields(self.option_fields, data, owner=self.label)
-        return {name: value for name, value in given.items() if value}
-
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination (see ChannelSpec)."""
         account = destination.config["account"] if self.account_fields else ""
         values = account_values(self.key, account) if account else NOTHING
-        checked: ParsedDestination = self._session(values).check(destination)
+        checked: ParsedDestination = _session(self.key, values).check(destination)
         return checked
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Return the account's name from the service (network). Raises InvalidDestination."""
         if not self.account_fields:
             raise InvalidDestination(f"{self.label} doesn’t use accounts.")
-        return str(self._session(values).check_account())
-
-    def _session(self, values: Mapping[str, str]) -> Any:
-        return channel(self.key).connect(LaneFacts(self.key, "", credentials=values))
+        return account_name(self.key, values)
 
     @property
     def connect(self) -> "OAuth | None":
@@ -156,10 +158,6 @@ class BridgeSpec(ABC):
     def place(self, config: Mapping[str, str]) -> str:
         """Return the service's id of the place, or ""."""
         return ""
-
-
-class CannotPost(ValueError):
-    """The message is for people."""
 
 
 class BridgeChannel(Channel, ABC):

@@ -6,7 +6,7 @@ from typing import Any
 from unicodedata import category
 
 from channels.announcement import HASHTAG_LIMIT, Announcement
-from channels.bridge import CannotPost
+from channels.base import CannotPost
 from channels.http.links import postable
 from channels.http.measures import graphemes, octets, within
 from channels.wording import parts_of

@@ -247,7 +247,7 @@ class BotSession(DiscordSession):
             is_settled = not body.look or api.now >= begun_at + WEBHOOK_SETTLES
             return None if is_settled else Ambiguous(NOT_YET)
         hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
-        return Ambiguous(f"Couldn’t check whether the post was published: {hidden}.", holds=True)
+        return Ambiguous(f"Couldn’t check whether it arrived: {hidden}.", holds=True)
 
     def _me(self, api: ApiClient) -> str:
         return self._ask(api, "/users/@me", lambda answer: snowflake(answer.at("id")))

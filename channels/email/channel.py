@@ -4,7 +4,7 @@ from functools import partial
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
+from channels.base import Channel, CrashPolicy, LaneDefaults, LaneFacts, Session
 from channels.email.account_url import Mailbox, transport_of
 from channels.email.esp.session import EspSession
 from channels.email.esp.settings import EspSettings
@@ -17,25 +17,18 @@ from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Letter, Recipient
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from channels.rules.breakers import Breaker
 
 
-class EmailChannel:
-    """One account sends all letters, over several connections."""
+class EmailChannel(Channel):
+    """One account sends all letters, over several connections. Lanes are accounts themselves."""
 
     key = "email"
     # With the same Message-ID, most mailboxes show only one.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
-    account_lane: LaneDefaults | None = None
-    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account") or DEFAULT_ACCOUNT
-
-    def shared_account(self, core: str) -> str:
-        """Lanes are accounts themselves."""
-        return ""
 
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from channels.account import Account
 from channels.email.address import checked_name, parse_address
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from common.ports.channels import ChannelSpec, Field, InvalidDestination, ParsedDestination
 from subscriptions.rules.schedule import ARRANGEMENTS
 
 
@@ -12,18 +12,15 @@ def _accounts() -> list[tuple[str, str]]:
     return [("", "Default"), *((name, name) for name in names)]
 
 
-class EmailSpec:
-    """People may sign up themselves."""
+class EmailSpec(ChannelSpec):
+    """People may sign up themselves; the confirmation mail is the check."""
 
     key = "email"
     label = "Email"
     sentence = "An email to each subscriber."
     public_sign_up = True
-    is_by_code = False
     needs_html = True
-    is_companion = False
     arrangements = frozenset(ARRANGEMENTS)
-    announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field(
             "email", "Email address", "For example ada@example.org or Ada <ada@example.org>.", required=True
@@ -61,7 +58,3 @@ class EmailSpec:
             known = f"There are: {', '.join(names)}." if names else "There is only the default account."
             raise InvalidDestination(f"account: there is no email account “{account[:64]}”. {known}")
         return {"account": account}
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """The confirmation mail is the check."""
-        return destination

@@ -121,8 +121,7 @@ class ServiceSession(ApiSession, ABC):
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination and add the service's names (network). Raises InvalidDestination."""
-        if not self.has_credentials:
-            raise InvalidDestination(f"account: {NO_CREDENTIALS}")
+        self._refuse_without_credentials("account")
         api = self.api(destination, utcnow())
         # Only a server that somebody typed can be another one.
         is_typed = "://" in destination.config.get(self.address_field, "")
@@ -142,11 +141,17 @@ class ServiceSession(ApiSession, ABC):
 
     def check_account(self) -> str:
         """Return the name of the shared account (network). Raises InvalidDestination."""
-        with closing(self), told_at_fields(self.needs[0], account=self.needs[0]):
+        field = self.needs[0]
+        self._refuse_without_credentials(field)
+        with closing(self), told_at_fields(field, account=field):
             return self.account_name(self.api(Message(None), utcnow()))
 
     def account_name(self, api: ApiClient) -> str:
         raise NotImplementedError
+
+    def _refuse_without_credentials(self, field: str) -> None:
+        if not self.has_credentials:
+            raise InvalidDestination(f"{field}: {NO_CREDENTIALS}")
 
     def new_state(self) -> Mapping[str, str] | None:
         """See StatefulSession."""

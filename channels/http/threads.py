@@ -54,7 +54,7 @@ def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
 
 def not_looked_up(outcome: Outcome, *, holds: bool) -> Ambiguous:
     why = "" if isinstance(outcome, Sent) else outcome.text
-    return Ambiguous(f"Couldn’t check whether the post was published. {why}", holds=holds)
+    return Ambiguous(f"Couldn’t check whether it arrived. {why}", holds=holds)
 
 
 def carrying(outcome: Outcome, done: Mapping[str, Any]) -> Outcome:

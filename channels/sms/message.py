@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from channels.announcement import Announcement, announcement_of
+from channels.base import CannotPost
 from channels.http.links import normalised
 from channels.http.measures import GSM_EXTENSION, GSM_LETTERS, sms_parts, utf16_units
-from channels.letter import Letter, Recipient
+from channels.letter import Letter
 from channels.wording import headline, parts_of, text_of_unlinked
 from common.truncation import DoesNotFit, FittingPart, fit_parts
 
@@ -76,38 +77,32 @@ LATE = "It couldn’t be sent within the sending limits in time, and now it’s 
 
 @dataclass(frozen=True, slots=True)
 class TextMessage:
-    """`to` is in E.164, `seconds` its validity (0: unlimited). With a `refusal` nothing is sent."""
+    """`seconds` is its validity (0: unlimited)."""
 
-    to: str = ""
-    body: str = ""
-    delivery_id: int = 0
+    text: str
     seconds: int = 0
-    refusal: str = ""
 
 
 def sms_of(letter: Letter) -> TextMessage:
+    """Raises CannotPost."""
     if not letter.entries:
-        body = sms_text(letter.text.strip())
-        if not body:
-            return TextMessage(refusal=LATE)
-        seconds = CODE_SECONDS if letter.kind == "confirmation" else 0
-        is_long = sms_parts(body) > MAIL_PARTS
-        return TextMessage(refusal=NO_ROOM) if is_long else TextMessage(body=body, seconds=seconds)
-    said = announcement_of(letter)
-    if said.refusal:
-        return TextMessage(refusal=said.refusal)
+        text = sms_text(letter.text.strip())
+        if not text:
+            raise CannotPost(LATE)
+        if sms_parts(text) > MAIL_PARTS:
+            raise CannotPost(NO_ROOM)
+        return TextMessage(text, CODE_SECONDS if letter.kind == "confirmation" else 0)
+    post = announcement_of(letter)
+    if post.refusal:
+        raise CannotPost(post.refusal)
     as_written = letter.options.get("letters") == "all"
     fits = fits_parts(parts_allowed(letter.options), as_written=as_written)
     try:
-        linked = replace(said, link=_fitting_link(said.link, letter.web_url, fits))
+        linked = replace(post, link=_fitting_link(post.link, letter.web_url, fits))
         words = fit_parts(_words(linked, letter.options.get("template", "")), fits)
     except DoesNotFit:
-        return TextMessage(refusal=NO_ROOM)
-    return TextMessage(body=sms_text(words, as_written=as_written).strip())
-
-
-def to_recipient(message: TextMessage, recipient: Recipient) -> TextMessage:
-    return replace(message, to=recipient.core, delivery_id=recipient.delivery_id)
+        raise CannotPost(NO_ROOM) from None
+    return TextMessage(sms_text(words, as_written=as_written).strip())
 
 
 def parts_allowed(options: Mapping[str, str]) -> int:

@@ -5,10 +5,10 @@ import phonenumbers
 from django.utils.translation import gettext
 from phonenumbers import NumberParseException, PhoneNumberFormat, PhoneNumberType
 
-from channels.sms.spec import ANY_COUNTRY
 from common.ports.channels import InvalidDestination
 
 LONGEST = 40
+ANY_COUNTRY = "*"
 REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
 # No text messages, or only at the owner's expense.
 NOT_MOBILE = frozenset(

@@ -1,14 +1,13 @@
 import re
 from collections.abc import Mapping
 
-from channels.bridge import TEMPLATE, account_field
+from channels.bridge import TEMPLATE, account_field, account_name
 from channels.fields import secret_word
-from common.ports.channels import Field, ParsedDestination, read_fields
+from common.ports.channels import ChannelSpec, Field, ParsedDestination, read_fields
 from subscriptions.rules.schedule import ARRANGEMENTS
 
 # More could exceed Twilio's 1,600 characters.
 MOST_PARTS = 10
-ANY_COUNTRY = "*"
 
 
 def account_sid(typed: str) -> str:
@@ -41,6 +40,8 @@ def country(typed: str) -> str:
 
 
 def country_list(typed: str) -> str:
+    from channels.sms.number import ANY_COUNTRY
+
     if typed.strip() == ANY_COUNTRY:
         return ANY_COUNTRY
     return " ".join(dict.fromkeys(country(one) for one in re.split(r"[\s,]+", typed) if one))
@@ -52,18 +53,15 @@ def part_count(typed: str) -> str:
     return str(int(typed))
 
 
-class SmsSpec:
-    """People may sign up themselves with a code."""
+class SmsSpec(ChannelSpec):
+    """People may sign up themselves with a code, which is the check."""
 
     key = "sms"
     label = "SMS"
     sentence = "A text message through Twilio to each subscriber with a phone number."
     public_sign_up = True
     is_by_code = True
-    is_companion = False
-    needs_html = False
     arrangements = frozenset(ARRANGEMENTS)
-    announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field("phone", "Phone number", "Such as +49 1512 3456789.", required=True),
     )
@@ -139,15 +137,5 @@ class SmsSpec:
             core=number.e164, label=number.shown, config={"number": number.e164, "region": number.region}
         )
 
-    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        given = read_fields(self.option_fields, data, owner=self.label)
-        return {name: value for name, value in given.items() if value}
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """The confirmation code is the check."""
-        return destination
-
     def check_account(self, values: Mapping[str, str]) -> str:
-        from channels.sms.session import check_twilio
-
-        return check_twilio(values)
+        return account_name(self.key, values)

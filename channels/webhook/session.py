@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from channels.announcement import MOST_HTML, Announcement, images_of
-from channels.base import CrashPolicy, Looks, Sent, Shape
-from channels.bridge import BridgeChannel, CannotPost
+from channels.base import CannotPost, CrashPolicy, Looks, Sent, Shape
+from channels.bridge import BridgeChannel
 from channels.http.client import ApiClient
 from channels.http.links import postable
 from channels.http.outcomes import ApiService, Verdict

@@ -71,14 +71,14 @@ class ChannelSpec(Protocol):
 
     key: str
     label: str
-    sentence: str
-    public_sign_up: bool
-    is_by_code: bool
-    needs_html: bool
-    is_companion: bool
+    sentence: str = ""
+    public_sign_up: bool = False
+    is_by_code: bool = False
+    needs_html: bool = False
+    is_companion: bool = False
     arrangements: frozenset[str]
     destination_fields: tuple[Field, ...]
-    announcement_hook: str
+    announcement_hook: str = ""
 
     @property
     def option_fields(self) -> tuple[Field, ...]: ...
@@ -89,14 +89,15 @@ class ChannelSpec(Protocol):
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
         """Raises InvalidDestination."""
-        ...
+        given = read_fields(self.option_fields, data, owner=self.label)
+        return {name: value for name, value in given.items() if value}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check the credentials with the service and add its name for the destination.
 
         Uses the network. Raises InvalidDestination.
         """
-        ...
+        return destination
 
 
 class AccountSpec(Protocol):

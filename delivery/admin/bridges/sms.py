@@ -38,7 +38,7 @@ def how_it_texts(subscribable: Subscribable) -> SafeString | str:
         shown = paragraph(str(error))
     else:
         texts = [channel(SMS).compose(letter, SAMPLE_PHONE) for letter in letters]
-        shown = format_html_join("", "{}", ((_bubble(text.body, text.refusal),) for text in texts))
+        shown = format_html_join("", "{}", ((_bubble(text.body.text, text.refusal),) for text in texts))
     account = str(subscribable.options.get("account", ""))
     lane = lane_for(kind=SMS, core="", options=subscribable.options)
     return format_html("{}{}", shown, facts([("Sent by", account), *_caps(lane)]))

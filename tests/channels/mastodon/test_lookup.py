@@ -102,7 +102,7 @@ class TestEarlierAttempts:
         outcome = self.begun(message(instance.url), minutes=90, timeout=timeout)
         assert isinstance(outcome, Ambiguous)
         assert outcome.holds
-        assert "check whether the post was published" in outcome.text
+        assert "check whether it arrived" in outcome.text
         assert instance.asked("/api/v1/statuses") == []
 
     @pytest.mark.parametrize(("minutes", "holds"), [(1, False), (50, True)])

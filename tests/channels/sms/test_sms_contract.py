@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import pytest
 
-from channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, Channel, LaneFacts, Message, Permanent, Sent, Session, Temporary
 from channels.http.measures import sms_parts
 from channels.letter import Recipient
 from channels.sms.message import TextMessage
-from channels.sms.session import SmsChannel, SmsSession, check_twilio
+from channels.sms.session import SmsChannel, SmsSession, message_to
 from channels.sms.spec import SmsSpec
 from common.ports.channels import InvalidDestination
-from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract
+from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract, served_at
 from tests.contracts.channel import NOW, Answer, Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.twilio import (
@@ -31,7 +31,8 @@ from tests.servers.services.twilio import (
 
 CHANNEL, KIND = SmsChannel(), SmsSpec()
 NUMBER = "+4915123456789"
-MESSAGE = TextMessage(to=NUMBER, body="Bees https://blog.example/1", delivery_id=7)
+TEXT = TextMessage("Bees https://blog.example/1")
+MESSAGE = message_to(NUMBER, TEXT, delivery_id=7)
 
 
 @pytest.fixture
@@ -50,7 +51,8 @@ def session(server: Twilio) -> Iterator[SmsSession]:
 
 def opened_at(url: str, *, timeout: float = PATIENT, callback: str = "", sender: str = "") -> SmsSession:
     values = {**VALUES, **({"sender": sender} if sender else {})}
-    return SmsSession(values, base=url, session=LOOPBACK.session(), timeout=timeout, callback=callback)
+    made, lane = served_at(SmsSession, url), LaneFacts("sms", "bees", values)
+    return made(lane, session=LOOPBACK.session(), timeout=timeout, callback=callback)
 
 
 class TestSmsContract(BridgeContract):
@@ -97,12 +99,12 @@ class TestSending:
         session = opened_at(server.url, sender=SERVICE, callback="https://l.example/sms/bees/status/")
         assert session.send(MESSAGE, key="k", begun_at=None, now=NOW) == Sent(f"SM{1:032x}")
         assert server.messages[0]["form"] == {
-            "To": NUMBER, "MessagingServiceSid": SERVICE, "Body": MESSAGE.body,
+            "To": NUMBER, "MessagingServiceSid": SERVICE, "Body": TEXT.text,
             "StatusCallback": "https://l.example/sms/bees/status/7/",
         }  # fmt: skip
 
     def test_a_code_is_of_no_use_after_ten_minutes(self, server: Twilio, session: SmsSession) -> None:
-        code = TextMessage(to=NUMBER, body="123456 is your code", seconds=600)
+        code = message_to(NUMBER, TextMessage("123456 is your code", 600))
         session.send(code, key="k", begun_at=None, now=NOW)
         assert server.messages[0]["form"]["ValidityPeriod"] == "600"
 
@@ -141,12 +143,12 @@ class TestSending:
     def test_the_fake_refuses_what_twilio_refuses(self, server: Twilio, session: SmsSession) -> None:
         server.stopped.add("+4915100000000")
         for to, body in (("0151", "a"), (LANDLINE, "a"), ("+4915100000000", "a"), (NUMBER, "x" * 1601)):
-            outcome = session.send(TextMessage(to=to, body=body), key="k", begun_at=None, now=NOW)
+            outcome = session.send(message_to(to, TextMessage(body)), key="k", begun_at=None, now=NOW)
             assert isinstance(outcome, Permanent), (to, outcome)
         assert server.messages == []
 
     def test_without_a_token_nothing_is_asked(self, server: Twilio) -> None:
-        outcome = SmsSession({}, base=server.url).send(MESSAGE, key="k", begun_at=None, now=NOW)
+        outcome = served_at(SmsSession, server.url)().send(MESSAGE, key="k", begun_at=None, now=NOW)
         assert isinstance(outcome, Temporary)
         assert server.requests == []
 
@@ -165,12 +167,12 @@ class TestLookUp:
     @pytest.mark.parametrize(
         "other",
         [
-            TextMessage(to="+4915123456780", body=MESSAGE.body),
-            TextMessage(to=NUMBER, body="Wasps https://blog.example/2"),
+            message_to("+4915123456780", TEXT),
+            message_to(NUMBER, TextMessage("Wasps https://blog.example/2")),
         ],
     )
     def test_another_message_is_not_taken_for_it(
-        self, server: Twilio, session: SmsSession, other: TextMessage
+        self, server: Twilio, session: SmsSession, other: Message[TextMessage]
     ) -> None:
         session.send(other, key="o", begun_at=None, now=NOW)
         session.send(MESSAGE, key="k", begun_at=NOW, now=NOW)
@@ -196,8 +198,8 @@ class TestLookUp:
 
 class TestAccount:
     def check(self, url: str, **given: str) -> str:
-        values = {**VALUES, **given}
-        return check_twilio(values, base=url, session=LOOPBACK.session(), timeout=PATIENT)
+        lane = LaneFacts("sms", "", {**VALUES, **given})
+        return served_at(SmsSession, url)(lane, session=LOOPBACK.session(), timeout=PATIENT).check_account()
 
     def test_it_is_called_as_twilio_calls_it(self, server: Twilio) -> None:
         assert self.check(server.url) == "Bees Ltd, as +15005550006"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.base import Message
 from channels.http.links import normalised
 from channels.http.measures import sms_measure, sms_parts
 from channels.letter import Letter, Recipient
@@ -22,8 +23,8 @@ READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
 OWN = "https://letters.example/s/bees/archive/7/"
 
 
-def text(of: Letter | None = None, **options: str) -> TextMessage:
-    made: TextMessage = CHANNEL.compose(of if of is not None else letter("Bees", options=options), READER)
+def text(of: Letter | None = None, **options: str) -> Message[TextMessage]:
+    made: Message[TextMessage] = CHANNEL.compose(of or letter("Bees", options=options), READER)
     return made
 
 
@@ -32,63 +33,62 @@ def of_title(title: str, *, link: str = LINK, **fields: Any) -> Letter:
 
 
 def test_a_message_is_who_it_is_from_the_title_and_the_link() -> None:
-    assert text().body == f"Bees: Bees {LINK}"
-    assert (text().to, text().delivery_id) == (READER.core, 7)
+    assert text().body.text == f"Bees: Bees {LINK}"
+    assert text().config == {"number": READER.core, "delivery": "7"}
 
 
 def test_what_type_setters_write_is_put_in_cheap_letters() -> None:
     said = text(
         of_title("“Très” – l’été à Łódź… 5 × 3 → 15 🐝"),
     )
-    assert said.body == f'Bees: "Très" - l\'été à Lodz... 5 x 3 -> 15 {LINK}'
-    assert is_simple(said.body)
+    assert said.body.text == f'Bees: "Très" - l\'été à Lodz... 5 x 3 -> 15 {LINK}'
+    assert is_simple(said.body.text)
 
 
 def test_another_script_stays_as_it_is_and_is_shorter() -> None:
     said = text(of_title("Пчёлы и шмели летом в саду " * 5))
-    assert "Пчёлы" in said.body
-    assert not is_simple(said.body)
-    assert sms_parts(said.body) == 1
-    assert said.body.endswith(LINK)
+    assert "Пчёлы" in said.body.text
+    assert not is_simple(said.body.text)
+    assert sms_parts(said.body.text) == 1
+    assert said.body.text.endswith(LINK)
 
 
 def test_letters_may_stay_as_they_are_written() -> None:
     said = text(of_title("“Été” 🐝", options={"letters": "all"}))
-    assert "“Été” 🐝" in said.body
+    assert "“Été” 🐝" in said.body.text
 
 
 def test_nothing_turns_the_direction_or_hides() -> None:
     said = text(of_title("a\u202eb\u200f\u2066c\u00ad\ufeffd\x07\x1b[31m"))
-    assert said.body == f"Bees: abcd[31m {LINK}"
+    assert said.body.text == f"Bees: abcd[31m {LINK}"
 
 
 def test_a_link_that_leaves_no_room_gives_way_to_the_issues_own_page() -> None:
     long = "https://blog.example/" + "x" * 140
     said = text(of_title("On bees and how they live", link=long, web_url=OWN))
-    assert said.body.endswith(OWN)
-    assert long not in said.body
+    assert said.body.text.endswith(OWN)
+    assert long not in said.body.text
     # Without such a page, the title is cut.
     alone = text(of_title("On bees and how they live", link=long))
-    assert alone.refusal or alone.body.endswith(long)
+    assert alone.refusal or alone.body.text.endswith(long)
 
 
 def test_a_link_that_fits_nowhere_is_explained() -> None:
     said = text(of_title("Bees", link="https://blog.example/" + "x" * 400))
-    assert said.body == ""
     assert "more parts" in said.refusal
     wide = text(of_title("Bees", link="https://blog.example/" + "x" * 400, options={"parts": "4"}))
-    assert sms_parts(wide.body) == 3
+    assert sms_parts(wide.body.text) == 3
 
 
 def test_parts_may_be_more() -> None:
     title = "Wörter " * 100
-    assert sms_parts(text(of_title(title, options={"parts": "3"})).body) == 3
+    assert sms_parts(text(of_title(title, options={"parts": "3"})).body.text) == 3
 
 
 def test_a_digest_says_its_title_and_leads_to_its_page() -> None:
     posts = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
     said = text(letter("T0, and 2 more", entries=posts, is_digest=True, web_url=OWN))
-    assert said.body == f"Bees: T0, and 2 more {OWN}"
+    assert said.body.text == f"Bees: T0, and 2 more {OWN}"
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_any_title_and_link_take_the_parts_allowed_and_the_link_stays_whole(
     said = text(of_title(title, link=link, web_url=OWN, options=options))
     if said.refusal:
         return
-    assert sms_parts(said.body) <= int(parts or 1)
-    assert len(said.body) <= LONGEST_TEXT
-    end = said.body.rsplit(" ", 1)[-1]
+    assert sms_parts(said.body.text) <= int(parts or 1)
+    assert len(said.body.text) <= LONGEST_TEXT
+    end = said.body.text.rsplit(" ", 1)[-1]
     assert end == OWN or normalised(end) == end
     assert end.startswith("http")
-    hidden = [one for one in said.body if unicodedata.category(one) in ("Cc", "Cs") and one != "\n"]
+    hidden = [one for one in said.body.text if unicodedata.category(one) in ("Cc", "Cs") and one != "\n"]
     assert not hidden
-    assert not re.search("[\u202a-\u202e\u2066-\u2069]", said.body)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", said.body.text)
 
 
 @given(st.text(max_size=300))

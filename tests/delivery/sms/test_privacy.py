@@ -1,14 +1,15 @@
 """Phone numbers are personal data: shown to their owner, erased completely, and in no log."""
 
 import json
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import transaction
 
-from channels.base import Permanent
+from channels.base import LaneFacts, Permanent
 from channels.sms.message import TextMessage
-from channels.sms.session import SmsSession
+from channels.sms.session import SmsSession, message_to
 from common.clock import utcnow
 from common.ports.personal_data import sources
 from delivery.models import Delivery, Receipt
@@ -69,9 +70,10 @@ def test_the_list_of_those_not_to_write_to_takes_a_number_as_people_write_it(hel
 
 def test_no_number_is_in_what_twilio_says(twilio: Twilio) -> None:
     twilio.stopped.add(NUMBER)
-    opened = SmsSession(VALUES, base=twilio.url)
-    twilio_says = opened.send(TextMessage(to="+491512345", body="Bees"), key="k", begun_at=None, now=utcnow())
+    opened = SmsSession(LaneFacts("sms", ACCOUNT, VALUES))
+    attempt: dict[str, Any] = {"key": "k", "begun_at": None, "now": utcnow()}
+    twilio_says = opened.send(message_to("+491512345", TextMessage("Bees")), **attempt)
     assert not isinstance(twilio_says, Permanent) or "491512345" not in twilio_says.text
-    landline = opened.send(TextMessage(to="+4930901820", body="Bees"), key="k", begun_at=None, now=utcnow())
+    landline = opened.send(message_to("+4930901820", TextMessage("Bees")), **attempt)
     assert isinstance(landline, Permanent)
     assert "4930901820" not in landline.text
