@@ -10,32 +10,32 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from django.conf import settings
 
 from channels.base import (
-    NOTHING,
+    CannotPost,
+    Channel,
     CrashPolicy,
     LaneDefaults,
     LaneFacts,
     Looks,
+    Message,
     Outcome,
     Permanent,
     Sent,
     Temporary,
 )
-from channels.http.client import ApiSession, Failed, secrets_in
+from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.outcomes import ApiService, Verdict
+from channels.http.session import ServiceSession
 from channels.http.transport import ApiResponse
 from channels.letter import Letter, Recipient
-from channels.rules.breakers import Breaker
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
 from channels.webpush.keys import base64url, point_of, private_key_of
-from channels.webpush.message import Notification, notifier
-from common.truncation import DoesNotFit
+from channels.webpush.message import Notification, notification_of
 
 # RFC 8292 §2: at most 24 hours; half of it, for wrong clocks.
 GOOD_FOR = timedelta(hours=12)
@@ -111,66 +111,49 @@ PUSH_SERVICE = ApiService(
 )
 
 
-class WebPushSession(ApiSession):
-    """`private` is None if unreadable; `subject` is our contact address."""
+class WebPushSession(ServiceSession):
+    """Its account has the site's key; `subject` is our contact address."""
+
+    service = PUSH_SERVICE
+    address_field = "endpoint"
 
     def __init__(
-        self,
-        *,
-        private: EllipticCurvePrivateKey | None,
-        subject: str,
-        session: requests.Session | None = None,
-        timeout: float = PUSH_SECONDS,
+        self, *arguments: Any, subject: str = "", timeout: float = PUSH_SECONDS, **options: Any
     ) -> None:
-        super().__init__(session=session, timeout=timeout)
-        self._private, self._subject = private, subject
+        super().__init__(*arguments, timeout=timeout, **options)
+        number = self.credentials.get("private", "")
+        self.private, self._subject = private_key_of(number) if number else None, subject or contact()
         # Apple allows a new token at most once an hour.
         self._tokens: dict[str, tuple[str, datetime]] = {}
 
-    def send(
-        self,
-        message: Notification,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def post(self, api: ApiClient, body: Notification) -> Outcome:
         """A repetition replaces the first push: its topic is from the key."""
-        if message.refusal:
-            return Permanent(message.refusal)
-        if self._private is None:
+        if self.private is None:
             return Temporary(NO_KEY, stops_lane=True)
-        topic = topic_of(key)
-        secrets = (message.auth, message.p256dh, message.leave, *secrets_in(message.endpoint))
-        client = self.client(message.endpoint, PUSH_SERVICE, now, secrets=secrets)
-        outcome: Outcome = Sent(topic)
-        for most in (LONGEST_PUSH, SHORTER_PUSH):
+        topic, secrets = topic_of(api.key), api.to.secrets
+        headers = {
+            "Authorization": self._authorization(self.private, api.url, api.now),
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "TTL": str(int(TIME_TO_LIVE.total_seconds())),
+            "Urgency": "normal",
+            "Topic": topic,
+        }
+
+        def push(most: int) -> Sent:
+            payload = body.payload(topic, secrets["leave"], most=most)
             try:
-                body = encrypted(message.payload(topic, most=most), p256dh=message.p256dh, auth=message.auth)
-            except DoesNotFit as error:
-                return Permanent(str(error))
+                data = encrypted(payload, p256dh=secrets["p256dh"], auth=secrets["auth"])
             except ValueError as error:
-                return Permanent(f"The device can’t be notified: {error}", disables=True)
-            headers = {
-                "Authorization": self._authorization(self._private, message.endpoint, now),
-                "Content-Encoding": "aes128gcm",
-                "Content-Type": "application/octet-stream",
-                "TTL": str(int(TIME_TO_LIVE.total_seconds())),
-                "Urgency": "normal",
-                "Topic": topic,
-            }
-            try:
-                # RFC 8030 §5 specifies 201; some answer with another success.
-                client.call(
-                    "POST", message.endpoint, read=lambda _: None, posting=True, data=body, headers=headers
-                )
-                return Sent(topic)
-            except Failed as failed:
-                outcome = failed.outcome
-                if not failed.is_about_message:
-                    break
-        return _of_this_device(outcome, client.host)
+                raise Failed(Permanent(f"The device can’t be notified: {error}", disables=True)) from None
+            # RFC 8030 §5 specifies 201; some answer with another success.
+            api.call("POST", api.url, read=lambda _: None, posting=True, data=data, headers=headers)
+            return Sent(topic)
+
+        try:
+            return first_accepted((LONGEST_PUSH, SHORTER_PUSH), push)
+        except Failed as failed:
+            return _of_this_device(failed.outcome, api.host)
 
     def _authorization(self, private: EllipticCurvePrivateKey, endpoint: str, now: datetime) -> str:
         audience = origin_of(endpoint)
@@ -200,49 +183,39 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
 DEVICES = "Devices"
 
 
-class WebPushChannel:
-    """One lane for all devices; push services are their domains."""
+class WebPushChannel(Channel):
+    """One lane for all devices, which is the account itself; push services are their domains."""
 
     key = "webpush"
     # By topic at the push service, by tag on the device.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
-    account_lane: LaneDefaults | None = None
-    breaker: Breaker | None = None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return DEVICES
 
-    def shared_account(self, core: str) -> str:
-        """The lane is the account itself."""
-        return ""
-
     def domain(self, core: str) -> str:
         return core.rpartition("@")[2]
 
-    def compose(self, letter: Letter, recipient: Recipient) -> Notification:
-        return notifier(letter)(recipient)
+    def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
+        body, refusal = None, ""
+        try:
+            body = notification_of(letter)
+        except CannotPost as error:
+            refusal = str(error)
+        return lambda to: Message(body, to.config, {**to.secrets, "leave": to.unsubscribe_url}, refusal)
 
-    def composer(self, letter: Letter) -> Callable[[Recipient], Notification]:
-        return notifier(letter)
-
-    def preview(self, message: Notification) -> Looks:
-        payload = message.payload(topic_of(""))
-        return Looks(
-            text=f"{message.title}\n{message.text}",
-            length=len(payload),
-            limit=LONGEST_PUSH,
-            refusal=message.refusal,
-        )
-
-    def sessions(self, lane: LaneFacts) -> None:
-        return
+    def preview(self, message: Message[Notification]) -> Looks:
+        if message.refusal:
+            return Looks("", refusal=message.refusal)
+        body = message.body
+        payload = body.payload(topic_of(""), message.secrets["leave"])
+        return Looks(f"{body.title}\n{body.text}", len(payload), LONGEST_PUSH)
 
     def connect(self, lane: LaneFacts) -> WebPushSession:
-        number = lane.credentials.get("private", "")
-        return WebPushSession(private=private_key_of(number) if number else None, subject=subject())
+        return WebPushSession(lane)
 
 
-def subject() -> str:
-    """Return our contact address (RFC 8292 §2.1)."""
+def contact() -> str:
+    """Return our address (RFC 8292 §2.1)."""
     return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.net.addresses import may_be_called
-from common.ports.channels import Field, ParsedDestination, read_fields
+from common.ports.channels import ChannelSpec, Field, ParsedDestination, read_fields
 from subscriptions.rules.schedule import ARRANGEMENTS
 
 LONGEST_ENDPOINT = 1_000
@@ -66,18 +66,15 @@ def _secret(typed: str) -> str:
     return typed
 
 
-class WebPushSpec:
-    """The browser's permission prompt is the consent."""
+class WebPushSpec(ChannelSpec):
+    """The browser's permission prompt is the consent; only a push can test a push service."""
 
     key = "webpush"
     label = "Notifications on devices"
     sentence = "Notifies the phones and desktops of subscribers who turned it on at a newsletter’s page."
     public_sign_up = True
     is_companion = True
-    is_by_code = False
-    needs_html = False
     arrangements = frozenset(ARRANGEMENTS)
-    announcement_hook = ""
     option_fields: tuple[Field, ...] = ()
     # From a PushSubscription of the Push API.
     destination_fields: tuple[Field, ...] = (
@@ -95,11 +92,3 @@ class WebPushSpec:
         return ParsedDestination(
             core=f"{name}@{host}", label=f"device {name[:6]} ({host})", secrets={**given}
         )
-
-    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """There are none. Raises InvalidDestination."""
-        return read_fields(self.option_fields, data, owner=self.label)
-
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Only a push can test a push service."""
-        return destination

@@ -7,11 +7,10 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, LaneFacts, Permanent, Sent, Session, Temporary
+from channels.base import Channel, LaneFacts, Message, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
 from channels.webpush.keys import (
@@ -32,7 +31,8 @@ from tests.servers.api_server import Reply
 from tests.servers.services.push_service import GONE, OTHER_KEY, Browser, PushService, refusal, text_of
 
 CHANNEL, KIND = WebPushChannel(), WebPushSpec()
-PRIVATE = private_key_of(new_private_key())
+PRIVATE_NUMBER = new_private_key()
+PRIVATE = private_key_of(PRIVATE_NUMBER)
 SUBJECT = "mailto:letters@example.org"
 LEAVE = "https://letters.example/unsubscribe/1-abc/"
 PATH = "/push/secret-of-this-device"
@@ -42,12 +42,13 @@ def at(secrets: dict[str, str]) -> Recipient:
     return Recipient(1, "core", "a device", secrets=secrets, unsubscribe_url=LEAVE)
 
 
-def composed(secrets: dict[str, str], of: Letter | None = None) -> Notification:
-    return CHANNEL.compose(of or letter(), at(secrets))
+def composed(secrets: dict[str, str], of: Letter | None = None) -> Message[Notification]:
+    return CHANNEL.composer(of or letter())(at(secrets))
 
 
-def opened(private: EllipticCurvePrivateKey | None = PRIVATE, timeout: float = PATIENT) -> WebPushSession:
-    return WebPushSession(private=private, subject=SUBJECT, session=LOOPBACK.session(), timeout=timeout)
+def opened(private: str = PRIVATE_NUMBER, timeout: float = PATIENT) -> WebPushSession:
+    lane = LaneFacts("webpush", "Devices", {"private": private})
+    return WebPushSession(lane, subject=SUBJECT, session=LOOPBACK.session(), timeout=timeout)
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ class TestPushing:
 
     def test_its_words_are_in_the_language_of_the_newsletter(self) -> None:
         said = composed({"endpoint": "", "p256dh": "", "auth": ""}, letter(language="de"))
-        assert said.leave_label != "Stop notifications on this device"
+        assert said.body.leave_label != "Stop notifications on this device"
 
     def test_a_body_of_the_full_length_is_taken(self, service: PushService, session: WebPushSession) -> None:
         of = letter(entries=(entry(summary="🦄🦄🦄 " * 1_000),))
@@ -186,7 +187,7 @@ class TestPushing:
         assert outcome.disables
 
     def test_without_its_key_nothing_is_sent_and_all_of_it_waits(self, service: PushService) -> None:
-        outcome = send(opened(None), composed(service.subscribe()))
+        outcome = send(opened(""), composed(service.subscribe()))
         assert isinstance(outcome, Temporary)
         assert outcome.stops_lane
         assert "SECRET_KEY" in outcome.text
@@ -222,8 +223,8 @@ class TestPushing:
         number = new_private_key()
         facts = LaneFacts("webpush", "Devices", {"private": number})
         made = CHANNEL.connect(facts)
-        assert made._private is not None
-        assert point_of(made._private.public_key()) == point_of(private_key_of(number).public_key())
+        assert made.private is not None
+        assert point_of(made.private.public_key()) == point_of(private_key_of(number).public_key())
 
     def test_a_preview_says_how_long_it_is(self) -> None:
         looks = CHANNEL.preview(composed({}, letter("Swarms")))
@@ -358,7 +359,7 @@ def test_any_notification_fits(title: str, summary: str, newsletter: str) -> Non
         {}, letter(entries=(post,), newsletter_title=newsletter, web_url="https://e.example/" + "7" * 500)
     )
     for most in (LONGEST_PUSH, 2_000):
-        written = made.payload(topic_of("k"), most=most)
+        written = made.body.payload(topic_of("k"), LEAVE, most=most)
         assert len(written) <= most
         said = json.loads(written)
         assert said["url"] == "https://e.example/" + "7" * 500
