@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from django.utils.module_loading import import_string
+
 from channels import channel, fields
 from channels.account import Account
 from channels.announcement import Announcement, announcement_of
@@ -109,6 +111,8 @@ class BridgeSpec(ChannelSpec, ABC):
     own_options: tuple[Field, ...] = ()
     # Fields of the name and of the address, which make the core name@host.
     name_field, address_field = "account", "server_url"
+    # Path of the class that connects it, which is loaded on first use.
+    oauth = ""
     asks_when_unsure = False
     # See Edits and Deletes.
     edits = False
@@ -153,7 +157,8 @@ class BridgeSpec(ChannelSpec, ABC):
     @property
     def connect(self) -> "OAuth | None":
         """Return None without OAuth."""
-        return None
+        made: OAuth | None = import_string(self.oauth)() if self.oauth else None
+        return made
 
     def place(self, config: Mapping[str, str]) -> str:
         """Return the service's id of the place, or ""."""

@@ -65,12 +65,15 @@ def posting_url(example: str) -> Callable[[str], str]:
 
 
 def server(name: str, label: str, *, example: str) -> Field:
-    clean = partial(server_url, example=example)
-    return Field(name, label, f"For example https://{example}.", required=True, clean=clean)
+    return needed(name, label, f"For example https://{example}.", partial(server_url, example=example))
 
 
-def secret(name: str, label: str, help: str) -> Field:
-    return Field(name, label, help, required=True, secret=True, clean=secret_word)
+def needed(name: str, label: str, help: str, clean: Callable[[str], str]) -> Field:
+    return Field(name, label, help, required=True, clean=clean)
+
+
+def secret(name: str, label: str, help: str, clean: Callable[[str], str] = secret_word) -> Field:
+    return Field(name, label, help, required=True, secret=True, clean=clean)
 
 
 def line(name: str, label: str, help: str, *, most: int) -> Field:
@@ -96,11 +99,11 @@ def switch(name: str, label: str, help: str = "") -> Field:
 
 def name(example: str) -> Field:
     """For destinations without a name of their own."""
-    return Field("account", "Name", f"A short name, such as {example}.", required=True, clean=short_name)
+    return needed("account", "Name", f"A short name, such as {example}.", short_name)
 
 
 PICTURE = choice("picture", "Picture", "", {"": "The post's first one", "no": "None"})
-ACCOUNT = Field("account", "Account", "A short name, such as bot.", required=True, clean=nickname)
+ACCOUNT = needed("account", "Account", "A short name, such as bot.", nickname)
 LANGUAGE = Field(
     "language",
     "Language",

@@ -11,7 +11,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from channels.base import Outcome, Sent
-from channels.fields import secret_word
+from channels.fields import needed, secret, secret_word
 from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer
 from channels.http.outcomes import ApiService
 from channels.http.transport import ApiResponse
@@ -130,10 +130,8 @@ class WebhookOAuth(OAuth):
 
 def application_fields(where: str) -> tuple[Field, ...]:
     return (
-        Field("client_id", "Client ID", f"From {where}.", required=True, clean=secret_word),
-        Field(
-            "client_secret", "Client secret", f"From {where}.", required=True, secret=True, clean=secret_word
-        ),
+        needed("client_id", "Client ID", f"From {where}.", secret_word),
+        secret("client_secret", "Client secret", f"From {where}."),
     )
 
 

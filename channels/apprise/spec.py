@@ -1,9 +1,9 @@
 from collections.abc import Mapping
 
+from channels import fields
 from channels.apprise.service import service_address
 from channels.bridge import BridgeSpec
-from channels.fields import name
-from common.ports.channels import Field, ParsedDestination
+from common.ports.channels import ParsedDestination
 
 
 def apprise_url(typed: str) -> str:
@@ -19,15 +19,13 @@ class AppriseSpec(BridgeSpec):
     sentence = "Posts through Teams, Gotify, Pushover, Signal and some fifty other services."
     asks_when_unsure = True
     destination_fields = (
-        name("phone"),
-        Field(
+        fields.name("phone"),
+        fields.secret(
             "apprise_url",
             "Apprise URL",
             "One service and one target, such as gotifys://host/token. Apprise only reports whether "
             "the service accepted a message, so posts can’t be edited or deleted later.",
-            required=True,
-            secret=True,
-            clean=apprise_url,
+            apprise_url,
         ),
     )
 

@@ -2,8 +2,8 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
+from channels import fields
 from channels.bridge import BridgeSpec
-from channels.fields import LANGUAGE, choice
 from channels.http.transport import server_url
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
@@ -48,15 +48,13 @@ class BlueskySpec(BridgeSpec):
     deletes = True
     announcement_hook = "bluesky_announcement"
     destination_fields = (
-        Field("handle", "Handle", "For example bees.bsky.social.", required=True, clean=handle),
-        Field(
+        fields.needed("handle", "Handle", "For example bees.bsky.social.", handle),
+        fields.secret(
             "app_password",
             "App password",
             "Create it in Bluesky under Settings, Privacy and security, App passwords. Don’t use the "
             "account’s main password.",
-            required=True,
-            secret=True,
-            clean=app_password,
+            app_password,
         ),
         Field(
             "service_url",
@@ -67,26 +65,26 @@ class BlueskySpec(BridgeSpec):
         ),
     )
     own_options = (
-        choice(
+        fields.choice(
             "card",
             "Link",
             "A card shows the post’s title, summary and picture. Digests put the link in the text instead.",
             {"": "As a card", "no": "In the words"},
         ),
-        choice(
+        fields.choice(
             "tags",
             "Categories",
             "Tags help people find posts by topic.",
             {"": "As tags that are not shown", "no": "Leave them out"},
         ),
-        choice(
+        fields.choice(
             "thread",
             "Posts of a digest",
             "",
             {"": "One link to all of them", "yes": "A thread, with one reply per post"},
         ),
-        choice("content_label", "Content warning", "", LABELS),
-        LANGUAGE,
+        fields.choice("content_label", "Content warning", "", LABELS),
+        fields.LANGUAGE,
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:

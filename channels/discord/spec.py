@@ -1,11 +1,10 @@
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from channels import fields
 from channels.bridge import BridgeSpec, account_field
 from channels.discord.message import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
-from channels.fields import SILENT, choice, line, secret_word, switch
 from channels.http.links import postable
 from channels.wording import checked_template
 from common.ports.channels import Field, ParsedDestination
@@ -17,9 +16,6 @@ from subscriptions.rules.filter_words import (
     read_words,
     typed_words,
 )
-
-if TYPE_CHECKING:
-    from channels.oauth import OAuth
 
 SENDER_LIMIT, FOOTER_LIMIT = 80, 200
 THREAD_MINUTES = {
@@ -108,24 +104,26 @@ STYLES = {
     "link": "Link only",
 }
 PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
-_STYLE = choice("style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES)
+_STYLE = fields.choice(
+    "style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES
+)
 _COMMON = (
     _STYLE,
-    choice(
+    fields.choice(
         "image",
         "Picture",
         "Shown on the post’s card. In short text it’s shown only if there is little text.",
         PICTURE_SIZES,
     ),
     Field("colour", "Colour", "Of the card's edge, such as #f5a623.", clean=colour),
-    choice("author", "Author", "On the card.", {"": "Shown", "off": "Not shown"}),
-    line(
+    fields.choice("author", "Author", "On the card.", {"": "Shown", "off": "Not shown"}),
+    fields.line(
         "footer",
         "Foot",
         f"Of the card. Empty: the newsletter's title; {NO_FOOTER} for none.",
         most=FOOTER_LIMIT,
     ),
-    switch(
+    fields.switch(
         "trim",
         "Remove repeated text",
         "Removes text that nearly all summaries of a feed begin or end with. Short text always removes it.",
@@ -143,7 +141,7 @@ _COMMON = (
         'version" bee*. Leave empty to mention it for every post.',
         clean=words,
     ),
-    SILENT,
+    fields.SILENT,
     Field(
         "thread_name",
         "Name of each new thread",
@@ -173,16 +171,15 @@ class DiscordSpec(BridgeSpec):
     key = "discord"
     label = "Discord"
     sentence = "Posts to a channel of your server through a webhook."
+    oauth = "channels.discord.connect.DiscordConnect"
     edits = deletes = True
     asks_when_unsure = True
     destination_fields = (
-        Field(
+        fields.secret(
             "webhook_url",
             "Webhook URL",
             "In Discord: the channel's settings, Integrations, Webhooks, New webhook, Copy webhook URL.",
-            required=True,
-            secret=True,
-            clean=webhook,
+            webhook,
         ),
     )
     own_options = (*_COMMON, *_sender("the webhook's"))
@@ -193,12 +190,6 @@ class DiscordSpec(BridgeSpec):
         number = url.split("/")[-2]
         return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
 
-    @property
-    def connect(self) -> "OAuth":
-        from channels.discord.connect import DiscordConnect
-
-        return DiscordConnect()
-
     def place(self, config: Mapping[str, str]) -> str:
         return config.get("channel_id", "")
 
@@ -208,43 +199,33 @@ class DiscordBotSpec(BridgeSpec):
     label = "Discord bot"
     sentence = "Posts to a channel of any server that your bot has joined."
     edits = deletes = True
-    account_fields = (
-        Field(
-            "token",
-            "Bot token",
-            "From Discord's developer portal, under Bot.",
-            required=True,
-            secret=True,
-            clean=secret_word,
-        ),
-    )
+    account_fields = (fields.secret("token", "Bot token", "From Discord's developer portal, under Bot."),)
     destination_fields = (
         account_field("discord_bot", "Bot", "The bot account that posts."),
-        Field(
+        fields.needed(
             "channel_id",
             "Channel",
             "ID of the channel, or a link to it. The bot needs permission to view it, post, embed "
             "links and read its history.",
-            required=True,
-            clean=an_id_of_discord,
+            an_id_of_discord,
         ),
     )
     own_options = (
         *_COMMON,
-        choice(
+        fields.choice(
             "thread_minutes",
             "A thread for each post",
             "Started below the message, and archived after this long without messages. Forums always "
             "have threads. The bot needs permission to create public threads.",
             THREAD_MINUTES,
         ),
-        switch(
+        fields.switch(
             "tags_by_category",
             "Tags by category",
             "In forums, adds the tags that have the same name as a category of the post. Save the "
             "bridge again after adding tags to the forum.",
         ),
-        switch(
+        fields.switch(
             "crosspost",
             "Publish to followers",
             "In announcement channels, also sends posts to servers that follow the channel.",

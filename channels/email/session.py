@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -20,12 +21,8 @@ from common.refused import Refused
 IMPATIENT = Timeouts(connect=10, reply=10, message=120)
 
 
-class BlockingSmtpSession:
-    """Has its own event loop."""
-
-    def __init__(self, target: SmtpSettings, **options: Any) -> None:
-        self._loop = uvloop.new_event_loop()
-        self.pipeline = SmtpSession(target, **options)
+class MailSession(ABC):
+    """Sends single emails. `key` is their Message-ID, and nothing can be looked up."""
 
     def send(
         self,
@@ -36,7 +33,23 @@ class BlockingSmtpSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """SMTP has no use for `key` (the Message-ID) or `begun_at` (no look-up)."""
+        return self.outcome(message, now)
+
+    @abstractmethod
+    def outcome(self, message: MailMessage, now: datetime) -> Outcome: ...
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Close the connection, if any."""
+
+
+class BlockingSmtpSession(MailSession):
+    """Has its own event loop."""
+
+    def __init__(self, target: SmtpSettings, **options: Any) -> None:
+        self._loop = uvloop.new_event_loop()
+        self.pipeline = SmtpSession(target, **options)
+
+    def outcome(self, message: MailMessage, now: datetime) -> Outcome:
         return self._loop.run_until_complete(self.pipeline.send(message, now=now))
 
     def close(self) -> None:
@@ -45,43 +58,21 @@ class BlockingSmtpSession:
             self._loop.close()
 
 
-class MailboxSession:
+class MailboxSession(MailSession):
     """Keeps messages for the mailbox page."""
 
-    def send(
-        self,
-        message: MailMessage,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def outcome(self, message: MailMessage, now: datetime) -> Outcome:
         return Sent(stored=message.dated(now))
 
-    def close(self) -> None:
-        """Nothing to close."""
 
-
-class UnusableSession:
+class UnusableSession(MailSession):
     """All messages wait, with the reason."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def send(
-        self,
-        message: MailMessage,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
+    def outcome(self, message: MailMessage, now: datetime) -> Outcome:
         return Temporary(self.reason, stops_lane=True)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 class CannotLogIn(Refused):

@@ -17,7 +17,6 @@ from channels.http.transport import LONGEST_URL, TIMEOUT_SECONDS, ApiResponse, T
 from common.net.errors import exception_chain
 from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
-from common.truncation import DoesNotFit
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -264,12 +263,3 @@ class ApiSession:
         if "transport" in self.__dict__:
             self.transport.close()
             del self.transport
-
-
-def outcome_of(act: Callable[[], Outcome]) -> Outcome:
-    try:
-        return act()
-    except DoesNotFit:
-        return Permanent("The link alone is longer than the service allows.")
-    except Failed as failed:
-        return failed.outcome

@@ -24,11 +24,6 @@ def graphemes(text: str) -> int:
     return int(grapheme.length(text))
 
 
-def code_points(text: str) -> int:
-    """Count as Discord and Slack do."""
-    return len(text)
-
-
 def utf16_units(text: str) -> int:
     """Count as Telegram does."""
     return len(text) + sum(char > "\uffff" for char in text)

@@ -1,12 +1,8 @@
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from channels import fields
 from channels.bridge import BridgeSpec
 from channels.mastodon.scopes import SCOPES
-
-if TYPE_CHECKING:
-    from channels.oauth import OAuth
 
 VISIBILITIES = {
     "public": "Public",
@@ -27,6 +23,7 @@ class MastodonSpec(BridgeSpec):
     sentence = "Posts to your account on any instance."
     edits = deletes = True
     address_field = "instance_url"
+    oauth = "channels.mastodon.connect.MastodonConnect"
     # Two nicknames are two accounts.
     core_is_chosen = True
     announcement_hook = "mastodon_announcement"
@@ -45,12 +42,6 @@ class MastodonSpec(BridgeSpec):
         fields.THREAD,
         fields.choice("quotes", "Who can quote", "Only from Mastodon 4.5 on.", QUOTERS),
     )
-
-    @property
-    def connect(self) -> "OAuth":
-        from channels.mastodon.connect import MastodonConnect
-
-        return MastodonConnect()
 
     def place(self, config: Mapping[str, str]) -> str:
         number = config.get("account_id", "")

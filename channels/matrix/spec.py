@@ -4,7 +4,6 @@ from functools import partial
 from channels import fields
 from channels.bridge import BridgeSpec
 from channels.http.transport import server_url
-from common.ports.channels import Field
 
 
 def room_name(typed: str) -> str:
@@ -24,12 +23,11 @@ class MatrixSpec(BridgeSpec):
     edits = deletes = True
     name_field = "room"
     destination_fields = (
-        Field(
+        fields.needed(
             "server_url",
             "Homeserver",
             "The account’s server, such as https://matrix.example.",
-            required=True,
-            clean=partial(server_url, example="matrix.example"),
+            partial(server_url, example="matrix.example"),
         ),
         fields.secret(
             "access_token",
@@ -37,11 +35,10 @@ class MatrixSpec(BridgeSpec):
             "Use a separate account. In Element, choose All settings, Help & About, Access Token. "
             "Then close the window without signing out.",
         ),
-        Field(
+        fields.needed(
             "room",
             "Room",
             "For example #news:matrix.example. Invite the account, or make the room public.",
-            required=True,
-            clean=room_name,
+            room_name,
         ),
     )

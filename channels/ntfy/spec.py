@@ -36,13 +36,12 @@ class NtfySpec(BridgeSpec):
     name_field = "topic"
     destination_fields = (
         fields.server("server_url", "Server", example="ntfy.sh"),
-        Field(
+        fields.needed(
             "topic",
             "Topic",
             "Unless the topic is reserved, anyone who guesses its name can read and post. Choose a "
             "long name.",
-            required=True,
-            clean=topic_name,
+            topic_name,
         ),
         Field(
             "access_token",

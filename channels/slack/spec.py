@@ -1,13 +1,9 @@
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from channels import fields
 from channels.bridge import BridgeSpec
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
-
-if TYPE_CHECKING:
-    from channels.oauth import OAuth
 
 
 class IncomingWebhookSpec(BridgeSpec):
@@ -30,13 +26,11 @@ class IncomingWebhookSpec(BridgeSpec):
 def _fields(example: str, where: str) -> tuple[Field, ...]:
     return (
         fields.name("news"),
-        Field(
+        fields.secret(
             "webhook_url",
             "Webhook's address",
             f"{where} Keep it secret: anyone who knows it can post there.",
-            required=True,
-            secret=True,
-            clean=fields.posting_url(example),
+            fields.posting_url(example),
         ),
     )
 
@@ -45,16 +39,11 @@ class SlackSpec(IncomingWebhookSpec):
     key = "slack"
     label = "Slack"
     path = "/services/"
+    oauth = "channels.slack.session.SlackConnect"
     destination_fields = _fields(
         "hooks.slack.com", "At api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace."
     )
     own_options = (fields.PICTURE,)
-
-    @property
-    def connect(self) -> "OAuth":
-        from channels.slack.session import SlackConnect
-
-        return SlackConnect()
 
     def place(self, config: Mapping[str, str]) -> str:
         return config.get("channel_id", "")

@@ -1,8 +1,8 @@
 import re
 from collections.abc import Mapping
 
+from channels import fields
 from channels.bridge import TEMPLATE, account_field, account_name
-from channels.fields import secret_word
 from common.ports.channels import ChannelSpec, Field, ParsedDestination, read_fields
 from subscriptions.rules.schedule import ARRANGEMENTS
 
@@ -66,23 +66,22 @@ class SmsSpec(ChannelSpec):
         Field("phone", "Phone number", "Such as +49 1512 3456789.", required=True),
     )
     account_fields: tuple[Field, ...] = (
-        Field(
-            "account_sid", "Account SID", "Shown on the first page of Twilio’s console.", required=True,
-            clean=account_sid,
+        fields.needed(
+            "account_sid", "Account SID", "Shown on the first page of Twilio’s console.", account_sid
         ),
-        Field(
-            "auth_token", "Auth token", "Shown next to the SID. It also verifies that incoming "
-"requests are from "
-"Twilio.",
-            required=True, secret=True, clean=secret_word,
+        fields.secret(
+            "auth_token",
+            "Auth token",
+            "Shown next to the SID. It also verifies that incoming requests are from Twilio.",
         ),
-        Field(
-            "sender", "Sender",
-            "The SID of a messaging service (MG…), or one of your numbers. If you use a name "
-"instead, recipients can’t answer STOP.",
-            required=True, clean=sender_name,
+        fields.needed(
+            "sender",
+            "Sender",
+            "The SID of a messaging service (MG…), or one of your numbers. If you use a name instead, "
+            "recipients can’t answer STOP.",
+            sender_name,
         ),
-    )  # fmt: skip
+    )
     option_fields: tuple[Field, ...] = (
         account_field(
             "sms", "Twilio account", "The account whose number or messaging service sends the messages."
@@ -108,14 +107,11 @@ class SmsSpec(ChannelSpec):
             "there is none. Limiting countries limits your costs.",
             clean=country_list,
         ),
-        Field(
+        fields.choice(
             "letters",
             "Letters",
             "A message has room for 160 basic characters. A single other character reduces that to 70.",
-            choices=lambda: [
-                ("", "Replace other characters with basic ones where possible"),
-                ("all", "As written"),
-            ],
+            {"": "Replace other characters with basic ones where possible", "all": "As written"},
         ),
         TEMPLATE,
     )

@@ -1,8 +1,8 @@
 import re
 from collections.abc import Mapping
 
+from channels import fields
 from channels.bridge import BridgeSpec, account_field
-from channels.fields import SILENT, choice
 from common.ports.channels import Field, ParsedDestination
 
 _NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
@@ -35,32 +35,29 @@ class TelegramSpec(BridgeSpec):
     sentence = "Posts to a channel or group with your bot."
     edits = deletes = True
     asks_when_unsure = True
-    account_fields = (
-        Field(
-            "token", "Bot token", "You get it from @BotFather.", required=True, secret=True, clean=bot_token
-        ),
-    )
+    account_fields = (fields.secret("token", "Bot token", "You get it from @BotFather.", bot_token),)
     destination_fields = (
         account_field("telegram", "Bot", "The bot account that posts."),
-        Field(
+        fields.needed(
             "chat",
             "Chat",
             "For example @blog_example, or the number of a private chat. In a channel the bot must "
             "be an administrator who can post.",
-            required=True,
-            clean=chat,
+            chat,
         ),
     )
     own_options = (
-        choice("link_preview", "Preview of the link", "", {"": "Large", "small": "Small", "none": "None"}),
-        choice(
+        fields.choice(
+            "link_preview", "Preview of the link", "", {"": "Large", "small": "Small", "none": "None"}
+        ),
+        fields.choice(
             "photo",
             "The post's picture",
             "Posted with the text below it, which is then limited to 1,024 characters.",
             {"": "In the preview only", "on": "As a photo"},
         ),
         Field("thread_id", "Thread", "The number of a group’s topic that gets all posts.", clean=thread),
-        SILENT,
+        fields.SILENT,
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:

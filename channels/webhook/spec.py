@@ -1,7 +1,7 @@
 import base64
 
+from channels import fields
 from channels.bridge import BridgeSpec
-from channels.fields import name, posting_url
 from channels.rules.webhooks import KEY_PREFIX, secret_of
 from common.ports.channels import Field
 
@@ -28,23 +28,19 @@ class WebhookSpec(BridgeSpec):
     edits = True
     address_field = "webhook_url"
     destination_fields = (
-        name("shop"),
-        Field(
+        fields.name("shop"),
+        fields.secret(
             "webhook_url",
             "Address",
             "The address of your program. Keep it secret: anyone who knows it may be able to post there.",
-            required=True,
-            secret=True,
-            clean=posting_url("shop.example"),
+            fields.posting_url("shop.example"),
         ),
-        Field(
+        fields.secret(
             "signing_secret",
             "Signing secret",
             "whsec_ and 24 to 64 bytes in base64. Create it with openssl rand -base64 32 and also "
             "give it to your program.",
-            required=True,
-            secret=True,
-            clean=signing_secret,
+            signing_secret,
         ),
     )
     own_options = (

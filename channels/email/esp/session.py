@@ -1,5 +1,5 @@
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
@@ -10,7 +10,7 @@ from anymail.message import AnymailMessage
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from channels.email.esp import mails
 from channels.email.esp.group import FormOf, Group, Item
 from channels.email.esp.http import EspHttp, Unanswered, Unsent, message_parts
@@ -19,6 +19,7 @@ from channels.email.esp.outcomes import ServiceRefused, of_api_error, of_statuse
 from channels.email.esp.services import Style
 from channels.email.esp.settings import EspSettings
 from channels.email.mail_message import MailMessage
+from channels.email.session import MailSession
 from channels.letter import Letter, Recipient
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
@@ -93,7 +94,7 @@ class BatchProgress:
             self.verdict = self.verdict or Temporary(getattr(outcome, "text", ""))
 
 
-class EspSession:
+class EspSession(MailSession):
     """Used by one thread at a time.
 
     The ledger repeats a request with an unknown outcome for all its recipients, so all may get the letter
@@ -116,16 +117,7 @@ class EspSession:
     def batch(self) -> int:
         return self.target.service.batch
 
-    def send(
-        self,
-        message: MailMessage,
-        *,
-        key: str,
-        begun_at: datetime | None,
-        now: datetime,
-        progress: Mapping[str, Any] = NOTHING,
-    ) -> Outcome:
-        """The services do not support `key`."""
+    def outcome(self, message: MailMessage, now: datetime) -> Outcome:
         whole = message_parts(message)
         mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)
         result = self._request(mail, [whole.address], now)
