@@ -1,12 +1,14 @@
 """Renders an issue once for all readers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from django.utils import timezone, translation
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from channels.languages import spoken
 from channels.letter import LetterError
@@ -80,10 +82,14 @@ _FULL = 0.95
 _MOST_TRIES = 3
 MAX_OUTPUT = 5_000_000
 _UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
-MOST_MENTIONED = 200
+# For posts that are only listed: their titles and addresses, and for each the html around them.
+_LISTED_BUDGET, _AROUND_LISTED = 60_000, 80
 # Newsletters with the same posts are often rendered one after the other.
 _html_of = lru_cache(maxsize=32)(letter_html)
 _post_of = lru_cache(maxsize=32)(letter_post)
+# Characters of a title that show whether the subject has it.
+_SAID = 40
+_Numbered = tuple[int, Entry]
 NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 
 
@@ -97,9 +103,11 @@ def render_issue(facts: IssueFacts) -> Rendered:
     template = facts.template or usual_template(facts)
     engine.known(engine.ISSUE_FOLDER, template)
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
-        elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
-        shown = facts.entries[: _in_full(facts, ROOMS[0])]
-        wholes = [_html_of(entry) if _is_whole(entry, facts) else "" for entry in shown]
+        elsewhere = all(_is_elsewhere(entry, facts) for entry in facts.entries)
+        wholes = {
+            entry: _html_of(entry) if _is_whole(entry, facts) else ""
+            for _, entry in _parted(facts, ROOMS[0])[0]
+        }
         rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
@@ -124,12 +132,18 @@ def usual_template(facts: IssueFacts) -> str:
     return "post" if entry.html.strip() or entry.media or not web_address(entry.link) else "announcement"
 
 
+def _is_elsewhere(entry: Entry, facts: IssueFacts) -> bool:
+    return bool(facts.archive_url or web_address(entry.link))
+
+
 def _is_whole(entry: Entry, facts: IssueFacts) -> bool:
     """Return whether the post is sent in full. Without a page elsewhere it always is."""
-    return facts.content == FULL_POST or not (facts.archive_url or web_address(entry.link))
+    return facts.content == FULL_POST or not _is_elsewhere(entry, facts)
 
 
-def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Sequence[str]) -> Rendered:
+def _fitted(
+    facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Mapping[Entry, str]
+) -> Rendered:
     """Render with the first room that fits, else the last.
 
     The previous room was too large; between the two, show as many characters as fit.
@@ -145,7 +159,7 @@ def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], whole
         return rendered
     # Size is nearly linear in the posts' html, so interpolate.
     less, larger = room.html, before[1]
-    more = min(max(before[0].html, 2 * less), sum(map(len, wholes[: _in_full(facts, room)])))
+    more = min(max(before[0].html, 2 * less), sum(len(wholes[entry]) for _, entry in _parted(facts, room)[0]))
     for _ in range(_MOST_TRIES):
         if size >= _FULL * MAX_LETTER_HTML or larger <= size or more <= less:
             break
@@ -160,11 +174,12 @@ def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], whole
     return rendered
 
 
-def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequence[str]) -> Rendered:
+def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Mapping[Entry, str]) -> Rendered:
     placeholders = Placeholders(facts.params)
     title = subjects.title(facts.entries, facts.language)
     subject = facts.subject or subjects.subject_line(facts)
-    posts = _posts(facts, room, wholes)
+    shown, listed = _parted(facts, room)
+    posts = _posts(facts, shown, room, wholes)
     notes = Notes(*(note_of(html, base=facts.site_url) for html in (facts.note_top, facts.note_foot)))
     dateline, path = subjects.dateline(facts), f"{engine.ISSUE_FOLDER}/{template}"
     # Custom templates place dates themselves; an announcement's header has none.
@@ -172,12 +187,6 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
     if path not in facts.own:
         head_date = "" if template == "announcement" or _dates_itself(posts, dateline) else dateline
         posts = tuple(replace(post, shows_date=post.date != head_date) for post in posts)
-    # Shown after the subject by mail programs.
-    if len(posts) == 1:
-        preheader = posts[0].excerpt
-    else:
-        preheader = shortened(" · ".join(post.title or post.excerpt for post in posts), 180)
-    mentioned = [shortened(one_line(entry.title), 120) for entry in facts.entries[_in_full(facts, room) :]]
     context = {
         "newsletter": look(
             name=facts.readers_name,
@@ -194,10 +203,10 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "subject": subject,
         "dateline": dateline,
         "head_date": head_date,
-        "preheader": preheader,
+        "preheader": _preheader(posts, subject),
         "posts": posts,
         "count": len(facts.entries),
-        "mentioned": tuple(filter(None, mentioned))[:MOST_MENTIONED],
+        "mentioned": _mentioned(listed),
         "archive_url": web_address(facts.archive_url),
         "site_url": web_address(facts.site_url),
         "notes": notes,
@@ -224,19 +233,49 @@ def _dates_itself(posts: Sequence[LetterPost], dateline: str) -> bool:
     return len(posts) == 1 and bool(post.date) and (post.date != dateline or is_link)
 
 
-def _in_full(facts: IssueFacts, room: LetterRoom) -> int:
-    return max(1, min(facts.most_posts or room.posts, room.posts))
+def _preheader(posts: Sequence[LetterPost], subject: str) -> str:
+    """Return the text that mail programs show after the subject."""
+    first, *others = posts
+    if not others:
+        by = gettext("by %(authors)s") % {"authors": first.authors} if first.authors else ""
+        return first.excerpt or " · ".join(filter(None, (by, first.site)))
+    pieces = list(filter(None, (post.title or post.excerpt for post in posts)))
+    # A digest's subject usually begins with its first post.
+    is_said = len(pieces) > 1 and pieces[0][:_SAID].rstrip(" .…") in subject
+    return shortened(" · ".join(pieces[is_said:]), 180)
 
 
-def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[LetterPost, ...]:
-    entries = facts.entries[: _in_full(facts, room)]
-    wholes = wholes[: len(entries)]
-    share = fair_share([len(whole) for whole in wholes], room.html)
-    uncut = _UNCUT_BUDGET // len(entries)
+def _parted(facts: IssueFacts, room: LetterRoom) -> tuple[list[_Numbered], list[_Numbered]]:
+    """Return the posts to show and those to list, with their numbers on the issue's page.
+
+    A list of titles is no use for posts that are nowhere else.
+    """
+    most = max(1, min(facts.most_posts or room.posts, room.posts))
+    numbered = list(enumerate(facts.entries, start=1))
+    shown = [each for each in numbered if each[0] <= most or not _is_elsewhere(each[1], facts)]
+    return shown, [each for each in numbered if each[0] > most and _is_elsewhere(each[1], facts)]
+
+
+def _mentioned(listed: Sequence[_Numbered]) -> list[dict[str, Any]]:
+    mentioned, left = [], _LISTED_BUDGET
+    for number, entry in listed:
+        title, link = subjects.post_title(entry, longest=120), web_address(entry.link)
+        left -= len((title + link).encode()) + _AROUND_LISTED
+        if left < 0:
+            break
+        mentioned.append({"title": title, "link": link, "number": number})
+    return mentioned
+
+
+def _posts(
+    facts: IssueFacts, shown: Sequence[_Numbered], room: LetterRoom, wholes: Mapping[Entry, str]
+) -> tuple[LetterPost, ...]:
+    share = fair_share([len(wholes[entry]) for _, entry in shown], room.html)
+    uncut = _UNCUT_BUDGET // len(shown)
     posts = [
         _post_of(
             entry,
-            whole=whole,
+            whole=wholes[entry],
             share=share if web_address(entry.link) or facts.archive_url else uncut,
             most_media=room.media,
             zone=facts.zone,
@@ -244,9 +283,9 @@ def _posts(facts: IssueFacts, room: LetterRoom, wholes: Sequence[str]) -> tuple[
             newsletter_language=facts.language,
             zone_name=facts.time_zone,
         )
-        for entry, whole in zip(entries, wholes, strict=True)
+        for _, entry in shown
     ]
     return tuple(
-        post if _is_whole(entry, facts) else brief_post(post, entry, facts.content)
-        for post, entry in zip(posts, entries, strict=True)
+        replace(post if _is_whole(entry, facts) else brief_post(post, entry, facts.content), number=number)
+        for post, (number, entry) in zip(posts, shown, strict=True)
     )

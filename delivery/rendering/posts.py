@@ -16,13 +16,14 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import translation
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from channels.languages import dated_in
 from common.directions import language_tag, text_direction, title_direction
 from common.formats.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
-from common.html.plain_text import to_text
+from common.html.plain_text import WIDTH, to_text, wrapped
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from common.truncation import cut_to
@@ -42,6 +43,12 @@ _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif|heic)\Z", re.IGNORECASE)
 # Innermost tables.
 _TABLE = re.compile(rf"<table({VALUES})>((?:(?!<table).)*?</table>)", re.DOTALL)
 _LAYOUT = re.compile(r"<(?:img|p|div|ul|ol|h[1-6]|figure|blockquote|center)\b")
+# A list of links within the page, with its heading.
+_CONTENTS = re.compile(
+    r"(?:<(h[1-6]|p)\b[^>]*>[^<]{0,40}</\1>\s*)?(?:<(?:div|nav)\b[^>]*>\s*)*<[uo]l\b[^>]*>"
+    r"(?:\s|</?(?:[uo]l|li|p|span|strong|b)\b[^>]*>|<a\b[^>]*\shref=\"[^\"]*#[^\"]*\"[^>]*>(?:(?!</?a\b).)*</a>)+",
+    re.DOTALL,
+)
 _BACK = re.compile(r"[\s↩↑^⏎\ufe0e\ufe0f]*")
 # Targets that exist only on the post's page.
 _ON_THE_WEB = re.compile(r"comment|respond|disqus|reply|more-\d", re.IGNORECASE)
@@ -56,6 +63,7 @@ _INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
     ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
 )
 LONGEST_POST_TITLE = 300
+LONGEST_FIRST_WORDS = 100
 # Two lines on a phone.
 EXCERPT = 160
 FULL_POST, TITLES = "full", "titles"
@@ -212,26 +220,42 @@ class LetterPost:
     site: str = ""
     shown: str = FULL_POST
 
+    # On the issue's page.
+    number: int = 0
+
+    @property
+    def heading(self) -> str:
+        """The title; without one, the first words if titles are all that is shown."""
+        words = shortened(self.excerpt, LONGEST_FIRST_WORDS) or gettext("Untitled post")
+        return self.title or (words if self.shown == TITLES else "")
+
     @property
     def underline(self) -> str:
-        return "=" * min(len(self.title), 72)
+        return "=" * min(len(self.heading), WIDTH)
 
 
 def brief_post(post: LetterPost, entry: Entry, content: str) -> LetterPost:
     """Reduce the post to its picture and first lines, or to its title."""
     if content == TITLES:
-        changes: dict[str, Any] = {"html": SafeString(), "text": "", "top_image": None}
+        changes: dict[str, Any] = {"html": SafeString(), "text": "", "top_image": None, "is_cut": True}
     else:
-        url = next((each.url for each in (post.top_image, *post.images) if each), "") or picture_of(entry)
-        html = entry.html[:5000]
-        # The cells of a table make no sentence.
-        lines = cut_to(entry.warning or plain(html.partition("<table")[0]) or plain(html), EXCERPT)
+        pictures = (post.top_image, *post.images, Image(picture_of(entry)))
+        lines = cut_to(opening(entry), EXCERPT)
         changes = {
-            "html": format_html('<p dir="auto">{}</p>', lines) if lines else SafeString(),
-            "text": lines,
-            "top_image": Image(url) if web_address(url) else None,
+            "html": format_html("<p>{}</p>", lines) if lines else SafeString(),
+            "text": "\n".join(wrapped(lines)),
+            "top_image": next((each for each in pictures if each and each.url), None),
+            "is_cut": lines != plain(entry.html),
         }
-    return replace(post, **changes, images=(), attachments=(), is_cut=True, shown=content)
+    return replace(post, **changes, images=(), attachments=(), shown=content)
+
+
+def opening(entry: Entry) -> str:
+    """Return the warning or the text, up to the first table and without a table of contents."""
+    html = entry.html[:5000]
+    if "#" in html:
+        html = _CONTENTS.sub(" ", html)
+    return entry.warning or plain(html.partition("<table")[0]) or plain(html)
 
 
 def site_of(link: str) -> str:
@@ -282,7 +306,7 @@ def letter_post(
         detail = ", ".join(filter(None, (one_line(medium.type), size)))
         attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
     title = shortened(one_line(entry.title), LONGEST_POST_TITLE)
-    words = plain(content[:5000])
+    words = opening(entry)
     language = language_tag(entry.language)
     runs = text_direction(words or title, language or newsletter_language)
     with translation.override(dated_in(newsletter_language, zone_name)):
@@ -294,7 +318,7 @@ def letter_post(
         date=day,
         html=mark_safe(content),  # noqa: S308 (cleaned before it is stored)
         text=to_text(content),
-        excerpt=shortened(entry.warning or words, 180),
+        excerpt=shortened(words, 180),
         top_image=top,
         images=others[:most_media],
         attachments=tuple(attachments),

@@ -266,7 +266,7 @@ def test_an_issue_is_in_its_language_and_the_page_in_its_readers(client: Client)
     page = page_of(client, issue)
     assert '<html lang="en" dir="ltr">' in page
     assert '<article class="issue" lang="he" dir="rtl">' in page
-    assert '<section class="post" dir="rtl" lang="he">' in page
+    assert '<section class="post" dir="rtl" lang="he" id="post-1">' in page
 
 
 def test_an_issue_ends_with_the_form_of_its_newsletter_while_that_is_open(client: Client) -> None:
