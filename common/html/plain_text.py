@@ -4,10 +4,11 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
+from itertools import zip_longest
 
 from common.html.balance import MAX_HTML, balance
 from common.html.numbering import Numbers, integer, with_starts
-from common.text import padded, text_width, without_controls, words
+from common.text import WITHOUT_BLANKS, padded, text_width, without_controls, words
 
 CELL_GAP = "  "
 MOST_COLUMNS = 8
@@ -15,6 +16,8 @@ MOST_ROWS = 65_534
 MAX_INDENTS = 8
 WIDTH = 72
 STRUCK = "~"
+# A cell that one above reaches into.
+SPANNED = "\0"
 _STRUCK = frozenset(("del", "s", "strike"))
 _NO_PAGE = re.compile("\\A(?:mailto|tel|sms):")
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
@@ -23,6 +26,13 @@ _PARAGRAPHS = words(
     " center address main aside nav"
 )
 _HEADINGS = {"h1": "=", "h2": "-", "h3": "", "h4": "", "h5": "", "h6": ""}
+_SCRIPTS_WITHOUT_BLANKS = re.compile(f"[{WITHOUT_BLANKS}]")
+# Opening marks and some vowels end no line; closing marks, small kana and other vowels begin none.
+_OPENING = "（「『【〔〈《\u0e40-\u0e44\u0ec0-\u0ec4"
+_PIECE = re.compile(
+    rf"\s+|[{_OPENING}]*(?:[{WITHOUT_BLANKS}]|[^\s{WITHOUT_BLANKS}{_OPENING}]+)"
+    rf"(?:(?![{_OPENING}\s])[\Wー々ぁぃぅぇぉっゃゅょァィゥェォッャュョะาำ])*|."
+)
 _LINES = frozenset({"li", "dt", "dd", "tr"})
 
 
@@ -61,9 +71,9 @@ def _cells(row: Sequence[str | None]) -> Iterator[tuple[int, int, str]]:
 
 
 class _Writer(HTMLParser):
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int | None) -> None:
         super().__init__(convert_charrefs=True)
-        self.width = width
+        self.width, self.aligns = width or MAX_HTML, width is not None
         self.lines: list[str] = []
         self.notes: dict[str, int] = {}
         self._inline: list[str] = []
@@ -211,7 +221,7 @@ class _Writer(HTMLParser):
         """Leave columns empty that a cell above occupies (WHATWG HTML §4.9.12)."""
         while len(row) < len(self._held) and self._held[len(row)] > 0:
             self._held[len(row)] -= 1
-            row.append("")
+            row.append(SPANNED)
 
     def _end_row(self) -> None:
         self._end_cell()
@@ -229,15 +239,34 @@ class _Writer(HTMLParser):
 
     def _end_table(self) -> None:
         self._end_cell()
-        rows, self._rows = [row for row in self._rows or [] if any(row)], None
+        filled, self._rows = [row for row in self._rows or [] if any(row)], None
+        rows = [[cell and cell.replace(SPANNED, "") for cell in row] for row in filled]
         indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
-        lines = columns(rows, has_head=self._has_head, width=self.width - len(indent))
-        if lines is None:
+        width = self.width - len(indent) if self.aligns else 0
+        lines = columns(rows, has_head=self._has_head, width=width)
+        if lines is not None:
+            self.lines += [(indent + line).rstrip() for line in lines]
+            return
+        if not self._has_head or len(rows) < 2:
             for row in rows:
-                self._inline = [" | ".join(cell for cell in row if cell)]
+                self._inline = [" | ".join(filter(None, row))]
                 self._flush()
             return
-        self.lines += [(indent + line).rstrip() for line in lines]
+        # Headings of empty columns would be lost.
+        used = {at for row in rows[1:] for at, cell in enumerate(row) if cell}
+        is_used = all(at in used for at, head in enumerate(rows[0]) if head)
+        above: Sequence[str | None] = ()
+        for row in filled[is_used:]:
+            above = [
+                above[at] if cell == SPANNED and at < len(above) else cell for at, cell in enumerate(row)
+            ]
+            head = ""
+            for heading, cell in zip_longest(rows[0], above):
+                head = head if heading is None else heading
+                if cell and cell != SPANNED:
+                    self._inline = [f"{head.rstrip(':')}: {cell}" if head and cell != head else cell]
+                    self._flush()
+            self._blank()
 
     def _line(self, tag: str, values: dict[str, str]) -> None:
         if tag == "tr" and self._rows is not None:
@@ -311,13 +340,26 @@ class _Writer(HTMLParser):
 
 
 def wrapped(line: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    if not _SCRIPTS_WITHOUT_BLANKS.search(line):
+        return textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    lines, left = [""], width
+    for piece in _PIECE.findall(line):
+        left -= text_width(piece)
+        if left + len(piece) - len(piece.rstrip()) < 0 and lines[-1].strip():
+            lines.append(indent)
+            piece = piece.lstrip()
+            left = width - text_width(indent + piece)
+        lines[-1] += piece
+    return [line.rstrip() for line in lines if line.strip()]
 
 
-def to_text(html: str, *, width: int = WIDTH) -> str:
-    """Convert at most 1,000,000 characters; the last line has no line end."""
+def to_text(html: str, *, width: int | None = WIDTH) -> str:
+    """Convert at most 1,000,000 characters; the last line has no line end.
+
+    Without a width, lines are not wrapped, and tables are lines of "heading: value".
+    """
     writer = _Writer(width)
     writer.feed(with_starts(balance(without_controls(html[:MAX_HTML]))))
     writer.close()

@@ -40,6 +40,7 @@ from delivery.rendering.sandbox import client
 # Names open to templates, by class.
 _OPEN: dict[type, frozenset[str]] = {}
 _NAME = re.compile(r"([a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}\.(html|txt|css)", re.ASCII)
+_CODE = re.compile("[> ]*    ")
 ISSUE_FOLDER = "issues"
 MAIL_FOLDER = "mails"
 PAGE_FOLDER = "pages"
@@ -191,13 +192,7 @@ def render_parts(
 
 def usual_text(path: str, context: Mapping[str, Any], placeholders: Placeholders) -> str:
     """Render the text from our file. Raises LetterError."""
-    text = tidy(_render(f"{path}.txt", context, placeholders, autoescape=False))
-    if not path.startswith(f"{MAIL_FOLDER}/"):
-        # An issue's text is wrapped per post; some lines must stay long.
-        return text
-    # As long as lines of posts; list lines are indented.
-    lines = (wrapped(line, indent="  " * line.startswith("- ")) or [""] for line in text.split("\n"))
-    return "\n".join(part for parts in lines for part in parts)
+    return tidy(_render(f"{path}.txt", context, placeholders, autoescape=False))
 
 
 def usual_source(path: str) -> TemplateSource:
@@ -224,9 +219,14 @@ def _render(name: str, context: Mapping[str, Any], placeholders: Placeholders, *
 
 
 def tidy(text: str) -> str:
-    """Remove the trailing blanks and empty lines that template tags leave."""
+    """Remove the blanks that template tags leave, and wrap lines as in posts, but not code."""
     lines = "\n".join(line.rstrip(" \t\r") for line in text.split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"
+    lines = re.sub(r"\n{3,}", "\n\n", lines).strip()
+    parts = (
+        [line] if _CODE.match(line) else wrapped(line, indent="  " * line.startswith("- ")) or [""]
+        for line in lines.split("\n")
+    )
+    return "\n".join(part for each in parts for part in each) + "\n"
 
 
 def _names(folder: str) -> list[str]:
