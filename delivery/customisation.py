@@ -19,6 +19,7 @@ from delivery.rendering.facts import (
     USUAL_THEME,
     TemplateSource,
     ThemeFacts,
+    is_drawing,
     web_address,
 )
 from delivery.rendering.subjects import BadPattern, check_pattern
@@ -102,6 +103,8 @@ def check_theme(theme: Theme) -> None:
     for name in PICTURES.values():
         if (url := getattr(theme, name)) and not web_address(url):
             wrong[name] = "A picture’s URL begins with https:// or http://."
+        elif is_drawing(url):
+            wrong[name] = "Most mail programs don’t show SVG. Use a PNG or JPEG."
     if not 1 <= theme.logo_width <= LETTER_WIDTH:
         wrong["logo_width"] = f"A logo can be 1 to {LETTER_WIDTH} pixels wide."
     for name in ("header", "footer", "postal_address"):

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from django.utils.safestring import SafeString, mark_safe
 
-from channels.languages import DEFAULT_LANGUAGE
+from channels.languages import DEFAULT_LANGUAGE, spoken
 from common.directions import direction, language_tag
 from common.text import one_line, without_controls
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts, web_address
@@ -93,7 +93,6 @@ class Style:
     """Fonts are CSS lists, sizes CSS pixels. `band`: the masthead is a band in the accent."""
 
     text: SafeString
-    head: SafeString
     # Outlook's Word engine takes an unknown first font for Times New Roman.
     outlook: SafeString
     size: int = 18
@@ -108,9 +107,9 @@ SANS = SafeString('system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Aria
 OUTLOOK_SERIF = SafeString('Georgia, "Times New Roman", serif')
 OUTLOOK_SANS = SafeString('"Segoe UI", Arial, sans-serif')
 STYLES: Mapping[str, Style] = {
-    "serif": Style(SERIF, SERIF, OUTLOOK_SERIF),
-    "sans": Style(SANS, SANS, OUTLOOK_SANS, size=17, name_size=28),
-    "bold": Style(SANS, SANS, OUTLOOK_SANS, size=17, name_size=38, name_weight=800, band=True),
+    "serif": Style(SERIF, OUTLOOK_SERIF),
+    "sans": Style(SANS, OUTLOOK_SANS, size=17, name_size=28),
+    "bold": Style(SANS, OUTLOOK_SANS, size=17, name_size=38, name_weight=800, band=True),
 }
 
 
@@ -132,6 +131,14 @@ class Branding:
     postal_address: str
     params: Mapping[str, str]
     style: Style = STYLES["serif"]
+
+    @property
+    def words(self) -> SafeString:
+        """Attributes of our own words, unless they are in the newsletter's language."""
+        language = spoken(self.language)
+        is_same = language.partition("-")[0] == self.language.partition("-")[0]
+        tags = "" if is_same else f' lang="{language}" dir="{direction(language)}"'
+        return mark_safe(tags)  # noqa: S308 (one of our languages)
 
     @property
     def accent(self) -> str:

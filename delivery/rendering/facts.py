@@ -1,5 +1,6 @@
 """Data of an issue, copied from the database: templates never see a model. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +17,17 @@ def web_address(url: str) -> str:
     except ValueError:
         return ""
     return url.strip() if parts.scheme.lower() in ("http", "https") and parts.netloc else ""
+
+
+# Also of services that give no other format.
+_SVG = re.compile(
+    r"\.svgz?(?:[?#]|\Z)|/svg[/.]|[?&](?:format|fm|type|output)=svg\b|//img\.shields\.io/", re.IGNORECASE
+)
+
+
+def is_drawing(url: str) -> bool:
+    """Return whether it is an SVG, which most mail programs don't show."""
+    return _SVG.search(url) is not None
 
 
 # In CSS pixels.

@@ -1,7 +1,7 @@
 """Renders an issue once for all readers."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from common.html.balance import balance
 from common.html.plain_text import to_text
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
+from delivery.rendering.boxes import boxed
 from delivery.rendering.branding import look
 from delivery.rendering.errors import Rendered, RenderedParts
 from delivery.rendering.facts import IssueFacts, web_address
@@ -53,7 +54,7 @@ class Notes:
 def note_of(html: str, *, base: str) -> Note:
     """Return a note of clean html."""
     shown = for_letter(balance(html), page=base) if html else ""
-    return Note(mark_safe(shown), to_text(shown).strip() if shown else "")  # noqa: S308
+    return Note(mark_safe(boxed(shown, level=2)), to_text(shown).strip() if shown else "")  # noqa: S308
 
 
 def with_notes(drawn: RenderedParts, notes: Notes) -> RenderedParts:
@@ -85,7 +86,7 @@ _UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
 # For posts that are only listed: their titles and addresses, and for each the html around them.
 _LISTED_BUDGET, _AROUND_LISTED = 60_000, 80
 # Newsletters with the same posts are often rendered one after the other.
-_html_of = lru_cache(maxsize=32)(letter_html)
+_html_of = lru_cache(maxsize=64)(letter_html)
 _post_of = lru_cache(maxsize=32)(letter_post)
 # Characters of a title that show whether the subject has it.
 _SAID = 40
@@ -104,11 +105,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
     engine.known(engine.ISSUE_FOLDER, template)
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
         elsewhere = all(_is_elsewhere(entry, facts) for entry in facts.entries)
-        wholes = {
-            entry: _html_of(entry) if _is_whole(entry, facts) else ""
-            for _, entry in _parted(facts, ROOMS[0])[0]
-        }
-        rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
+        rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The email is larger than {MAX_OUTPUT:,} characters.")
     return rendered
@@ -141,45 +138,50 @@ def _is_whole(entry: Entry, facts: IssueFacts) -> bool:
     return facts.content == FULL_POST or not _is_elsewhere(entry, facts)
 
 
-def _fitted(
-    facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Mapping[Entry, str]
-) -> Rendered:
+def _whole(entry: Entry, facts: IssueFacts) -> str:
+    return _html_of(entry) if _is_whole(entry, facts) else ""
+
+
+def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom]) -> Rendered:
     """Render with the first room that fits, else the last.
 
     The previous room was too large; between the two, show as many characters as fit.
     """
     before: tuple[LetterRoom, int] | None = None
     for room in rooms:
-        rendered = _rendered(facts, template, room, wholes)
+        rendered = _rendered(facts, template, room)
         size = len(rendered.html.encode())
         if size <= MAX_LETTER_HTML:
             break
         before = room, size
     if before is None or size > MAX_LETTER_HTML:
         return rendered
-    # Size is nearly linear in the posts' html, so interpolate.
-    less, larger = room.html, before[1]
-    more = min(max(before[0].html, 2 * less), sum(len(wholes[entry]) for _, entry in _parted(facts, room)[0]))
+    # Size is nearly linear in the posts and their html, so interpolate.
+    html = sum(len(_whole(entry, facts)) for _, entry in _parted(facts, room)[0])
+    most = replace(before[0], html=max(room.html, min(max(before[0].html, 2 * room.html), html)))
+    larger, low, high = before[1], 0.0, 1.0
     for _ in range(_MOST_TRIES):
-        if size >= _FULL * MAX_LETTER_HTML or larger <= size or more <= less:
+        if size >= _FULL * MAX_LETTER_HTML or larger <= size or most == room:
             break
         wanted = (_FULL + 1) / 2 * MAX_LETTER_HTML
-        html = int(less + (more - less) * (wanted - size) / (larger - size))
-        attempt = _rendered(facts, template, replace(room, html=html), wholes)
+        part = low + (high - low) * (wanted - size) / (larger - size)
+        attempt = _rendered(facts, template, room.towards(most, part))
         tried = len(attempt.html.encode())
         if tried <= MAX_LETTER_HTML:
-            rendered, less, size = attempt, html, tried
+            rendered, low, size = attempt, part, tried
         else:
-            more, larger = html, tried
+            high, larger = part, tried
     return rendered
 
 
-def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Mapping[Entry, str]) -> Rendered:
+def _rendered(facts: IssueFacts, template: str, room: LetterRoom) -> Rendered:
     placeholders = Placeholders(facts.params)
     title = subjects.title(facts.entries, facts.language)
     subject = facts.subject or subjects.subject_line(facts)
     shown, listed = _parted(facts, room)
-    posts = _posts(facts, shown, room, wholes)
+    # The name of a digest is its first heading.
+    heading = 2 if template == "digest" or len(shown) > 1 else 1
+    posts = _posts(facts, shown, room, level=heading + 1)
     notes = Notes(*(note_of(html, base=facts.site_url) for html in (facts.note_top, facts.note_foot)))
     dateline, path = subjects.dateline(facts), f"{engine.ISSUE_FOLDER}/{template}"
     # Custom templates place dates themselves; an announcement's header has none.
@@ -211,6 +213,7 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Mappin
         "site_url": web_address(facts.site_url),
         "notes": notes,
         "content": facts.content,
+        "heading": f"h{heading}",
         "takes_replies": facts.takes_replies,
         "sign_up_url": web_address(facts.sign_up_url),
     }
@@ -268,20 +271,21 @@ def _mentioned(listed: Sequence[_Numbered]) -> list[dict[str, Any]]:
 
 
 def _posts(
-    facts: IssueFacts, shown: Sequence[_Numbered], room: LetterRoom, wholes: Mapping[Entry, str]
+    facts: IssueFacts, shown: Sequence[_Numbered], room: LetterRoom, *, level: int
 ) -> tuple[LetterPost, ...]:
-    share = fair_share([len(wholes[entry]) for _, entry in shown], room.html)
+    share = fair_share([len(_whole(entry, facts)) for _, entry in shown], room.html)
     uncut = _UNCUT_BUDGET // len(shown)
     posts = [
         _post_of(
             entry,
-            whole=wholes[entry],
+            whole=_whole(entry, facts),
             share=share if web_address(entry.link) or facts.archive_url else uncut,
             most_media=room.media,
             zone=facts.zone,
             archive_url="" if web_address(entry.link) else web_address(facts.archive_url),
             newsletter_language=facts.language,
             zone_name=facts.time_zone,
+            level=level,
         )
         for _, entry in shown
     ]

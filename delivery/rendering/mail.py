@@ -86,7 +86,8 @@ def render_mail(
     lacking = [name for name in mail.needs if not values.get(name)]
     if lacking:
         raise LetterError(f"The email template “{template}” needs {', '.join(lacking)}.")
-    with translation.override(spoken(language)):
+    language = spoken(language)
+    with translation.override(language):
         subject = shortened(one_line(gettext(mail.subject) % values), LONGEST_SUBJECT)
         placeholders = Placeholders(params)
         branding = look(

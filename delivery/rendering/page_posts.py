@@ -21,6 +21,7 @@ from common.directions import direction, language_tag, text_direction, title_dir
 from common.html.clean import plain
 from common.text import one_line, shortened
 from delivery.rendering import engine
+from delivery.rendering.boxes import shifted
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts, web_address
 from delivery.rendering.posts import first_picture
@@ -29,12 +30,10 @@ from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
-_HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
 _TABLE = re.compile(r"(<table\b|</table>)")
 # Wide tables scroll by touch, or by keys, which need a tab stop.
 _AROUND = {"<table": '<div class="wide" tabindex="0"><table', "</table>": "</table></div>"}
-LOWEST_HEADING = 6
 MOST_PAGE_MEDIA = 10
 # A post's own headings are below it.
 TITLE_LEVEL = 2
@@ -46,11 +45,7 @@ TITLES_DESCRIBED = 20
 
 def for_page(html: str, *, level: int) -> str:
     """Shift headings to `level` and below, add empty `alt` texts, make tables scrollable."""
-    if "<h" in html:
-        # No level is skipped.
-        used = sorted({int(found[2]) for found in _HEADING.finditer(html)})
-        steps = {number: min(level + place, LOWEST_HEADING) for place, number in enumerate(used)}
-        html = _HEADING.sub(lambda match: f"{match[1]}{steps[int(match[2])]}", html)
+    html = shifted(html, level)
     if "<img" in html:
         html = _IMAGE.sub('<img alt=""', html)
     if "<table" in html:

@@ -27,9 +27,10 @@ from common.html.plain_text import WIDTH, to_text, wrapped
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from common.truncation import cut_to
-from delivery.rendering.facts import LETTER_WIDTH, web_address
+from delivery.rendering.boxes import boxed
+from delivery.rendering.facts import LETTER_WIDTH, is_drawing, web_address
 from delivery.rendering.shortening import shorten
-from feeds.parsing.entry import Entry
+from feeds.parsing.entry import Entry, Media
 from feeds.parsing.pictures import files_of, pictures_beside
 from subscriptions.rules.site import NAMELESS, usual_name
 
@@ -42,6 +43,7 @@ _LENGTH = re.compile(r"\s*(\d{1,5})(?:\.\d*)?\s*(px|%)?\s*")
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif|heic)\Z", re.IGNORECASE)
 # Innermost tables.
 _TABLE = re.compile(rf"<table({VALUES})>((?:(?!<table).)*?</table>)", re.DOTALL)
+_LAYOUT_TABLE = re.compile(r'<table(?![^<>]* class="grid")')
 _LAYOUT = re.compile(r"<(?:img|p|div|ul|ol|h[1-6]|figure|blockquote|center)\b")
 # A list of links within the page, with its heading.
 _CONTENTS = re.compile(
@@ -63,7 +65,6 @@ _INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
     ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
 )
 LONGEST_POST_TITLE = 300
-LONGEST_FIRST_WORDS = 100
 # Two lines on a phone.
 EXCERPT = 160
 FULL_POST, TITLES = "full", "titles"
@@ -75,7 +76,8 @@ def for_letter(html: str, *, page: str) -> str:
     """Adapt html to LETTER_WIDTH. `page` is the post's address."""
     if "<" not in html:
         return html
-    return _TABLE.sub(_table, "".join(_Writer(html, page).pieces()))
+    html = _TABLE.sub(_table, "".join(_Writer(html, page).pieces()))
+    return _LAYOUT_TABLE.sub('<table role="presentation"', html) if "<table" in html else html
 
 
 def _table(match: re.Match[str]) -> str:
@@ -117,6 +119,10 @@ class _Writer:
             values.pop("rel", None)
             self.is_open.append(not self._is_in_page(values.get("href", "")) and "href" in values)
             return f"<a{written(values)}>" if self.is_open[-1] else ""
+        if name == "bdi":
+            return (
+                "</span>" if tag["end"] else f"<span{written({'dir': 'auto'} | attributes(tag['values']))}>"
+            )
         if name in _INSTEAD:
             inner = ("</strong>" if tag["end"] else "<strong>") if name == "summary" else ""
             outer = f"<{tag['end']}{_INSTEAD[name]}>"
@@ -138,6 +144,8 @@ class _Writer:
         if not web_address(values.get("src", "")):
             return escape(values.get("alt", ""))
         width, height = _length(values.get("width", "")), _length(values.get("height", ""))
+        if is_drawing(values["src"]):
+            return self._drawing(number, values)
         kept = {name: values[name] for name in ("src", "title", "lang", "dir") if values.get(name)}
         kept["alt"] = values.get("alt", "").strip() or values.get("title", "")
         if width:
@@ -153,6 +161,14 @@ class _Writer:
             if self._ends(number, -1, beside) and self._ends(number, 1, beside):
                 kept |= {"width": str(LETTER_WIDTH), "class": FULL}
         return f"<img{written(kept)}>"
+
+    def _drawing(self, number: int, values: dict[str, str]) -> str:
+        """Return words, linked to the post."""
+        is_alone = self._ends(number, -1, set()) and self._ends(number, 1, set())
+        name = unquote(urlsplit(values["src"]).path.rpartition("/")[2]) if is_alone else ""
+        words = escape(values.get("alt", "").strip() or values.get("title", "").strip() or name)
+        is_link = not words or any(self.is_open) or not web_address(self.page)
+        return words if is_link else f'<a href="{escape(self.page)}">{words}</a>'
 
     def _ends(self, number: int, step: int, beside: set[str]) -> bool:
         """Return whether the image's line has no words before (-1) or after (1) it."""
@@ -219,14 +235,13 @@ class LetterPost:
     # The host of `link`, "" for an IP address; and how much is shown.
     site: str = ""
     shown: str = FULL_POST
-
     # On the issue's page.
     number: int = 0
 
     @property
     def heading(self) -> str:
         """The title; without one, the first words if titles are all that is shown."""
-        words = shortened(self.excerpt, LONGEST_FIRST_WORDS) or gettext("Untitled post")
+        words = shortened(self.excerpt, 100) or gettext("Untitled post")
         return self.title or (words if self.shown == TITLES else "")
 
     @property
@@ -271,7 +286,8 @@ def picture_of(stood: Entry) -> str:
     named = [medium.url for medium in stood.media if medium.is_image]
     found = _PICTURE.search(stood.html) if "<img" in stood.html else None
     inside = [unescape(found[1])] if found else []
-    return next(filter(None, map(web_address, (*filter(None, (stood.image,)), *named, *inside))), "")
+    pictures = map(web_address, (*filter(None, (stood.image,)), *named, *inside))
+    return next((url for url in pictures if url and not is_drawing(url)), "")
 
 
 def first_picture(entries: Iterable[Entry]) -> str:
@@ -292,16 +308,19 @@ def letter_post(
     archive_url: str,
     newsletter_language: str,
     zone_name: str = "UTC",
+    level: int = 2,
     most_media: int = MOST_LETTER_MEDIA,
 ) -> LetterPost:
-    """Build the post; `whole` is its `letter_html`, cut at `share` characters."""
+    """Build the post; `whole` is its `letter_html`, cut at `share` characters. Headings begin at `level`."""
     content = shorten(whole, share)
     top, others = _images(entry)
-    files = [medium for medium in files_of(entry) if web_address(medium.url)][:MOST_LETTER_MEDIA]
+    files = [medium for medium in files_of(entry) if web_address(medium.url)]
+    files += [Media(each.url, alt=each.alt) for each in pictures_beside(entry) if is_drawing(each.url)]
+    files = files[:MOST_LETTER_MEDIA]
     attachments = []
     for medium in files[:most_media]:
         parts = urlsplit(medium.url)
-        name = one_line(unquote(parts.path.rpartition("/")[2])) or parts.netloc
+        name = one_line(medium.alt or unquote(parts.path.rpartition("/")[2])) or parts.netloc
         size = filesizeformat(medium.length) if medium.length else ""
         detail = ", ".join(filter(None, (one_line(medium.type), size)))
         attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
@@ -316,7 +335,7 @@ def letter_post(
         link=web_address(entry.link),
         authors=shortened(", ".join(one_line(author) for author in entry.authors), LONGEST_POST_TITLE),
         date=day,
-        html=mark_safe(content),  # noqa: S308 (cleaned before it is stored)
+        html=mark_safe(boxed(content, level=level)),  # noqa: S308 (cleaned before it is stored)
         text=to_text(content),
         excerpt=shortened(words, 180),
         top_image=top,
@@ -336,6 +355,7 @@ def _images(entry: Entry) -> tuple[Image | None, tuple[Image, ...]]:
     new = [
         Image(one.url, one_line(one.alt), min(one.width or LETTER_WIDTH, LETTER_WIDTH))
         for one in pictures_beside(entry)[:MOST_LETTER_MEDIA]
+        if not is_drawing(one.url)
     ]
     is_single = sum(medium.is_image for medium in entry.media) <= 1
     return (new[0], ()) if is_single and new else (None, tuple(new))

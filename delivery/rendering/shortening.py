@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape, unescape
 
 from django.utils.text import Truncator
@@ -19,6 +19,10 @@ class LetterRoom:
     html: int
     posts: int = 50
     media: int = 10
+
+    def towards(self, larger: "LetterRoom", part: float) -> "LetterRoom":
+        html, posts = larger.html - self.html, larger.posts - self.posts
+        return replace(self, html=self.html + int(html * part), posts=self.posts + int(posts * part))
 
 
 # Tried in order until the letter fits. The first cuts nothing that could fit.

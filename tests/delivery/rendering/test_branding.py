@@ -93,6 +93,31 @@ def test_no_theme_brings_markup_or_other_addresses_in() -> None:
     assert "red;" not in html
 
 
+def test_dark_mode_puts_pictures_on_the_paper_of_the_day() -> None:
+    """Drawings with a transparent background are black, too."""
+    sheet = html_of(render_issue(one(entry(), theme=THEME))).partition("prefers-color-scheme")[2]
+    (rule,) = re.findall(r"([^{}]*)\{ background-color: #faf6ef !important; \}", sheet)
+    assert [each.strip() for each in rule.split(",")] == [".post img", ".picture img", ".banner img"]
+
+
+def test_words_that_are_not_translated_say_their_language() -> None:
+    html = html_of(render_issue(facts(language="ar", sign_up_url=SITE, content="excerpt")))
+    for words in ("Read online", "by Ada", "3 posts", "Read on", "You get this", "Unsubscribe", "Did some"):
+        line = re.search(rf"<(?:p|div)\b[^\n]*>{words}", html)
+        assert line, words
+        assert 'lang="en"' in line[0]
+    german = html_of(render_issue(facts(language="de-AT")))
+    assert set(re.findall(r' lang="([^"]*)"', german)) == {"de-AT"}
+    assert '<html lang="en" dir="ltr"' in render_mail("confirmation", CONFIRM, language="ar").html
+
+
+def test_the_frame_of_a_letter_has_a_name() -> None:
+    html = render_issue(one(entry(title='Rain & "sun"'))).html
+    assert re.search(
+        r'role="article" aria-roledescription="email" aria-label="Rain &amp; &quot;sun&quot;"', html
+    )
+
+
 def test_a_logo_is_never_wider_than_the_letter() -> None:
     wide = look(
         name="x", language="en", params={}, theme=ThemeFacts(logo_url="https://i.example/", logo_width=9000)

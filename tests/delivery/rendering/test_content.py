@@ -99,14 +99,38 @@ def test_what_mail_programs_do_not_know_is_said_otherwise() -> None:
 def test_a_table_of_facts_has_lines_and_one_around_a_picture_has_none() -> None:
     assert 'class="grid"' in shown("<table><tr><th>a</th><td>b</td></tr></table>")
     assert 'class="grid"' in shown("<table><tr><td>a</td><td>b</td></tr></table>")
-    assert "grid" not in shown("<table><tr><td><img src=/a.png></td></tr><tr><td>b</td></tr></table>")
+    picture = shown("<table><tr><td><img src=/a.png></td></tr><tr><td>b</td></tr></table>")
+    assert picture.startswith('<table role="presentation">')
+    assert "grid" not in picture
     nested = shown("<table><tr><td><p>x</p><table><tr><td>a</td></tr></table></td></tr></table>")
     assert nested.count('class="grid"') == 1
 
 
 def test_language_and_direction_stay() -> None:
-    html = '<p lang="ar" dir="rtl">مرحبا <bdi>a</bdi></p>'
-    assert shown(html) == html
+    html = '<p lang="ar" dir="rtl">مرحبا <bdi>a</bdi> <bdi dir="ltr">b</bdi></p>'
+    # Several mail programs drop <bdi>.
+    assert shown(html) == (
+        '<p lang="ar" dir="rtl">مرحبا <span dir="auto">a</span> <span dir="ltr">b</span></p>'
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["/a.svg", "/a.svg?x=1", "//img.shields.io/badge/a-b-c", "/render/svg/0af", "/c?format=svg&w=1"]
+)
+def test_an_svg_becomes_its_words_with_a_link_to_the_post(url: str) -> None:
+    assert (
+        shown(f'<p><img src="{url}" alt="Rain &lt;mm>"></p>')
+        == f'<p><a href="{PAGE}">Rain &lt;mm&gt;</a></p>'
+    )
+    assert shown(f'<p><a href=/x><img src="{url}" alt="Rain"></a></p>') == (
+        '<p><a href="https://blog.example/x">Rain</a></p>'
+    )
+    assert shown(f'<p>Rain <img src="{url}" alt=""></p>') == "<p>Rain </p>"
+    assert "<img" in shown("<img src=/a.svg.png>")
+
+
+def test_an_svg_without_words_has_its_name_if_it_is_alone() -> None:
+    assert shown("<p><img src=/rain%202.svg></p>") == f'<p><a href="{PAGE}">rain 2.svg</a></p>'
 
 
 PIECES = [

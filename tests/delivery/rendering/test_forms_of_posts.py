@@ -19,7 +19,7 @@ def test_an_excerpt_has_the_picture_the_title_and_two_lines() -> None:
     html, text = html_of(letter), text_of(letter)
     assert html.count("It rains on the harbour again today.") < 10
     assert html.index("https://blog.example/pier.jpg") < html.index("Post 1</a>")
-    assert html.count("Continue reading") == 1  # Post 2 is there in full.
+    assert html.count(">Continue reading") == 1  # Post 2 is there in full.
     assert "Post 2" in text
     assert len(text) < 1500
 

@@ -4,11 +4,14 @@ From Microsoft's “Word HTML and CSS Rendering Capabilities” and Google's “
 """
 
 import re
+from dataclasses import replace
 from functools import cache
+from html.parser import HTMLParser
 
 import pytest
 
 from common.html.clean import clean
+from delivery.rendering.facts import ThemeFacts
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from feeds.parsing.entry import Media
@@ -25,8 +28,11 @@ POST = clean(
     """<p>A <a href="/x">link</a><sup>1</sup> and <code>c</code>.</p>
     <img src="/a.jpg" width="1600" height="9">
     <p><img src="/b.png"></p><blockquote><p>q</p></blockquote><ul><li>a<ul><li>b</li></ul></li></ul>
-    <pre>x</pre>
+    <pre>x
+      y</pre><blockquote><pre>z</pre></blockquote><p>x<sub>2</sub> <bdi>b</bdi> <kbd>k</kbd></p><h1>h</h1>
     <table><tr><th>a</th><td>b</td></tr></table>
+    <table><tr><td><p>a</p></td></tr></table><img src="/d.svg" alt="d"><ul><li><a href="#x">x</a></li></ul>
+    <table><tr><th>1<th>2<th>3<th>4<th>5<th>6<th>7<tr><td>1<td>2<td>3<td>4<td>5<td>6<td>7</table>
     <figure><img src="/c.png"><figcaption>c</figcaption></figure>
     <iframe src="https://www.youtube.com/embed/dQw4w9WgXcQ"></iframe>
     <video poster="/p.jpg" src="/v.mp4"></video>
@@ -43,6 +49,17 @@ def letters() -> dict[str, str]:
         "post": one(post),
         "digest": facts(post, entry(2), entry(3, title="")),
         "announcement": one(entry(content="")),
+        "excerpts": facts(post, entry(2), entry(3, title=""), content="excerpt"),
+        "titles": facts(post, entry(2), entry(3, title=""), content="titles"),
+        "listed": facts(post, entry(2), entry(3, link=""), most_posts=1),
+        "private": facts(post, entry(2), archive_url=""),
+        "right to left": facts(
+            entry(1, title="مرحبا", content="<p>مرحبا</p><blockquote>نص</blockquote>", language="ar"),
+            replace(post, language="en"),
+            language="ar",
+            newsletter="الوادي",
+        ),
+        "band": one(post, theme=ThemeFacts(style="bold", header="[a](https://e.org/)", postal_address="P")),
     }
     found = {name: html_of(render_issue(given)) for name, given in issues.items()}
     return found | {
@@ -50,8 +67,104 @@ def letters() -> dict[str, str]:
     }
 
 
-NAMES = ["post", "digest", "announcement", *(f"mail {name}" for name in MAILS_BY_TEMPLATE)]
+ISSUES = (
+    "post",
+    "digest",
+    "announcement",
+    "excerpts",
+    "titles",
+    "listed",
+    "private",
+    "right to left",
+    "band",
+)
+NAMES = [*ISSUES, *(f"mail {name}" for name in MAILS_BY_TEMPLATE)]
 every = pytest.mark.parametrize("name", NAMES)
+
+
+# Properties that some programs lack, by caniemail.com, with the places where we may use them.
+SUPPORT: dict[str, tuple[str, str]] = {
+    # Padding of `.letter` is repeated in Word's own table; that of lists is Word's own.
+    "padding": ("td th body a.button div.letter ul ol", "Word, but in cells"),
+    "border-left": ("td", "Word, but in cells"),
+    "border-right": ("td", "Word, but in cells"),
+    "border-bottom": ("td th", "Word, but in cells"),
+    "border-top": ("td hr", "Word, but in cells"),
+    "white-space": ("", "Word, Samsung"),
+    "overflow-x": ("", "Android"),
+    "word-break": ("p.raw", "Yahoo, GMX"),
+    "text-decoration-color": ("", "Word, GMX"),
+    "text-decoration-thickness": ("", "Gmail, Outlook, Yahoo"),
+    "text-underline-offset": ("", "Gmail, Outlook, Yahoo"),
+    "height": ("img", "Yahoo makes it the least"),
+    "table-layout": ("table", "Word"),
+    "list-style": ("ul", "Proton"),
+}
+ELEMENTS_IN_FEW = {"bdi", "ruby", "rt", "rp", "pre", "details", "summary", "picture", "svg", "style"}
+ATTRIBUTES_IN_FEW = {"dir": "a", "aria-hidden": "a img p td"}
+
+
+class Elements(HTMLParser):
+    """Names, attributes and styles of the elements in the body."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.all: list[tuple[str, dict[str, str], dict[str, str]]] = []
+        self.feed(html.partition("</head>")[2])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        style = (each.partition(":") for each in values.get("style", "").split(";") if each.strip())
+        self.all.append((tag, values, {name.strip(): value.strip() for name, _, value in style}))
+
+
+def is_among(name: str, values: dict[str, str], places: str) -> bool:
+    return not {name, *(f"{name}.{each}" for each in values.get("class", "").split())}.isdisjoint(
+        places.split()
+    )
+
+
+@every
+def test_nothing_is_used_where_mail_programs_lack_it(name: str) -> None:
+    for tag, values, style in Elements(letters()[name]).all:
+        assert tag not in ELEMENTS_IN_FEW
+        for attribute, places in ATTRIBUTES_IN_FEW.items():
+            assert attribute not in values or not is_among(tag, values, places), (tag, values)
+        for rule, value in style.items():
+            if value not in ("0", "0px") and rule in SUPPORT:
+                places, lacking = SUPPORT[rule]
+                assert is_among(tag, values, places), f"{rule} of {tag}: {lacking}"
+    for sheet in sheets_of(letters()[name]):
+        assert not re.search(r"overflow-x|white-space|\bgrid\b[^{]*\{[^}]*display", sheet)
+
+
+@every
+def test_direction_does_not_need_its_attribute(name: str) -> None:
+    """GMX and Web.de drop it."""
+    for _, values, style in Elements(letters()[name]).all:
+        if values.get("dir", "auto") != "auto":
+            assert style["direction"] == values["dir"]
+            assert style["text-align"] in ("left", "right")
+
+
+@every
+def test_no_size_looks_like_zero_to_spam_filters(name: str) -> None:
+    """SpamAssassin takes 0.75em for hidden words."""
+    assert not re.search(r"font-size:\s*0", letters()[name])
+
+
+@every
+def test_links_with_the_same_words_lead_to_the_same_page(name: str) -> None:
+    targets: dict[str, set[str]] = {}
+    for link in re.finditer(r'<a\b[^>]*href="([^"]*)"([^>]*)>(.*?)</a>', letters()[name], re.DOTALL):
+        label = re.search(r'aria-label="([^"]*)"', link[2])
+        alt = re.search(r'alt="([^"]*)"', link[3])
+        words = label[1] if label else re.sub("<[^>]*>", "", link[3]).strip() or (alt[1] if alt else "")
+        assert words
+        # Contents lead to the issue's page, titles to the post's.
+        if "#post-" not in link[1]:
+            targets.setdefault(words, set()).add(link[1])
+    assert {words for words, pages in targets.items() if len(pages) > 1} <= {"link", "d"}
 
 
 def styles_of(html: str) -> list[str]:
@@ -87,8 +200,8 @@ def test_whatever_is_needed_to_read_stands_in_the_elements(name: str) -> None:
     for sheet in sheets_of(re.sub(r"<!--\[if mso\]>.*?<!\[endif\]-->", "", html, flags=re.DOTALL)):
         rules = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*\s*\}", "", sheet).strip()
         assert rules in ("", ":root { color-scheme: light dark; supported-color-schemes: light dark; }")
-    for wanted in ("font-family", "font-size: 18px", "max-width: 552px", "background-color: #ffffff"):
-        assert any(wanted in style for style in styles_of(html))
+    for wanted in ("font-family", "font-size: 1[78]px", "max-width: 552px", "background-color: #ffffff"):
+        assert any(re.search(wanted, style) for style in styles_of(html))
 
 
 @every
@@ -115,12 +228,10 @@ def test_every_image_has_words_a_width_and_is_never_too_wide(name: str) -> None:
 
 
 @every
-def test_every_link_leads_to_the_web_or_into_the_letter(name: str) -> None:
+def test_every_link_leads_to_the_web(name: str) -> None:
     html = letters()[name]
     for address in re.findall(r'<a [^>]*href="([^"]*)"', html):
-        assert address.startswith(("https://", "mailto:", "#post-"))
-        if address.startswith("#"):
-            assert f'id="{address[1:]}" name="{address[1:]}"' in html
+        assert address.startswith(("https://", "mailto:"))
 
 
 @every

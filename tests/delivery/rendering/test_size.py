@@ -1,5 +1,6 @@
 """Gmail clips letters after 102 KB: none is larger if its posts can be read elsewhere."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -79,6 +80,41 @@ def test_a_letter_that_has_to_be_cut_is_nearly_full(content: str) -> None:
     html = html_of(render_issue(one(entry(content=clean(content * many, base=BASE)))))
     assert CUT in html
     assert 93_000 < len(html.encode()) <= 100_000
+
+
+def excerpts(count: int, address: int) -> IssueFacts:
+    """Return a digest with a picture in each post, and addresses of this length."""
+
+    def address_of(number: int) -> str:
+        return f"https://blog.example/{number:03}".ljust(address, "x")
+
+    text = "<p>" + "Rain on the river. " * 20 + "</p>"
+    return facts(
+        *(
+            entry(
+                number,
+                title=f"A title of some forty characters, {number:03}",
+                link=address_of(number),
+                content=f'<p><img src="{address_of(number)}.jpg" alt=""></p>{text}',
+            )
+            for number in range(count)
+        ),
+        content="excerpt",
+    )
+
+
+def test_fifty_excerpts_with_long_addresses_fit() -> None:
+    html = html_of(render_issue(excerpts(50, address=80)))
+    assert html.count('<h2 class="title"') == 50
+    assert len(html.encode()) <= 85_000
+    assert sum(map(len, re.findall(r' style="[^"]*"', html))) < len(html) / 3
+
+
+def test_of_many_excerpts_as_many_as_fit_are_shown_and_the_others_listed() -> None:
+    html = html_of(render_issue(excerpts(120, address=120)))
+    assert 40 < html.count('<h2 class="title"') < 50
+    assert 93_000 < len(html.encode()) <= 100_000
+    assert all(f"https://blog.example/{number:03}x" in html for number in range(120))
 
 
 def test_a_letter_of_many_long_posts_is_nearly_full() -> None:
