@@ -48,6 +48,8 @@ class WireLetter:
         self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
+        # Gmail and Yahoo count a welcome as mail of the list.
+        self._has_way_out = self._is_bulk or "removelink" in letter.placeholders
         head = [
             headers.address_field("From", self._sender),
             headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
@@ -89,7 +91,7 @@ class WireLetter:
             f"{headers.to_field(address, recipient.name)}{_subject(subject)}Message-ID: "
             f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
         )
-        if self._is_bulk and recipient.unsubscribe_url:
+        if self._has_way_out and recipient.unsubscribe_url:
             link = recipient.unsubscribe_url
             by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
             # RFC 2369 §3.2: the preferred link is first. The second field is verbatim from RFC 8058 §3.1.

@@ -71,9 +71,16 @@ def test_an_issue_carries_what_mailbox_providers_ask_for() -> None:
 
 @pytest.mark.parametrize("kind", ["confirmation", "welcome", "sign_in", "farewell", "alert"])
 def test_a_mail_about_one_thing_is_no_list_mail(kind: str) -> None:
-    mail = parsed(made(kind=kind))
+    mail = parsed(made(kind=kind, placeholders={}))
     assert mail["Auto-Submitted"] == "auto-generated"
     assert not [name for name in mail if name.startswith("List-") or name == "Precedence"]
+
+
+def test_a_mail_with_a_link_to_unsubscribe_has_its_header_as_well() -> None:
+    mail = parsed(made(kind="welcome", text="Unsubscribe: h1x", placeholders={"removelink": "h1x"}))
+    assert mail["List-Unsubscribe"] == "<https://letters.example.org/unsubscribe/abc123/>"
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert not [name for name in mail if name in ("List-Id", "Precedence")]
 
 
 def test_a_reply_goes_where_the_newsletter_says() -> None:
