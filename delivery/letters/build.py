@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from channels.languages import spoken
 from channels.letter import Letter, LetterError
 from common.ports import channels
 from delivery.accounts.default_account import sender_of, usual_sender
@@ -106,7 +107,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         from_email=sender_of(subscribable) if subscribable else usual_sender(row.lane.account),
         reply_to=subscribable.reply_to if subscribable else "",
         params=params,
-        language=row.language,
+        language=spoken(row.language),
     )
 
 

@@ -35,6 +35,8 @@ def test_what_is_given_changes_and_the_rest_stays() -> None:
         ("logo_url", "ftp://e.org/x.png"),
         ("logo_url", "javascript:alert(1)"),
         ("logo_url", "logo.png"),
+        ("logo_url", "https://e.org/logo.svg"),
+        ("header_picture_url", "https://e.org/logo.SVG?x=1"),
         ("logo_width", 0),
         ("logo_width", 553),
         ("subject", "{nope}"),

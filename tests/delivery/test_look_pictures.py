@@ -82,7 +82,10 @@ def test_the_form_takes_pictures_keeps_them_and_takes_them_away(
     row = Theme.objects.get()
     assert row.logo_picture is not None
     assert (row.logo_picture.width, row.accent) == (1104, "#7a3b9d")
-    assert f"/pictures/{row.logo_picture_id}" in ada.get(page).content.decode()
+    shown = ada.get(page).content.decode()
+    assert f"/pictures/{row.logo_picture_id}" in shown
+    # Programs that invert colours show no plate behind it.
+    assert "a dark logo on a transparent background disappears" in shown
     assert ada.post(page, sent(header_picture=a_file(600, 90))).status_code == 302
     row.refresh_from_db()
     assert row.logo_picture_id
