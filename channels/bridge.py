@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from django.utils.module_loading import import_string
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from channels.http.session import ServiceSession
     from channels.oauth import OAuth
 
+T = TypeVar("T")
 TEMPLATE = Field(
     "template",
     "Words",
@@ -165,6 +166,16 @@ class BridgeSpec(ChannelSpec, ABC):
         return ""
 
 
+def body_or_refusal(write: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what `write` returns, or else why there is nothing to post."""
+    try:
+        return write(), ""
+    except DoesNotFit:
+        return None, TOO_LONG
+    except CannotPost as error:
+        return None, str(error)
+
+
 class BridgeChannel(Channel, ABC):
     lane: LaneDefaults = LaneDefaults()
     session: "type[ServiceSession]"
@@ -179,12 +190,8 @@ class BridgeChannel(Channel, ABC):
     def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
         post = announcement_of(letter)
         body, refusal = None, self.refusal(post)
-        try:
-            body = None if refusal else self.body(post, letter.options)
-        except DoesNotFit:
-            refusal = TOO_LONG
-        except CannotPost as error:
-            refusal = str(error)
+        if not refusal:
+            body, refusal = body_or_refusal(lambda: self.body(post, letter.options))
         return lambda to: Message(body, to.config, to.secrets, refusal)
 
     def refusal(self, post: Announcement) -> str:

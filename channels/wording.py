@@ -16,17 +16,17 @@ LONGEST_TEMPLATE = 2_000
 _PLACE = re.compile(r"\{\{|\}\}|\{([a-z]+)(?:\|([^{}]*))?\}")
 
 PLACES: Mapping[str, Callable[[Announcement], str]] = {
-    "newsletter": lambda said: said.newsletter_title,
-    "name": lambda said: said.newsletter,
-    "title": lambda said: said.title,
-    "link": lambda said: said.link,
-    "authors": lambda said: said.authors,
-    "summary": lambda said: said.summary,
-    "hashtags": lambda said: " ".join(f"#{tag}" for tag in said.hashtags),
-    "date": lambda said: f"{said.at:%Y-%m-%d}",
-    "count": lambda said: str(len(said.lines) or 1),
-    "titles": lambda said: "\n".join(f"• {line.title}" for line in said.lines),
-    "posts": lambda said: "\n".join(f"• {line.title} {line.link}".rstrip() for line in said.lines),
+    "newsletter": lambda post: post.newsletter_title,
+    "name": lambda post: post.newsletter,
+    "title": lambda post: post.title,
+    "link": lambda post: post.link,
+    "authors": lambda post: post.authors,
+    "summary": lambda post: post.summary,
+    "hashtags": lambda post: " ".join(f"#{tag}" for tag in post.hashtags),
+    "date": lambda post: f"{post.at:%Y-%m-%d}",
+    "count": lambda post: str(len(post.lines) or 1),
+    "titles": lambda post: "\n".join(f"• {line.title}" for line in post.lines),
+    "posts": lambda post: "\n".join(f"• {line.title} {line.link}".rstrip() for line in post.lines),
 }
 # Cut last, or never.
 _WHOLE = frozenset({"link", "date", "count", "posts"})
@@ -50,31 +50,31 @@ def checked_template(template: str) -> str:
     return text
 
 
-def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
+def parts_of(post: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
     """Return the newsletter's own text, else the template's, else the default.
 
     The link is uncut, unless a template omits it. `link=False` (the service shows a card) adds none.
     """
-    if said.own_words:
-        return _own(said, link=link)
-    return _templated(said, template) if template else usual_parts(said, link=link)
+    if post.own_words:
+        return _own(post, link=link)
+    return _templated(post, template) if template else usual_parts(post, link=link)
 
 
-def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]:
+def extra_parts(post: Announcement, names: Collection[str]) -> list[FittingPart]:
     """Return optional parts: “titles” of a digest, “hashtags”, “summary”.
 
     Titles and hashtags are not cut; hashtags have priority over the summary.
     """
     parts = []
     if "titles" in names:
-        parts += [FittingPart(f"\n• {line.title}", optional=1) for line in said.lines]
-    if "summary" in names and said.summary not in ("", said.title) and _is_read_elsewhere(said):
-        parts.append(FittingPart(f"\n\n{said.summary}", cuttable=True, optional=2))
+        parts += [FittingPart(f"\n• {line.title}", optional=1) for line in post.lines]
+    if "summary" in names and post.summary not in ("", post.title) and _is_read_elsewhere(post):
+        parts.append(FittingPart(f"\n\n{post.summary}", cuttable=True, optional=2))
     if "hashtags" in names:
         joints = chain(["\n\n"], repeat(" "))
         parts += [
             FittingPart(f"{joint}#{tag}", optional=1)
-            for joint, tag in zip(joints, said.hashtags, strict=False)
+            for joint, tag in zip(joints, post.hashtags, strict=False)
         ]
     return parts
 
@@ -92,55 +92,55 @@ def _fitted(line: Line, fits: Callable[[str], bool]) -> str:
         return fit_parts(words, fits)
 
 
-def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
+def usual_parts(post: Announcement, *, link: bool = True) -> list[FittingPart]:
     """Return upstream's default text: `[name] New Post: TITLE, by AUTHOR LINK`.
 
     Title and author are optional; a digest has `[name] TITLE LINK`. Without `link`, the service shows a card.
     A post without a link includes its text, which is nowhere else.
     """
-    start = [FittingPart("["), FittingPart(said.newsletter, cuttable=True), FittingPart("] ")]
-    if said.is_digest:
-        words, joint = [FittingPart(said.title, cuttable=True)], " "
+    start = [FittingPart("["), FittingPart(post.newsletter, cuttable=True), FittingPart("] ")]
+    if post.is_digest:
+        words, joint = [FittingPart(post.title, cuttable=True)], " "
     else:
-        title = headline(said) if link else said.title
+        title = headline(post) if link else post.title
         words = (
             [FittingPart("New Post: "), FittingPart(title, cuttable=True)]
             if title
             else [FittingPart("New Untitled Post")]
         )
-        if said.authors:
-            words += [FittingPart(", by "), FittingPart(said.authors, cuttable=True)]
-        joint = " " if said.title or said.authors else " at "
-    end = [FittingPart(joint), FittingPart(said.link, link=said.link)] if link and said.link else []
-    return [*start, *words, *end, *(text_of_unlinked(said) if link else ())]
+        if post.authors:
+            words += [FittingPart(", by "), FittingPart(post.authors, cuttable=True)]
+        joint = " " if post.title or post.authors else " at "
+    end = [FittingPart(joint), FittingPart(post.link, link=post.link)] if link and post.link else []
+    return [*start, *words, *end, *(text_of_unlinked(post) if link else ())]
 
 
-def push_parts(said: Announcement, template: str) -> list[FittingPart]:
+def push_parts(post: Announcement, template: str) -> list[FittingPart]:
     """A click on a push opens the link, so the default text omits it."""
-    if template or said.own_words:
-        return parts_of(said, template)
-    more = "\n".join(f"• {line.title}" for line in said.lines) or said.summary
-    usual = usual_parts(said, link=False)
+    if template or post.own_words:
+        return parts_of(post, template)
+    more = "\n".join(f"• {line.title}" for line in post.lines) or post.summary
+    usual = usual_parts(post, link=False)
     return [*usual, FittingPart("\n"), FittingPart(more, cuttable=True)] if more else usual
 
 
-def headline(said: Announcement) -> str:
+def headline(post: Announcement) -> str:
     """Return the title; without title and link, the whole text."""
-    return said.title if said.is_titled or _is_read_elsewhere(said) else said.summary or said.title
+    return post.title if post.is_titled or _is_read_elsewhere(post) else post.summary or post.title
 
 
-def text_of_unlinked(said: Announcement) -> list[FittingPart]:
-    if _is_read_elsewhere(said) or said.summary in ("", headline(said)):
+def text_of_unlinked(post: Announcement) -> list[FittingPart]:
+    if _is_read_elsewhere(post) or post.summary in ("", headline(post)):
         return []
-    return [FittingPart("\n\n"), FittingPart(said.summary, cuttable=True)]
+    return [FittingPart("\n\n"), FittingPart(post.summary, cuttable=True)]
 
 
-def _is_read_elsewhere(said: Announcement) -> bool:
-    return bool(said.link) or said.is_digest
+def _is_read_elsewhere(post: Announcement) -> bool:
+    return bool(post.link) or post.is_digest
 
 
 def listing_parts(
-    said: Announcement,
+    post: Announcement,
     template: str,
     fits: Callable[[Sequence[FittingPart]], bool],
     *,
@@ -150,25 +150,25 @@ def listing_parts(
 
     Raises DoesNotFit.
     """
-    *counts, least = (0,) if template or said.own_words else titles
-    parts = parts_of(said, template)
+    *counts, least = (0,) if template or post.own_words else titles
+    parts = parts_of(post, template)
     for count in counts:
         with suppress(DoesNotFit):
-            return fitted([*parts, *_listed(said, count)], fits)
-    return fitted([*parts, *_listed(said, least)], fits)
+            return fitted([*parts, *_listed(post, count)], fits)
+    return fitted([*parts, *_listed(post, least)], fits)
 
 
-def _listed(said: Announcement, most: int) -> list[FittingPart]:
+def _listed(post: Announcement, most: int) -> list[FittingPart]:
     parts = []
-    for line in said.lines[:most]:
+    for line in post.lines[:most]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
-    more = len(said.lines) - most
+    more = len(post.lines) - most
     return [*parts, FittingPart(f"\n• and {more} more")] if more > 0 and parts else parts
 
 
-def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
+def _own(post: Announcement, *, link: bool) -> list[FittingPart]:
     """Add the link if missing and wanted."""
-    text, url = said.own_words, said.link
+    text, url = post.own_words, post.link
     before, found, after = text.partition(url) if url else (text, "", "")
     parts = [FittingPart(before, cuttable=True)]
     if found:
@@ -176,7 +176,7 @@ def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
     return [*parts, FittingPart(" "), FittingPart(url, link=url)] if link and url else parts
 
 
-def _templated(said: Announcement, template: str) -> list[FittingPart]:
+def _templated(post: Announcement, template: str) -> list[FittingPart]:
     parts: list[FittingPart] = []
     ends = [match.span() for match in _PLACE.finditer(template)]
     for (_, end), (start, stop) in pairwise([(0, 0), *ends, (len(template), len(template))]):
@@ -187,9 +187,9 @@ def _templated(said: Announcement, template: str) -> list[FittingPart]:
         name, otherwise = place[1], place[2] or ""
         if name is None:
             parts.append(FittingPart(place[0][0]))
-        elif name == "title" and place[2] is not None and not said.is_titled:
+        elif name == "title" and place[2] is not None and not post.is_titled:
             parts.append(FittingPart(otherwise))
-        elif value := PLACES[name](said):
+        elif value := PLACES[name](post):
             link = value if name == "link" else ""
             parts.append(FittingPart(value, cuttable=name not in _WHOLE, link=link))
         else:

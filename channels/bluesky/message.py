@@ -98,52 +98,52 @@ class Thread:
     posts: tuple[BlueskyPost, ...]
 
 
-def thread_of(said: Announcement, options: Mapping[str, str]) -> Thread:
+def thread_of(post: Announcement, options: Mapping[str, str]) -> Thread:
     """Raises CannotPost."""
-    if octets(said.link) > LONGEST_LINK:
+    if octets(post.link) > LONGEST_LINK:
         raise CannotPost("The post’s link is longer than Bluesky allows.")
     try:
-        posts = [_announcing(said, options)]
+        posts = [_announcing(post, options)]
     except DoesNotFit:  # the default text always fits
         options = {**options, "template": ""}
-        posts = [_announcing(said, options)]
+        posts = [_announcing(post, options)]
     if not (posts[0].record["text"].strip() or "embed" in posts[0].record):
         raise CannotPost("There is no text to post.")
-    if said.is_digest and options.get("thread"):
-        for number, line in enumerate(said.lines[:MOST_ANSWERS], start=1):
+    if post.is_digest and options.get("thread"):
+        for number, line in enumerate(post.lines[:MOST_ANSWERS], start=1):
             ending = [FittingPart("\n"), FittingPart(line.link, link=line.link)] if line.link else []
             parts = [FittingPart(line.title, cuttable=True), *ending]
-            answer = _record(said, options, *rich_text(parts, ()), number)
+            answer = _record(post, options, *rich_text(parts, ()), number)
             posts.append(BlueskyPost(answer, answer))
-    return Thread(said.at, tuple(posts))
+    return Thread(post.at, tuple(posts))
 
 
-def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:
-    template, is_own = options.get("template", ""), bool(said.own_words)
-    plain = _record(said, options, *rich_text(parts_of(said, template), said.hashtags, is_own=is_own))
-    if said.is_digest or not said.link or options.get("card") == "no":
+def _announcing(post: Announcement, options: Mapping[str, str]) -> BlueskyPost:
+    template, is_own = options.get("template", ""), bool(post.own_words)
+    plain = _record(post, options, *rich_text(parts_of(post, template), post.hashtags, is_own=is_own))
+    if post.is_digest or not post.link or options.get("card") == "no":
         return BlueskyPost(plain, plain)
-    parts = parts_of(said, template, link=False)
-    text, facets = rich_text(parts, said.hashtags, is_own=is_own)
-    description = cut_to(said.summary, LONGEST_DESCRIPTION)
-    card = {"uri": said.link, "title": said.title or said.newsletter_title, "description": description}
+    parts = parts_of(post, template, link=False)
+    text, facets = rich_text(parts, post.hashtags, is_own=is_own)
+    description = cut_to(post.summary, LONGEST_DESCRIPTION)
+    card = {"uri": post.link, "title": post.title or post.newsletter_title, "description": description}
     embed = {"$type": "app.bsky.embed.external", "external": card}
-    record = {**_record(said, options, text, facets), "embed": embed}
-    return BlueskyPost(record, plain, said.images[0].url if said.images else "")
+    record = {**_record(post, options, text, facets), "embed": embed}
+    return BlueskyPost(record, plain, post.images[0].url if post.images else "")
 
 
 def _record(
-    said: Announcement, options: Mapping[str, str], text: str, facets: list[Record], number: int = 0
+    post: Announcement, options: Mapping[str, str], text: str, facets: list[Record], number: int = 0
 ) -> Record:
     # Replies are later than what they reply to.
-    at = (said.at + timedelta(milliseconds=number)).astimezone(UTC).isoformat(timespec="milliseconds")
+    at = (post.at + timedelta(milliseconds=number)).astimezone(UTC).isoformat(timespec="milliseconds")
     record: Record = {"$type": COLLECTION, "text": text, "createdAt": at.replace("+00:00", "Z")}
     shown = tags_of(facets)
-    hidden = [tag for tag in said.hashtags if tag.casefold() not in shown]
+    hidden = [tag for tag in post.hashtags if tag.casefold() not in shown]
     if facets:
         record["facets"] = facets
-    if said.language:
-        record["langs"] = [said.language]
+    if post.language:
+        record["langs"] = [post.language]
     if hidden and not options.get("tags"):
         record["tags"] = hidden
     if warning := options.get("content_label"):

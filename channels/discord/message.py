@@ -123,46 +123,46 @@ class Post:
         return list(dict.fromkeys((*self.chosen_tags, *wanted)))[:MOST_TAGS]
 
 
-def post_of(said: Announcement, options: Mapping[str, str]) -> Post:
+def post_of(post: Announcement, options: Mapping[str, str]) -> Post:
     """Only the chosen role is mentioned. Raises DoesNotFit."""
     if options.get("style") == "compact" or options.get("trim"):
-        said = replace(said, summary=said.own_summary)
-    if not _calls(said, options):
+        post = replace(post, summary=post.own_summary)
+    if not _calls(post, options):
         options = {**options, "role": ""}
     look = {"username": options.get("sender_name", ""), "avatar_url": options.get("sender_picture", "")}
-    categories = said.categories if options.get("tags_by_category") else ()
+    categories = post.categories if options.get("tags_by_category") else ()
     return Post(
-        full=_full(said, options),
-        plain=_body(_words(said, options, CONTENT_LIMIT * 9 // 10), options),
+        full=_full(post, options),
+        plain=_body(_words(post, options, CONTENT_LIMIT * 9 // 10), options),
         look={name: value for name, value in look.items() if value},
         thread_id=options.get("thread_id", ""),
-        thread_name=_thread_name(said, options.get("thread_name", "")),
+        thread_name=_thread_name(post, options.get("thread_name", "")),
         chosen_tags=tuple(options.get("applied_tags", "").split()[:MOST_TAGS]),
         categories=frozenset(category.casefold() for category in categories),
         wants_thread="thread_name" in options,
         thread_minutes=options.get("thread_minutes", ""),
         wants_crosspost=bool(options.get("crosspost")),
-        link=said.link,
+        link=post.link,
     )
 
 
-def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
-    style, has_words = options.get("style", ""), bool(said.own_words or options.get("template"))
-    if style == "text" or (style == "link" and not said.link):
-        return _body(_words(said, options, CONTENT_LIMIT, with_preview), options)
-    if style == "link" and said.link:
-        link = with_preview(FittingPart(said.link, link=said.link))
+def _full(post: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+    style, has_words = options.get("style", ""), bool(post.own_words or options.get("template"))
+    if style == "text" or (style == "link" and not post.link):
+        return _body(_words(post, options, CONTENT_LIMIT, with_preview), options)
+    if style == "link" and post.link:
+        link = with_preview(FittingPart(post.link, link=post.link))
         if len(_call(options)) + len(link) > CONTENT_LIMIT:
             raise DoesNotFit(TOO_LONG)
         return _body(link, options)
     if style == "compact" and not has_words:
-        return _compact(said, options)
+        return _compact(post, options)
     if style == "compact":
-        return _body(_words(said, options, CONTENT_LIMIT), options, flags=NO_PREVIEWS)
-    if len(said.link) > URL_LIMIT:
+        return _body(_words(post, options, CONTENT_LIMIT), options, flags=NO_PREVIEWS)
+    if len(post.link) > URL_LIMIT:
         raise DoesNotFit(TOO_LONG)
-    words = _words(said, options, CONTENT_LIMIT) if has_words else ""
-    return {**_body(words, options), "embeds": [_card(said, options)]}
+    words = _words(post, options, CONTENT_LIMIT) if has_words else ""
+    return {**_body(words, options), "embeds": [_card(post, options)]}
 
 
 def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str, Any]:
@@ -176,10 +176,10 @@ def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str
     }
 
 
-def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
+def _calls(post: Announcement, options: Mapping[str, str]) -> bool:
     """Return whether to mention the role: always, or for posts with a chosen word."""
     words = options.get("role_words", "")
-    texts = (said.title, said.summary, *said.categories, *(line.title for line in said.lines))
+    texts = (post.title, post.summary, *post.categories, *(line.title for line in post.lines))
     return not words or found_in(read_words(words), texts)
 
 
@@ -188,37 +188,37 @@ def _call(options: Mapping[str, str]) -> str:
 
 
 def _words(
-    said: Announcement,
+    post: Announcement,
     options: Mapping[str, str],
     limit: int,
     shown: Callable[[FittingPart], str] = written,
 ) -> str:
     left = limit - len(_call(options))
     return fit_parts(
-        apart(parts_of(said, options.get("template", ""))), lambda text: len(text) <= left, shown
+        apart(parts_of(post, options.get("template", ""))), lambda text: len(text) <= left, shown
     )
 
 
-def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+def _compact(post: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
     """Raises DoesNotFit.
 
     `**Newsletter** · [Title](<link>) · age`, then a quotation, a picture if there are few words, or a
     digest's posts.
     """
     left = CONTENT_LIMIT - len(_call(options))
-    age = "" if said.is_digest else f" · {ago(said.dated or said.at)}"
-    name = FittingPart(said.newsletter_title, cuttable=True)
-    title = FittingPart(said.title or UNTITLED, cuttable=True, link=said.link)
+    age = "" if post.is_digest else f" · {ago(post.dated or post.at)}"
+    name = FittingPart(post.newsletter_title, cuttable=True)
+    title = FittingPart(post.title or UNTITLED, cuttable=True, link=post.link)
 
     def line(pieces: Sequence[FittingPart]) -> str:
         return f"**{written(pieces[0])}** · {written(pieces[1])}{age}"
 
     first = line(fitted([name, title], lambda pieces: len(line(pieces)) <= left))
     left -= len(first) + 1
-    if said.is_digest:
-        return _body("\n".join([first, *_listed(said, left)]), options, flags=NO_PREVIEWS)
-    summary = "" if said.summary == said.title else said.summary
-    picture = _picture(said, options) if len(summary) <= PICTURE_SAYS_MORE else ""
+    if post.is_digest:
+        return _body("\n".join([first, *_listed(post, left)]), options, flags=NO_PREVIEWS)
+    summary = "" if post.summary == post.title else post.summary
+    picture = _picture(post, options) if len(summary) <= PICTURE_SAYS_MORE else ""
     if picture and len(bare := with_preview(FittingPart(picture, link=picture))) <= left:
         return _body(f"{first}\n{bare}", options)
     quoted = cut_at_word(
@@ -227,18 +227,18 @@ def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
     return _body(f"{first}\n> {escaped(quoted)}" if quoted else first, options, flags=NO_PREVIEWS)
 
 
-def _card(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
-    lines = "\n".join(_listed(said, DESCRIPTION_LIMIT))
-    summary = "" if said.summary == said.title else said.summary
-    image, is_small = _picture(said, options), options.get("image") == "small"
-    footer = {"": said.newsletter_title, NO_FOOTER: ""}.get(given := options.get("footer", ""), given)
-    author = "" if options.get("author") else said.authors
+def _card(post: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+    lines = "\n".join(_listed(post, DESCRIPTION_LIMIT))
+    summary = "" if post.summary == post.title else post.summary
+    image, is_small = _picture(post, options), options.get("image") == "small"
+    footer = {"": post.newsletter_title, NO_FOOTER: ""}.get(given := options.get("footer", ""), given)
+    author = "" if options.get("author") else post.authors
     colour = options.get("colour", "").removeprefix("#")
     card = {
-        "title": _cut(said.title or UNTITLED, TITLE_LIMIT),
-        "url": said.link,
+        "title": _cut(post.title or UNTITLED, TITLE_LIMIT),
+        "url": post.link,
         "description": lines or _cut(summary, EMBED_SUMMARY_LIMIT),
-        "timestamp": said.at.isoformat(),
+        "timestamp": post.at.isoformat(),
         # Discord treats black as no colour.
         "color": max(int(colour, 16), 1) if colour else None,
         # These two have no markup.
@@ -249,10 +249,10 @@ def _card(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
     return {name: value for name, value in card.items() if value}
 
 
-def _picture(said: Announcement, options: Mapping[str, str]) -> str:
+def _picture(post: Announcement, options: Mapping[str, str]) -> str:
     if options.get("image") == "none":
         return ""
-    return next((image.url for image in said.images if len(image.url) <= URL_LIMIT), "")
+    return next((image.url for image in post.images if len(image.url) <= URL_LIMIT), "")
 
 
 def _cut(text: str, limit: int) -> str:
@@ -260,13 +260,13 @@ def _cut(text: str, limit: int) -> str:
     return escaped(cut_at_word(text, lambda part: len(escaped(part)) <= limit))
 
 
-def _listed(said: Announcement, room: int) -> list[str]:
+def _listed(post: Announcement, room: int) -> list[str]:
     """List posts as far as they fit, and the number of others."""
     made: list[str] = []
-    for number, line in enumerate(said.lines):
+    for number, line in enumerate(post.lines):
         title = cut_to(line.title, TITLE_LIMIT)
         text = f"• {written(FittingPart(title, link=line.link))}"
-        more = f"… {written(FittingPart(f'and {len(said.lines) - number:,} more', link=said.link))}"
+        more = f"… {written(FittingPart(f'and {len(post.lines) - number:,} more', link=post.link))}"
         room -= len(text) + 1
         if number >= MOST_LISTED or room < len(more) + 1:
             return [*made, more]
@@ -274,8 +274,8 @@ def _listed(said: Announcement, room: int) -> list[str]:
     return made
 
 
-def _thread_name(said: Announcement, template: str) -> str:
+def _thread_name(post: Announcement, template: str) -> str:
     """Return plain text, never empty."""
-    parts = parts_of(replace(said, own_words=""), template or "{title}")
+    parts = parts_of(replace(post, own_words=""), template or "{title}")
     name = plain_line("".join(part.text for part in parts))
     return cut_to(unaddressed(name), THREAD_NAME_LIMIT) or UNTITLED

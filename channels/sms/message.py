@@ -133,12 +133,12 @@ def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
     raise DoesNotFit("No link is short enough.")
 
 
-def _words(said: Announcement, template: str) -> list[FittingPart]:
-    if said.own_words or template:
-        return parts_of(said, template)
-    end = [FittingPart(" "), FittingPart(said.link, link=said.link)] if said.link else text_of_unlinked(said)
+def _words(post: Announcement, template: str) -> list[FittingPart]:
+    if post.own_words or template:
+        return parts_of(post, template)
+    end = [FittingPart(" "), FittingPart(post.link, link=post.link)] if post.link else text_of_unlinked(post)
     return [
-        FittingPart(f"{said.newsletter_title}: ", optional=1),
-        FittingPart(headline(said) or NEW_POST, cuttable=True),
+        FittingPart(f"{post.newsletter_title}: ", optional=1),
+        FittingPart(headline(post) or NEW_POST, cuttable=True),
         *end,
     ]

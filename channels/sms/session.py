@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from channels.base import CannotPost, Channel, CrashPolicy, LaneDefaults, LaneFacts, Message, Sent
+from channels.base import Channel, CrashPolicy, LaneDefaults, LaneFacts, Message, Sent
+from channels.bridge import body_or_refusal
 from channels.http.client import ApiClient, Target, UnreadableAnswer
 from channels.http.session import ServiceSession
 from channels.http.transport import ApiResponse
@@ -126,12 +127,9 @@ class SmsChannel(Channel):
         return options.get("account", "")
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Message[TextMessage]]:
-        text, refusal = TextMessage(""), ""
-        try:
-            text = sms_of(letter)
-        except CannotPost as error:
-            refusal = str(error)
-        return lambda to: message_to(to.core, text, delivery_id=to.delivery_id, refusal=refusal)
+        text, refusal = body_or_refusal(lambda: sms_of(letter))
+        empty = TextMessage("")
+        return lambda to: message_to(to.core, text or empty, delivery_id=to.delivery_id, refusal=refusal)
 
     def connect(self, lane: LaneFacts) -> SmsSession:
         return SmsSession(lane, callback=callback_of(lane.account))

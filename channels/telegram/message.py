@@ -55,14 +55,14 @@ def body_of(post: Announcement, options: Mapping[str, str]) -> Body:
     )
 
 
-def _usual(said: Announcement) -> list[FittingPart]:
-    by = f", by {said.authors}" if said.authors else ""
+def _usual(post: Announcement) -> list[FittingPart]:
+    by = f", by {post.authors}" if post.authors else ""
     parts = [
-        FittingPart(headline(said) or UNTITLED, cuttable=True, link=said.link),
-        FittingPart(f"\n{said.newsletter_title}{by}"),
-        *text_of_unlinked(said),
+        FittingPart(headline(post) or UNTITLED, cuttable=True, link=post.link),
+        FittingPart(f"\n{post.newsletter_title}{by}"),
+        *text_of_unlinked(post),
     ]
-    for line in said.lines[:DIGEST_LINES]:
+    for line in post.lines[:DIGEST_LINES]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
     return parts
 

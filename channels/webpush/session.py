@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from django.conf import settings
 
 from channels.base import (
-    CannotPost,
     Channel,
     CrashPolicy,
     LaneDefaults,
@@ -28,6 +27,7 @@ from channels.base import (
     Sent,
     Temporary,
 )
+from channels.bridge import body_or_refusal
 from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import ServiceSession
@@ -198,11 +198,7 @@ class WebPushChannel(Channel):
         return core.rpartition("@")[2]
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Message[Any]]:
-        body, refusal = None, ""
-        try:
-            body = notification_of(letter)
-        except CannotPost as error:
-            refusal = str(error)
+        body, refusal = body_or_refusal(lambda: notification_of(letter))
         return lambda to: Message(body, to.config, {**to.secrets, "leave": to.unsubscribe_url}, refusal)
 
     def preview(self, message: Message[Notification]) -> Looks:

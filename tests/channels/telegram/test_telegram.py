@@ -375,6 +375,11 @@ class TestCheck:
         with pytest.raises(InvalidDestination, match=r"account: .*no token"):
             self.check(telegram, "")
 
+    def test_an_account_is_not_saved_without_a_token(self, telegram: Telegram) -> None:
+        with pytest.raises(InvalidDestination, match=r"^token: .*no token"):
+            session(telegram.url, token="").check_account()
+        assert telegram.requests == []
+
     def test_a_bots_name_is_told(self, telegram: Telegram) -> None:
         assert session(telegram.url).check_account() == "@bees_bot"
 
