@@ -18,6 +18,7 @@ WIDTH = 72
 STRUCK = "~"
 # A cell that one above reaches into.
 SPANNED = "\0"
+PICTURE = "[picture]"
 _STRUCK = frozenset(("del", "s", "strike"))
 _NO_PAGE = re.compile("\\A(?:mailto|tel|sms):")
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
@@ -81,7 +82,10 @@ class _Writer(HTMLParser):
         self._lists: list[Numbers | None] = []
         self._bullet = ""
         self._sup = 0
-        self._link: tuple[str, int] | None = None
+        # Address, label in finished lines, start in the open line.
+        self._link: tuple[str, str, int] | None = None
+        self._last_line = 0
+        self._has_picture = False
         self._skipping = self._preformatted = 0
         # The mark for struck-out text is due before the next word.
         self._is_struck = False
@@ -169,9 +173,11 @@ class _Writer(HTMLParser):
             self._paragraph()
         elif tag == "img" and values.get("alt", "").strip():
             self._add(f"[{' '.join(values['alt'].split())}]")
+        elif tag == "img":
+            self._has_picture = True
         elif tag == "a":
             self._end_link()
-            self._link = (values.get("href", ""), len(self._inline))
+            self._link, self._has_picture = (values.get("href", ""), "", len(self._inline)), False
         elif tag == "q":
             self._inline.append("“")
         elif tag == "sup":
@@ -231,8 +237,7 @@ class _Writer(HTMLParser):
             self._held[len(row) :] = [max(0, rows - 1) for rows in self._held[len(row) :]]
 
     def _end_cell(self) -> None:
-        self._end_link()
-        text, self._inline = " ".join("".join(self._inline).split()), []
+        text = " ".join(self._taken().split())
         if text and self._rows and self._rows[-1]:
             before = self._rows[-1][self._column]
             self._rows[-1][self._column] = f"{before} {text}" if before else text
@@ -246,6 +251,7 @@ class _Writer(HTMLParser):
         lines = columns(rows, has_head=self._has_head, width=width)
         if lines is not None:
             self.lines += [(indent + line).rstrip() for line in lines]
+            self._last_line = len(self.lines) - 1
             return
         if not self._has_head or len(rows) < 2:
             for row in rows:
@@ -288,12 +294,19 @@ class _Writer(HTMLParser):
     def _end_link(self) -> None:
         if self._link is None:
             return
-        (url, start), self._link = self._link, None
-        label = "".join(self._inline[start:]).strip()
-        bare = _NO_PAGE.sub("", url)
-        if not label or not url or label in (url, bare) or url.startswith("#"):
+        (url, before, start), self._link = self._link, None
+        is_open = bool("".join(self._inline[start:]).strip())
+        label = f"{before} {''.join(self._inline[start:])}".strip()
+        if not label and self._has_picture and url:
+            self._add(label := PICTURE)
+            is_open = True
+        if not label or not url or label in (url, _NO_PAGE.sub("", url)) or url.startswith("#"):
             return
-        self._inline.append(f" [{self.notes.setdefault(url, len(self.notes) + 1)}]")
+        mark = f" [{self.notes.setdefault(url, len(self.notes) + 1)}]"
+        if is_open:
+            self._inline.append(mark)
+        else:
+            self.lines[self._last_line] += mark
 
     def _heading(self, underline: str) -> None:
         before = len(self.lines)
@@ -318,9 +331,17 @@ class _Writer(HTMLParser):
         elif len(quotes) < len(self.lines[-1]):
             self.lines[-1] = quotes
 
+    def _taken(self) -> str:
+        """Empty the open line, and keep its part of an open link's label."""
+        text = "".join(self._inline)
+        if self._link:
+            url, before, start = self._link
+            self._link = (url, f"{before} {''.join(self._inline[start:])}", 0)
+        self._inline = []
+        return text
+
     def _flush(self) -> None:
-        text, self._inline = "".join(self._inline), []
-        self._link = (self._link[0], 0) if self._link else None
+        text = self._taken()
         if not text.strip():
             return
         indents = self._indents[:MAX_INDENTS]
@@ -337,6 +358,7 @@ class _Writer(HTMLParser):
             lines = [part for line in whole for part in wrapped(line, width) or [""]]
         for number, line in enumerate(lines):
             self.lines.append(((rest if number else first) + line).rstrip())
+        self._last_line = len(self.lines) - 1
 
 
 def wrapped(line: str, width: int = WIDTH, *, indent: str = "") -> list[str]:

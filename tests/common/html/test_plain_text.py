@@ -52,6 +52,31 @@ def test_links_are_footnotes_and_each_address_has_one() -> None:
     assert to_text(html) == "one [1], two [2], one [1]\n\n[1] https://e.org/1\n[2] https://e.org/2"
 
 
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        ("<h3>Day</h3>", "Day [1]"),
+        ("<h2>Day</h2>", "Day [1]\n---"),
+        ("<p>Day</p><p>Time</p>", "Day\n\nTime [1]"),
+        ("Day<div>Time</div>", "Day\n\nTime [1]"),
+        ("<div>Day</div>Time", "Day\n\nTime [1]"),
+        ("<table><tr><td>Day</td></tr></table>", "Day [1]"),
+        ('<table class="grid"><tr><td>Day<td>Time</table>', "Day  Time [1]"),
+        ("<ul><li>Day</li></ul>", "* Day [1]"),
+        ("<blockquote><p>Day</p></blockquote>", "> Day [1]"),
+        ("<pre>Day</pre>", "    Day [1]"),
+        ('<figure><img src="x" alt=""></figure>', "[picture] [1]"),
+        ('<img src="x"><figcaption>Day</figcaption>', "Day [1]"),
+        ("<p></p>", ""),
+        ("<p>https://e.org/</p>", "https://e.org/"),
+    ],
+)
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("<div>", "</div>"), ("<td>", "</td>")])
+def test_a_link_around_blocks_keeps_its_address(inside: str, text: str, before: str, after: str) -> None:
+    linked = to_text(f'{before}<a href="https://e.org/">{inside}</a>{after}')
+    assert linked == (f"{text}\n\n[1] https://e.org/" if "[1]" in text else text)
+
+
 def test_a_link_that_says_its_address_needs_no_footnote() -> None:
     assert to_text('<a href="https://e.org/">https://e.org/</a>') == "https://e.org/"
     assert to_text('<a href="mailto:a@b.org">a@b.org</a>') == "a@b.org"
