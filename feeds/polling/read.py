@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from http import HTTPStatus
 from itertools import islice
@@ -18,6 +18,7 @@ from common.html.clean import clean
 from common.html.headings import without_title
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
 from common.text import one_line, without_controls
+from feeds.parsing.dates import mail_date
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
@@ -36,6 +37,15 @@ MAX_LINK = 2_000
 # RFC 9110 §13.1.
 CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 NOT_MODIFIED = 304
+# Prefix of a validator's name, in the kept headers, when its last value did not change with the document.
+FALSE = "false-"
+# Of empty files (MD5, SHA-1), and of nothing.
+EMPTY_TAGS = frozenset(
+    ("", "0", "d41d8cd98f00b204e9800998ecf8427e", "da39a3ee5e6b4b0d3255bfef95601890afd80709")
+)
+FIRST_CREDIBLE = datetime(2000, 1, 1, tzinfo=UTC)
+CLOCKS_DIFFER_BY = timedelta(days=1)
+LIES = "The server’s {} did not change with the feed, so this value is no longer sent to it."
 
 
 class ReadingFailed(Exception):
@@ -129,6 +139,7 @@ class Reading:
     fetched: Fetched | None = None
     seconds: float = 0.0
     partial: bool = False
+    note: str = ""
     kept_holders: Mapping[str, str] | None = None
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
@@ -246,7 +257,7 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
     fetched = answer.fetched
     assert fetched is not None  # noqa: S101 - there is a failure or an answer
     if fetched.status == NOT_MODIFIED and kept is not None:
-        headers = {**kept.headers, **validators(fetched.headers)}
+        headers = {**kept.headers, **_unless_false(validators(fetched.headers, answer.moment), kept.headers)}
         return Reading(
             b"",
             kept.sha256,
@@ -260,9 +271,12 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
     # For WebSub (RFC 8288).
     link = one_line(fetched.headers.get("link", ""))[:MAX_LINK]
     url = without_controls(fetched.url)
-    headers = {"content-type": content_type(fetched), "link": link, **validators(fetched.headers), "url": url}
     same = kept is not None and kept.sha256 == answer.sha256
     document = None if same else answer.parsed
+    checked = validators(fetched.headers, answer.moment)
+    false = _false_ones(checked, kept.headers if kept and kept.sha256 else {}, document, answer.moment)
+    values = _unless_false(checked, {**(kept.headers if kept else {}), **false})
+    headers = {"content-type": content_type(fetched), "link": link, **values, "url": url}
     return Reading(
         body=fetched.body,
         sha256=answer.sha256,
@@ -272,14 +286,43 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
         channel=document.channel if document else kept.channel if kept else Channel(),
         fetched=fetched,
         seconds=answer.seconds,
+        note=LIES.format(" and ".join(name.removeprefix(FALSE) for name in false)) if false else "",
         kept_holders=kept.holders if kept else None,
     )
 
 
-def validators(headers: Mapping[str, str]) -> dict[str, str]:
-    """Omit values that are too long or have control characters."""
+def validators(headers: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """Omit values that are too long, have control characters, or cannot be true."""
     values = {name: headers.get(name, "") for name in CONDITIONS}
-    return {name: text for name, text in values.items() if text and text == one_line(text)[:MAX_KEPT_HEADER]}
+    values = {
+        name: text for name, text in values.items() if text and text == one_line(text)[:MAX_KEPT_HEADER]
+    }
+    if values.get("etag", "-").lower().removeprefix("w/").strip('"') in EMPTY_TAGS:
+        del values["etag"]
+    if modified := mail_date(values.get("last-modified", "")):
+        latest = mail_date(headers.get("date", "")) or now + CLOCKS_DIFFER_BY
+        if not FIRST_CREDIBLE <= modified <= latest:
+            del values["last-modified"]
+    return values
+
+
+def _false_ones(
+    values: Mapping[str, str], before: Mapping[str, str], document: ParsedFeed | None, now: datetime
+) -> dict[str, str]:
+    """Return the validators of a new document that are those of the last, or older than its posts."""
+    if document is None:
+        return {}
+    false = {FALSE + name: text for name, text in values.items() if before.get(name) == text}
+    modified = mail_date(values.get("last-modified", ""))
+    dates = (entry.published for entry in document.entries if entry.published and entry.published <= now)
+    if modified and (newest := max(dates, default=None)) and newest - modified > CLOCKS_DIFFER_BY:
+        false[f"{FALSE}last-modified"] = values["last-modified"]
+    return false
+
+
+def _unless_false(values: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    false = {FALSE + name: text for name, text in values.items() if known.get(FALSE + name) == text}
+    return false | {name: text for name, text in values.items() if FALSE + name not in false}
 
 
 def content_type(fetched: Fetched) -> str:

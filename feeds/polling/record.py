@@ -204,7 +204,7 @@ def _read(
 
     `settling`: posts wait to become final.
     """
-    fetched, channel, note = reading.fetched, reading.channel, ""
+    fetched, channel, note = reading.fetched, reading.channel, reading.note
     target = permanent_target(feed.url, fetched.redirects if fetched else ())
     feed.moved_to, feed.moved_polls = count_move(target, before=feed.moved_to, polls=feed.moved_polls)
     # Another host must not get the credentials.
@@ -212,7 +212,7 @@ def _read(
     if is_believed(feed.moved_polls) and may_follow:
         # They must not be stored in plain text.
         target = split_address(target)[0]
-        note = MOVED.format(target, feed.moved_polls)
+        note = f"{MOVED.format(target, feed.moved_polls)} {note}".rstrip()
         if host_of_url(target) != feed.host:
             feed.floods_sent_at = None
         feed.url, feed.host = target, host_of_url(target)

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.utils.http import http_date
 
-from feeds.models import Feed
+from feeds.models import Feed, Poll
 from feeds.polling.poll import poll_due
 from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
@@ -79,6 +80,61 @@ def test_a_document_is_asked_for_in_full_every_eight_days(blog: Blog) -> None:
     for day in range(20):
         assert blog.poll(day * 24 * 60).ok
     assert [day for day in range(20) if not asked[day]] == [0, 8, 16]
+
+
+YESTERDAY = http_date((at(0) - timedelta(days=1)).timestamp())
+LYING = [
+    {"Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"},
+    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT", "Date": "Wed, 01 Jan 2025 00:00:00 GMT"},
+    {"ETag": '""'},
+    {"ETag": 'W/"0"'},
+    {"ETag": '"d41d8cd98f00b204e9800998ecf8427e"'},
+    {"ETag": '"same"'},
+    {"Last-Modified": YESTERDAY},
+    {"Last-Modified": YESTERDAY, "ETag": '"same"'},
+]
+
+
+@pytest.mark.parametrize("headers", LYING)
+def test_a_validator_that_does_not_change_with_the_feed_delays_posts_once_at_most(
+    blog: Blog, headers: dict[str, str]
+) -> None:
+    shown = ["a"]
+
+    def cache(request: Request) -> Reply:
+        if {"if-none-match", "if-modified-since"} & set(request.headers):
+            return Reply(b"", 304, headers=headers)
+        return Reply(rss([post(name) for name in reversed(shown)]), headers=headers)
+
+    blog.server.answer(blog.path, cache)
+    blog.watch()
+    blog.read(0)
+    shown.append("b")
+    arrived = next(day for day in range(1, 20) if blog.read(day * 24 * 60).new)
+    is_plausible = "same" in headers.get("ETag", "") or headers.get("Last-Modified") == YESTERDAY
+    assert arrived == (8 if is_plausible else 1)
+    notes = Poll.objects.filter(note__contains="did not change with the feed").count()
+    assert notes == is_plausible
+    for day in range(arrived + 1, arrived + 4):
+        shown.append(f"post{day}")
+        assert blog.read(day * 24 * 60).new == 1
+    assert Poll.objects.filter(note__contains="did not change with the feed").count() == notes
+
+
+def test_a_validator_that_changes_with_the_feed_is_sent_again_after_one_that_did_not(blog: Blog) -> None:
+    asked: list[str] = []
+    tags = iter(['"1"', '"1"', '"2"', '"2"'])
+
+    def answer(request: Request) -> Reply:
+        asked.append(request.headers.get("if-none-match", ""))
+        return Reply(rss([post(f"post{len(asked)}")]), headers={"ETag": next(tags)})
+
+    blog.server.answer(blog.path, answer)
+    blog.watch()
+    for minutes in (0, 60, 120, 180):
+        blog.read(minutes)
+    assert asked == ["", '"1"', "", '"2"']
 
 
 @pytest.mark.one_database
