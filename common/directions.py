@@ -33,6 +33,15 @@ def text_direction(text: str, language: str) -> str:
     return "rtl" if right > left or direction(language) == "rtl" else "ltr"
 
 
+def own_direction(text: str) -> str:
+    right, left = _strong_letters(text)
+    return "rtl" if right > left else "ltr" if left else ""
+
+
+def may_be_rtl(text: str) -> bool:
+    return _MAY_BE_RTL.search(text) is not None
+
+
 def title_direction(title: str, of_text: str) -> str:
     right, left = _strong_letters(title)
     if not right and not left:

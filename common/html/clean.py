@@ -13,7 +13,7 @@ from common.html.balance import MAX_HTML, balance
 from common.html.headings import without_anchors
 from common.html.hidden import hides, without_hidden
 from common.html.numbering import with_starts
-from common.html.tags import mended, scheme
+from common.html.tags import mended, scheme, with_directions
 from common.text import one_line, without_controls, words
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def clean(html: str, *, base: str) -> str:
         cleaned = _ADDRESS.sub(
             lambda tag: f'{tag[1]}"{entities.escape(mended(entities.unescape(tag[2])))}"', cleaned
         )
-    cleaned = with_starts(cleaned)
+    cleaned = with_directions(with_starts(cleaned))
     # The cleaner decodes &#7; and the like.
     return without_controls(cleaned) if "&#" in html else cleaned
 

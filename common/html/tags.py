@@ -2,7 +2,10 @@
 
 import re
 from html import escape, unescape
+from itertools import pairwise
 from urllib.parse import quote, urljoin, urlsplit
+
+from common.directions import may_be_rtl, own_direction
 
 # nh3 escapes quotes and angle brackets in values.
 VALUES = r'(?: [^\s=">]+="[^"]*")*'
@@ -11,6 +14,10 @@ _LINE_BREAK = re.compile(r"[\t\n\r]")
 _SPACE = re.compile(r"\s")
 # A backslash in a path means a slash.
 _BACKSLASHED = re.compile(r"(?:https?:|[\\/])[^?#]*", re.IGNORECASE)
+_BLOCK = re.compile(
+    rf"</?(?:p|pre|div|li|d[dt]|t[dh]|h[1-6]|blockquote|figcaption|caption|summary|[ou]l|table|tr)({VALUES})>|\Z"
+)
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _ATTRIBUTE = re.compile(r' ([^\s=">]+)="([^"]*)"')
 
 
@@ -46,3 +53,26 @@ def resolved(url: str, base: str) -> str:
     except ValueError:
         return ""
     return address if scheme(address) in ("http", "https") else ""
+
+
+def with_directions(html: str) -> str:
+    """Add `dir` to blocks if some are right-to-left and others are not."""
+    if not may_be_rtl(html):
+        return html
+    blocks = [
+        (
+            block,
+            ""
+            if block[0].startswith("</")
+            else own_direction(unescape(_ANY_TAG.sub("", html[block.end() : after.start()]))),
+        )
+        for block, after in pairwise(_BLOCK.finditer(html))
+    ]
+    if len({runs for _, runs in blocks} - {""}) < 2:
+        return html
+    pieces, position = [], 0
+    for block, runs in blocks:
+        if runs and " dir=" not in block[0]:
+            pieces += [html[position : block.end() - 1], f' dir="{runs}">']
+            position = block.end()
+    return "".join([*pieces, html[position:]])

@@ -67,7 +67,7 @@ def moment(raw: Raw, key: str) -> datetime | None:
 class XmlReader(PostReader[Raw]):
     """Resolve links of entries at `url` against `base`.
 
-    `inherited`, `owners`: authors of an Atom feed, for entries without any.
+    `inherited`, `owners`: authors of an Atom feed, for entries without any; `language` likewise.
     """
 
     base: str
@@ -75,6 +75,7 @@ class XmlReader(PostReader[Raw]):
     atom: bool
     inherited: tuple[str, ...] = ()
     owners: tuple[Person, ...] = ()
+    language: str = ""
 
     def guid(self, post: Raw) -> str:
         return identity(post)
@@ -137,7 +138,7 @@ class XmlReader(PostReader[Raw]):
                 dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()
             ),
             media=tuple(one.medium for one in files),
-            language=language(tongue),
+            language=language(tongue) or self.language,
             image=image.url,
             image_width=image.width,
             sensitive=bool(raw.get("sensitive")),

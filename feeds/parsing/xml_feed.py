@@ -56,13 +56,15 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     # RFC 4287 §4.2.1.
     inherited = names_of(authors_of(feed)) if atom else ()
     owners = people_of(authors_of(feed), site or url) if atom else ()
-    posts = read_posts(raw, XmlReader(site or url, url, atom, inherited, owners), limit=limit)
+    tongue = language(feed.get("language"))
+    reader = XmlReader(site or url, url, atom, inherited, owners, tongue)
+    posts = read_posts(raw, reader, limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(
         title=line_of(feed, "title", MAX_ENTRY_TITLE, atom),
         link=site,
         description=line_of(feed, "subtitle", MAX_DESCRIPTION, atom),
-        language=language(feed.get("language")),
+        language=tongue,
         guids=posts.guids,
         names=posts.names,
         entries=posts.entries,

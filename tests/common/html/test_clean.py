@@ -291,3 +291,17 @@ def test_a_megabyte_of_anything_is_worked_off(piece: str) -> None:
     """The suite's time-out is the limit: anything nonlinear takes minutes here."""
     html = "<p hidden></p>" + piece * (1_000_000 // len(piece))
     to_text(without_title(clean(html, base=BASE), "x"))
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<p>النص (ABC).</p><p>Two words</p>", '<p dir="rtl">النص (ABC).</p><p dir="ltr">Two words</p>'),
+        ("<p>النص:</p><pre>npm install</pre>", '<p dir="rtl">النص:</p><pre dir="ltr">npm install</pre>'),
+        ('<ul><li>עברית<li dir="auto">one</ul>', '<ul><li dir="rtl">עברית</li><li dir="auto">one</li></ul>'),
+        ("<p>النص</p><p>123</p>", "<p>النص</p><p>123</p>"),
+        ("<p>One עברית word</p><p>Two</p>", "<p>One עברית word</p><p>Two</p>"),
+    ],
+)
+def test_paragraphs_of_two_directions_have_their_own(html: str, shown: str) -> None:
+    assert cleaned(html) == shown

@@ -405,3 +405,10 @@ def test_any_bytes_are_a_feed_or_the_one_error(body: bytes) -> None:
     if feed:
         assert len(set(feed.guids)) == len(feed.guids) >= len(feed.entries)
         assert "\0" not in repr(feed)
+
+
+@pytest.mark.parametrize("write", [rss, atom])
+def test_a_post_has_the_language_of_its_feed_unless_it_names_its_own(write: Callable[..., bytes]) -> None:
+    own = '<dc:language xmlns:dc="http://purl.org/dc/elements/1.1/">fr</dc:language>'
+    body = write([{"guid": "1"}, {"guid": "2", "extra": own}], language="ar")
+    assert [entry.language for entry in read(body).entries] == ["ar", "fr"]
