@@ -70,6 +70,8 @@ def clean(html: str, *, base: str) -> str:
     html = without_controls(html[:MAX_HTML])
     if "<" not in html and "&" not in html:
         return html
+    if "data:image/" in html or "DATA:" in html:
+        html = images.with_inline(html)
     is_rich = _RARE.search(html) is not None
     if is_rich:
         html = foreign.rewritten(html)
@@ -110,7 +112,7 @@ def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
 def bounded(html: str, limit: int) -> str:
     """Shorten HTML, dropping base64 images first because no letter shows them."""
     if len(html) > limit and ";base64," in html:
-        html = _WRITTEN_OUT.sub("", html)
+        html = _WRITTEN_OUT.sub("data:image/png;base64,", html)
     return html[:limit]
 
 

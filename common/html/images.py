@@ -1,7 +1,10 @@
+import binascii
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from functools import partial
-from html import escape
+from html import escape, unescape
+from urllib.parse import unquote
 
 from common.html.tags import VALUES, attributes, resolved, scheme, written
 
@@ -54,11 +57,22 @@ _IMG = re.compile(f"<img({VALUES})>")
 _PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
 _SOURCE = re.compile(f"<source({VALUES})>")
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
+# Replaces the picture of a data: address, which no letter shows (RFC 6761 §6.4).
+INLINE = "https://inline.invalid/"
 _STAND_IN = re.compile(
-    r"^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|1px|transparent|lazy|loading|loader|preload|dummy"
+    rf"^data:|^{INLINE}|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|1px|transparent|lazy|loading|loader|preload|dummy"
     r"|gr[ae]y|empty)[^/]*\.\w+|/(?:t|x|s|p|clear|dot|trans|null|none)\.(?:gif|png|svg)\b",
     re.I,
 )
+PICTURE = "[picture]"
+_INLINE = re.compile(r"""(<img\b[^<>]*?\ssrc\s*=\s*["']?\s*)(data:image/([^"'<>]*))""", re.IGNORECASE)
+_DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|use|foreignobject)", re.IGNORECASE)
+# Shorter GIFs are placeholders.
+_SHORTEST_GIF = 200
+_OLD_KIND = re.compile(r"image/(?:jpe?g|png|gif)\Z|\.(?:jpe?g|png|gif)(?![\w-])", re.IGNORECASE)
+_NEW_FILE = re.compile(r"\.(?:webp|avif)(?![\w-])", re.IGNORECASE)
+WIDE_ENOUGH = 1_000
+_IDENTIFIER = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
 _EMOJI = re.compile(
     r"//(?:s\.w\.org/images/core/emoji|abs\.twimg\.com/emoji|twemoji\.)|fbcdn\.net/images/emoji"
 )
@@ -100,19 +114,47 @@ def without_pictures(html: str) -> str:
     return _PICTURE.sub(_of_picture, html)
 
 
+def with_inline(html: str) -> str:
+    """Mark pictures in data: addresses, but not placeholders."""
+    return _INLINE.sub(lambda tag: tag[1] + INLINE if _is_drawn(tag) else tag[0], html)
+
+
+def _is_drawn(tag: re.Match[str]) -> bool:
+    kind = tag[3].lower()
+    if kind.startswith("gif"):
+        return len(tag[3]) > _SHORTEST_GIF
+    if not kind.startswith("svg"):
+        return True
+    drawing = unquote(unescape(tag[3])) + tag.string[tag.end() : tag.end() + 2_000]
+    if ";base64," in kind:
+        try:
+            drawing = b64decode(tag[3].partition(",")[2] + "==").decode("utf-8", "replace")
+        except binascii.Error:
+            return False
+    return _DRAWS.search(drawing) is not None
+
+
 def best_of(srcset: str) -> str:
     """Return the largest image up to WIDEST, else the smallest (WHATWG HTML §4.8.4.2)."""
+    sizes = _sizes_of(srcset)
+    fitting = [one for one in sizes if one[0] <= WIDEST]
+    return max(fitting)[1] if fitting else min(sizes, default=(0, ""))[1]
+
+
+def _sizes_of(srcset: str) -> list[tuple[float, str]]:
     sizes = []
     for url, size, unit in _CANDIDATE.findall(srcset[:10_000]):
         number = float(size) if size.strip(".") and size.count(".") < 2 else 1.0
         sizes.append((number * (1 if unit == "w" else 600), url))
-    fitting = [one for one in sizes if one[0] <= WIDEST]
-    return max(fitting)[1] if fitting else min(sizes, default=(0, ""))[1]
+    return sizes
 
 
 def _image(match: re.Match[str], base: str, unresolved: list[str]) -> str:
     values = attributes(match.group(1))
     source, alt = values.get("src", ""), values.get("alt", "").strip()
+    # An empty address is resolved to that of the page (WHATWG HTML §4.8.3).
+    if base and source in (base, f"{base}/"):
+        source, alt = "", "" if _IDENTIFIER.fullmatch(alt) else alt
     if not source or _STAND_IN.search(source):
         late = next((address for one in _late(values) if (address := resolved(one, base))), "")
         if not late:
@@ -123,6 +165,12 @@ def _image(match: re.Match[str], base: str, unresolved: list[str]) -> str:
         return ""
     if not source or _EMOJI.search(source):
         return escape(alt)
+    if source.startswith(INLINE):
+        before = match.string[: match.start()]
+        is_linked = not base or before.rfind("<a ") > before.rfind("</a>")
+        return escape(alt) or (
+            PICTURE if is_linked else f'<a href="{escape(base)}" rel="noopener">{PICTURE}</a>'
+        )
     if style:
         values |= _sizes(values, style)
     others = {
@@ -176,10 +224,17 @@ def _of_picture(match: re.Match[str]) -> str:
     if image is None:
         return ""
     values = attributes(image[1])
+    sources = [attributes(source) for source in _SOURCE.findall(match[1])]
     if not any(values.get(name) for name in ("src", *LATE, *LATE_SETS)):
-        sources = [attributes(source) for source in _SOURCE.findall(match[1])]
         # Not every mail program supports AVIF and WebP.
         known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]
-        sets = (one.get(name, "") for one in known + sources for name in ("srcset", "data-srcset"))
-        values["srcset"] = next(filter(None, sets), "")
+        values["srcset"] = next(filter(None, map(_set_of, known + sources)), "")
+    elif _NEW_FILE.search(values.get("src", "")):
+        known = [one for one in sources if _OLD_KIND.search(one.get("type") or _set_of(one))]
+        if sizes := sorted(_sizes_of(next(filter(None, map(_set_of, known)), ""))):
+            values["src"] = next((url for width, url in sizes if width >= WIDE_ENOUGH), sizes[-1][1])
     return f"<img{written(values)}>"
+
+
+def _set_of(source: Mapping[str, str]) -> str:
+    return source.get("srcset") or source.get("data-srcset") or ""

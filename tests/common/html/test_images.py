@@ -133,3 +133,52 @@ def test_an_address_that_shows_something_is_not_replaced() -> None:
 )
 def test_sizes_in_a_style_count_as_attributes_do(attributes: str, sizes: str) -> None:
     assert cleaned(f'<img src="/a.jpg" {attributes}>') == f'<img src="{HOST}/a.jpg"{sizes}>'
+
+
+DRAWING = "data:image/svg+xml;base64,PHN2Zz48cGF0aCBkPSJNMCAwaDkiLz48L3N2Zz4="
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "data:image/png;base64,AAAA",
+        f"data:image/gif;base64,{'A' * 300}",
+        DRAWING,
+        "DATA:image/webp;base64,AA",
+    ],
+)
+def test_a_picture_within_the_post_leaves_its_words_or_a_link(source: str) -> None:
+    to_page = f'<a href="{HOST}/posts/one" rel="noopener">[picture]</a>'
+    assert cleaned(f'<p>a <img width="9" src="{source}"> b</p>') == f"<p>a {to_page} b</p>"
+    assert cleaned(f"<p><img src='{source}' alt=Chart></p>") == "<p>Chart</p>"
+    assert cleaned(f"<a href='/x'><img src={source}></a>").endswith(">[picture]</a>")
+    assert cleaned(f'<img src="{source}" width="1" height="1">') == ""
+    assert cleaned(f'<img src="{source}" data-src="/a.jpg">') == f'<img src="{HOST}/a.jpg">'
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "data:image/gif;base64,R0lGODlhAQABAAAAACw=",
+        "data:image/svg+xml,%3Csvg viewBox='0 0 1 1'%3E%3C/svg%3E",
+        "",
+    ],
+)
+def test_a_placeholder_leaves_nothing(source: str) -> None:
+    assert cleaned(f'<p>a<img src="{source}"></p>') == "<p>a</p>"
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown"),
+    [
+        ('<source type="image/png" srcset="/s.png 800w, /m.png 1600w, /l.png 3000w">', "/m.png"),
+        (
+            '<source type="image/webp" srcset="/x.webp"><source type="image/jpeg" srcset="/x.jpg 1x">',
+            "/x.jpg",
+        ),
+        ('<source srcset="/s.gif 300w">', "/s.gif"),
+        ('<source type="image/webp" srcset="/x.webp 800w">', "/b.avif"),
+    ],
+)
+def test_of_a_picture_letters_have_a_format_that_every_mail_program_shows(sources: str, shown: str) -> None:
+    assert cleaned(f'<picture>{sources}<img src="/b.avif"></picture>') == f'<img src="{HOST}{shown}">'
