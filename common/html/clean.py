@@ -46,8 +46,16 @@ SCHEMES = {"http", "https", "mailto", "tel", "sms"}
 
 _RARE = re.compile(
     "<(?:math|MATH|svg|SVG|canvas|CANVAS|input|INPUT|select|SELECT|textarea|TEXTAREA|applet|APPLET|dialog"
-    "|datalist|meter|progress|mjx-|amp-|lite-|model-viewer|m:math|mml:math|script [^<>]*math/)"
+    "|datalist|meter|progress|button|BUTTON|m:math|mml:math|[a-z]+[a-z0-9]*-"
+    r"|script [^<>]*(?:math/|gist\.github\.com|asciinema\.org/a/|gitlab\.com))"
 )
+# Elements without content that name a page.
+_HOLLOW = re.compile(
+    r"<(?:a\s[^<>]*\baria-label=[^<>]*>\s*<(?:/a|i|span)\b"
+    r"|[a-z][a-z0-9]*\s[^<>]*\b(?:cite|data-href|data-url)\s*=[^<>]*>\s*</)",
+    re.IGNORECASE,
+)
+_HOLLOW_NAMES = ("aria-label=", "data-href=", "data-url=", " cite=")
 _REPLACED = re.compile("<(?:picture|iframe|video|audio|source|embed|object)")
 _WRITTEN_OUT = re.compile(r"data:[\w./+-]{1,80};base64,[\w+/=\s%]{100,}", re.ASCII)
 _NOSCRIPT = re.compile(r"</?noscript\b[^<>]*>", re.IGNORECASE)
@@ -75,7 +83,8 @@ def clean(html: str, *, base: str) -> str:
     is_rich = _RARE.search(html) is not None
     if is_rich:
         html = foreign.rewritten(html)
-    is_rich = is_rich or hides(html)
+    is_rich = is_rich or hides(html) or "data-attrs=" in html
+    is_rich = is_rich or (any(name in html for name in _HOLLOW_NAMES) and _HOLLOW.search(html) is not None)
     if len(html) > SHORT or html.count("<") > FEW_TAGS:
         html = balance(html)
     root = base if scheme(base) in ("http", "https") else ""
@@ -100,6 +109,7 @@ def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
     cleaned = _cleaner(root, _RICH if is_rich else _WITH_EMBEDS).clean(html)
     if is_rich:
         cleaned = visible.visible(cleaned, root)
+    cleaned = embeds.with_names(cleaned, root)
     is_late = False
     if is_rich or _REPLACED.search(cleaned):
         replaced, is_late = images.tidied(embeds.as_links(images.without_pictures(cleaned), root), root)

@@ -3,7 +3,7 @@
 import re
 from functools import partial
 from html import escape, unescape
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
 from common.html.images import is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
@@ -47,9 +47,13 @@ MAX_LABEL = 200
 PLAY = "▶ "
 
 _MEDIUM = re.compile(rf"<(?P<tag>video|audio)(?P<values>{VALUES})>(?P<inside>.*?)</(?P=tag)>", re.DOTALL)
-_FRAME = re.compile(f"<iframe(?P<values>{VALUES})>.*?</iframe>", re.DOTALL)
+_FRAME = re.compile(f"<iframe(?P<values>{VALUES})>(?P<inside>.*?)</iframe>", re.DOTALL)
 _OBJECT = re.compile(f"<object(?P<values>{VALUES})>(?P<inside>.*?)</object>", re.DOTALL)
 _EMBED = re.compile(f"<embed(?P<values>{VALUES})>")
+_HOLLOW = re.compile(
+    rf"<a(?P<values>{VALUES})>(?P<inside>(?:\s|&nbsp;|</?(?:i|b|em|strong|span|div|p)(?:{VALUES})>)*)</a>"
+)
+_LINK = re.compile(r"""<a\s[^<>]*?href\s*=\s*["']?([^"'\s<>]+)[^<>]*>([^<]*)""", re.IGNORECASE)
 _SOURCE = re.compile(f"<source({VALUES})>")
 _YOUTUBE = re.compile(
     r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
@@ -66,6 +70,26 @@ def as_links(html: str, base: str) -> str:
     for pattern, replaced in ((_MEDIUM, _medium), (_OBJECT, _object), (_EMBED, _frame), (_FRAME, _frame)):
         html = pattern.sub(partial(replaced, base=base), html)
     return html
+
+
+def with_names(html: str, base: str) -> str:
+    """Name links without content, such as icons drawn by a font."""
+    return _HOLLOW.sub(partial(_named, base=base), html)
+
+
+def _named(link: re.Match[str], base: str) -> str:
+    values = attributes(link["values"])
+    place, fragment = urldefrag(values.get("href", ""))
+    if not place or (fragment and place == urldefrag(base)[0]) or is_beacon(place):
+        return link[0]
+    name = values.get("title", "").strip() or page_name(place)
+    return f"<a{link['values']}>{link['inside']}{escape(name)}</a>"
+
+
+def page_name(address: str) -> str:
+    """Return "host/…"."""
+    parts = urlsplit(address)
+    return f"{_host(address)}/…" if parts.path.strip("/") and parts.hostname else _host(address) or parts.path
 
 
 def _medium(match: re.Match[str], base: str) -> str:
@@ -98,6 +122,10 @@ def _frame(match: re.Match[str], base: str) -> str:
         return ""
     addresses = [values[name] for name in ("src", *LATE_SOURCES) if values.get(name)]
     address = next((one for one in addresses if resolved(one, base)), "")
+    link = _LINK.search(match.groupdict().get("inside") or "")
+    if link and address and (page := resolved(unescape(link[1]), base)):
+        # Shown where frames are not (Bandcamp); the player's address says less.
+        address, values = page, {"title": unescape(link[2])} | values
     if not address and not addresses:
         # Its content is inline, or set by a script.
         name = _name(values)

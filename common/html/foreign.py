@@ -21,6 +21,30 @@ _PREFIX = re.compile(r"<(\w{1,20}):math\b", re.IGNORECASE)
 _AMP = re.compile(r"<(/?)amp-(img|anim|video|audio|iframe)\b", re.IGNORECASE)
 _FILM = re.compile(r"<(?:amp|lite)-youtube\b([^<>]*)>", re.IGNORECASE)
 _FILM_KEY = re.compile(r"""\bvideo-?id\s*=\s*["']?([\w-]{11})(?![\w-])""", re.IGNORECASE)
+_CUSTOM = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*-[a-z0-9-]*){_VALUES}>", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"""(?:\A|[\s-])(?:url|href|src|link)\s*=\s*["']?((?:https?:)?//[^"'\s<>]+)""", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"""\b(tweetid|shortcode|gistid|(?:vimeo|dailymotion)\b.*?\bvideo-?id)\s*=\s*["']?([\w-]+)""",
+    re.IGNORECASE,
+)
+_PAGES = {
+    "t": "https://x.com/i/status/",
+    "s": "https://www.instagram.com/p/",
+    "g": "https://gist.github.com/",
+    "v": "https://vimeo.com/",
+    "d": "https://www.dailymotion.com/video/",
+}
+# Named by `visible`, or without words for readers.
+_NOT_CARDS = re.compile(
+    r"mjx-|model-viewer|(?:amp-)?(?:sticky-|auto-)?(?:ads?|pixel|analytics|embed)\Z", re.IGNORECASE
+)
+_SCRIPT = re.compile(
+    r"""<script\b[^<>]*\ssrc\s*=\s*["']?((?:https?:)?//(?:gist\.github\.com|asciinema\.org/a|gitlab\.com)/"""
+    r"""[^"'\s<>?]+?)\.js\b[^<>]*>\s*</script>""",
+    re.IGNORECASE,
+)
 MAX_NAME = 300
 
 
@@ -35,6 +59,10 @@ def rewritten(html: str) -> str:
     if "<amp-" in lowered or "<lite-" in lowered:
         html = _FILM.sub(_film, html)
         html = _AMP.sub(lambda tag: f"<{tag[1]}{'img' if tag[2].lower() == 'anim' else tag[2]}", html)
+    if "-" in html:
+        html = _with_cards(html)
+    if ".js" in lowered:
+        html = _SCRIPT.sub(_card_of_script, html)
     return _with_named_drawings(html) if "<svg" in lowered else html
 
 
@@ -65,6 +93,31 @@ def _with_scripted_formulas(html: str) -> str:
 def _film(tag: re.Match[str]) -> str:
     key = _FILM_KEY.search(tag[1])
     return f'<iframe src="https://www.youtube.com/embed/{key[1]}"></iframe>' if key else tag[0]
+
+
+def _with_cards(html: str) -> str:
+    """Keep the addresses of custom elements; `visible` links those without content."""
+    addresses = {}
+    for tag in _CUSTOM.finditer(html):
+        key, address = _KEY.search(tag["name"] + tag["values"]), _ADDRESS.search(tag["values"])
+        if not tag["end"] and (key or address) and not _NOT_CARDS.match(tag["name"]):
+            addresses[tag.start()] = _PAGES[key[1][0].lower()] + key[2] if key else address and address[1]
+    names = {html[at + 1 : at + 50].partition(" ")[0].lower() for at in addresses}
+
+    def replaced(tag: re.Match[str]) -> str:
+        if tag["name"].lower() not in names:
+            return tag[0]
+        if tag["end"]:
+            return "</span>"
+        address = addresses.get(tag.start(), "")
+        return f'<span data-url="{escape(address or "")}"{tag["values"]}>'
+
+    return _CUSTOM.sub(replaced, html) if names else html
+
+
+def _card_of_script(tag: re.Match[str]) -> str:
+    is_linked = re.search(re.escape(tag[1]) + r"(?![\w.])", tag.string)
+    return "" if is_linked else f'<span data-url="{tag[1]}"></span>'
 
 
 def _with_named_drawings(html: str) -> str:

@@ -6,14 +6,16 @@ names something visible, such as an icon in a link.
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape, unescape
 from typing import Literal
 
 from common.html.balance import VOID
+from common.html.embeds import page_name
 from common.html.formulas import Formula
 from common.html.hidden import CLOSED, is_hidden
-from common.html.tags import VALUES, attributes
+from common.html.images import PICTURE
+from common.html.tags import VALUES, attributes, resolved
 from common.text import shortened, words
 
 _MATHML = words(
@@ -23,10 +25,15 @@ _MATHML = words(
 )
 _EMPTY_NAMED = words("canvas applet mjx-container mjx-math meter progress model-viewer")
 RICH_TAGS = (
-    _MATHML | _EMPTY_NAMED | words("svg input select option textarea dialog datalist mjx-assistive-mml")
+    _MATHML
+    | _EMPTY_NAMED
+    | words("svg input select option textarea dialog datalist button form mjx-assistive-mml")
 )
 RICH_ATTRIBUTES = {
-    "*": words("lang dir title class style hidden role popover aria-label aria-hidden aria-checked"),
+    "*": words(
+        "lang dir title class style hidden role popover cite aria-label aria-hidden aria-checked"
+        " aria-expanded"
+    ),
     "math": {"alttext", "display"},
     "annotation": {"encoding"},
     "mfenced": words("open close separators"),
@@ -50,13 +57,18 @@ _CONTAINER = re.compile(
 )
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<values>{VALUES})>")
 _ANY_TAG = re.compile(r"<[^<>]*>")
+_BLOCK = re.compile(r"<(?:p|div|section|figure|ul|ol|table|h[1-6]|blockquote)\b")
 _SHOWN_TAG = re.compile(r"<(?:img|iframe|video|audio|embed|object|hr)\b")
 _LENGTH = re.compile(r"\s*([\d.]{1,10})\s*(px|em|rem|ex|pt|%)?\s*")
 _TOKEN_NUMBER = re.compile(r"-?[\d.]{1,20}")
 _ICON = 64
 _PIXELS = {"": 1, "px": 1, "em": 16, "rem": 16, "ex": 8, "pt": 4 / 3, "%": 1_000}
-FORMULA, PICTURE = "[formula]", "[picture]"
+FORMULA = "[formula]"
 MAX_NAME = 300
+# A button here is a link or a heading; others need a script.
+_ACTING = words("form a h1 h2 h3 h4 h5 h6 summary")
+_PLAYER_WORDS = re.compile(r"[\d\s:/.,×x%+-]*")
+_STYLE_SIZE = re.compile(r"(?<![\w-])(width|height)\s*:\s*([^;]+)")
 _TICKS = {"checkbox": "☐☑", "radio": "○◉"}
 
 
@@ -100,6 +112,9 @@ class _Open:
     is_chosen: bool = False
     takes_name: bool = False
     is_container: bool = False
+    is_acting: bool = False
+    controls: int = 0
+    icons: list[tuple[int, str]] = field(default_factory=list)
 
 
 class _Walk:
@@ -159,6 +174,8 @@ class _Walk:
         hidden = self.hides and (bool(values) or name in CLOSED) and is_hidden(name, values)
         is_glyphs = name == "mjx-math" or (bool(values) and _is_glyphs(name, values))
         if name in VOID:
+            if name == "input" and values.get("type", "").lower() == "range":
+                self.open[-1].controls += 2
             if hidden:
                 self.has_hidden = self.has_hidden or name == "img"
             else:
@@ -170,6 +187,7 @@ class _Walk:
         if name == "svg":
             element.name = self._drawing(values)
             element.is_glyphs = not element.name or PICTURE in element.name
+            element.is_acting = _is_icon(values) or not _sides(values)
         elif name == "select":
             element.options, element.is_chosen = [], "multiple" in values
         elif name == "option":
@@ -182,6 +200,7 @@ class _Walk:
                 name == "mjx-container" or _CONTAINER.search(values.get("class", "")) is not None
             )
             element.takes_name = name == "a" and "#" not in values.get("href", "#")
+            element.is_acting = name in _ACTING or (name == "button" and "aria-expanded" in values)
             self.out.append(tag[0] + _box(values))
         self.open.append(element)
 
@@ -192,6 +211,9 @@ class _Walk:
         parent, start = self.open[-1], element.start
         if element.tag == "svg":
             self.out[start:] = [element.name] if not element.is_hidden else []
+            if element.name and element.is_acting and not element.is_hidden:
+                holder = next((one for one in reversed(self.open) if one.tag in ("a", "button")), None)
+                (parent if PICTURE in element.name else holder or element).icons.append((start, element.name))
         elif element.options is not None:
             chosen = [text for is_chosen, text in element.options if is_chosen or element.is_chosen]
             self.out[start:] = [", ".join(chosen or [text for _, text in element.options[:1]])]
@@ -203,6 +225,7 @@ class _Walk:
         else:
             if element.name and not element.is_hidden and not _has_content("".join(self.out[start:])):
                 self.out.append(element.name)
+            self._drop_controls(element, parent)
             self.out.append("</pre>" if element.tag == "textarea" else tag[0])
         if element.is_container:
             self._keep_formula(element)
@@ -215,6 +238,30 @@ class _Walk:
                 parent.rendition.is_drawn = True
         elif element.is_glyphs:
             self._rendered("glyphs", start)
+
+    def _drop_controls(self, element: _Open, parent: _Open) -> None:
+        """Remove icons beside words, buttons for scripts, and what belongs to a player's controls."""
+        start, icons = element.start + 1, dict(element.icons)
+        if icons:
+            others = "".join(
+                piece for at, piece in enumerate(self.out[start:], start) if icons.get(at) != piece
+            )
+            if _ANY_TAG.sub("", others).strip() and (
+                element.tag in ("a", "button") or not _BLOCK.search(others)
+            ):
+                self.out[start:] = [others]
+        parent.controls += element.controls
+        content = "".join(self.out[start:])
+        text = unescape(_ANY_TAG.sub("", content))
+        if (
+            element.tag == "button"
+            and not any(one.is_acting for one in [element, *self.open])
+            and not _SHOWN_TAG.search(content)
+        ):
+            del self.out[start:]
+            parent.controls += 1
+        elif element.controls > 1 and _PLAYER_WORDS.fullmatch(text) and not _SHOWN_TAG.search(content):
+            del self.out[start:]
 
     def _keep_formula(self, element: _Open) -> None:
         rendition = element.rendition
@@ -278,7 +325,26 @@ class _Walk:
             return f"<code>{escape(source, quote=False)}</code>"
         is_link = tag == "a" and "#" not in values.get("href", "#")
         is_named = is_link or values.get("role") in ("img", "math")
-        return escape(shortened(label, MAX_NAME)) if is_named else ""
+        return escape(shortened(label, MAX_NAME)) if is_named else self._card(values, label)
+
+    def _card(self, values: dict[str, str], label: str) -> str:
+        """Link to the page that a script would show here, with its words if they are known."""
+        data = _data(values)
+        given = (values.get("data-href"), values.get("data-url"), values.get("cite"), data.get("url"))
+        address = resolved(next(filter(None, given), ""), self.page)
+        if not address or address == self.page:
+            return ""
+        name = label or data.get("title") or data.get("text") or page_name(address)
+        if not data.get("full_text"):
+            return self._linked(name, address)
+        author = " ".join(
+            filter(None, (data.get("name"), f"@{data['username']}" if data.get("username") else ""))
+        )
+        text = escape(data["full_text"], quote=False).replace("\n", "<br>")
+        return (
+            f"<blockquote><p>{text}</p><p>{escape(author, quote=False)}"
+            f" {self._linked(page_name(address), address)}</p></blockquote>"
+        )
 
     def _drawing(self, values: dict[str, str]) -> str:
         if values.get("aria-hidden") == "true":
@@ -300,12 +366,11 @@ class _Walk:
             escape(words, quote=False) if kind not in ("hidden", "password", "file", "color", "range") else ""
         )
 
-    def _linked(self, words: str) -> str:
+    def _linked(self, words: str, page: str = "") -> str:
         shown = escape(shortened(words, MAX_NAME), quote=False)
         is_in_link = any(one.tag == "a" for one in self.open)
-        return (
-            f'<a href="{escape(self.page)}">{shown}</a>' if self.page and shown and not is_in_link else shown
-        )
+        page = page or self.page
+        return f'<a href="{escape(page)}">{shown}</a>' if page and shown and not is_in_link else shown
 
 
 def _is_glyphs(name: str, values: dict[str, str]) -> bool:
@@ -331,11 +396,18 @@ def _box(values: dict[str, str]) -> str:
 def _tex(values: dict[str, str]) -> str:
     source = values.get("data-tex") or values.get("data-latex") or ""
     if not source and "latex-rendered" in values.get("class", ""):
-        try:
-            source = str(json.loads(values.get("data-attrs", ""))["persistentExpression"])
-        except (ValueError, KeyError, TypeError):
-            return ""
+        source = _data(values).get("persistentExpression", "")
     return " ".join(source.split())[:MAX_NAME]
+
+
+def _data(values: dict[str, str]) -> dict[str, str]:
+    try:
+        data = json.loads(values.get("data-attrs") or "{}")
+    except ValueError:
+        return {}
+    return (
+        {name: text for name, text in data.items() if isinstance(text, str)} if isinstance(data, dict) else {}
+    )
 
 
 def _share(values: dict[str, str]) -> str:
@@ -346,13 +418,20 @@ def _share(values: dict[str, str]) -> str:
         return ""
 
 
-def _is_icon(values: dict[str, str]) -> bool:
-    lengths = [_LENGTH.fullmatch(values.get(side, "")) for side in ("width", "height")]
-    sizes = [
+def _sides(values: dict[str, str]) -> list[float]:
+    styled = dict(_STYLE_SIZE.findall(values.get("style", "").lower()))
+    lengths = [
+        _LENGTH.fullmatch(styled.get(side, values.get(side, "")).strip()) for side in ("width", "height")
+    ]
+    return [
         float(one[1]) * _PIXELS[one[2] or ""]
         for one in lengths
         if one and one[1].count(".") < 2 and one[1] != "."
     ]
+
+
+def _is_icon(values: dict[str, str]) -> bool:
+    sizes = _sides(values)
     if not sizes:
         box = values.get("viewbox") or values.get("viewBox") or ""
         sizes = [

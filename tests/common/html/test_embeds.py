@@ -148,3 +148,66 @@ def test_a_frame_without_an_address_leaves_its_name() -> None:
     assert '<a href="https://blog.example/one" rel="noopener">Rain per day</a>' in clean(
         html, base="https://blog.example/one"
     )
+
+
+@pytest.mark.parametrize(
+    ("html", "address", "words"),
+    [
+        (
+            '<a class="embedly-card" href="https://e.example/tide"></a>',
+            "https://e.example/tide",
+            "e.example/…",
+        ),
+        ('<a href="https://e.example/tide" title="The tide"></a>', "https://e.example/tide", "The tide"),
+        ('<a href="https://e.example/"><i class="fa"></i></a>', "https://e.example/", "e.example"),
+        ('<a href="https://e.example/" aria-label="Mail us"><i></i></a>', "https://e.example/", "Mail us"),
+        ('<div data-href="https://e.example/tide"></div>', "https://e.example/tide", "e.example/…"),
+        ('<blockquote cite="https://e.example/"></blockquote>', "https://e.example/", "e.example"),
+        ('<amp-twitter data-tweetid="1"></amp-twitter>', "https://x.com/i/status/1", "x.com/…"),
+        ('<amp-vimeo data-videoid="1"></amp-vimeo>', "https://vimeo.com/1", "vimeo.com/…"),
+        ('<x-card url="//e.example/tide" title="Tide"></x-card>', "https://e.example/tide", "Tide"),
+        (
+            '<script src="https://gist.github.com/a/1.js"></script>',
+            "https://gist.github.com/a/1",
+            "gist.github.com/…",
+        ),
+        (
+            '<div class=tweet data-attrs=\'{"url":"https://x.com/a/1","full_text":"High <water>"}\'></div>',
+            "https://x.com/a/1",
+            "High <water>",
+        ),
+        (
+            '<iframe src="https://bandcamp.com/EmbeddedPlayer/1/"><a href="https://a.bandcamp.com/b">Tide</a></iframe>',
+            "https://a.bandcamp.com/b",
+            "▶ Tide – Bandcamp",
+        ),
+    ],
+)
+def test_what_only_a_script_or_style_would_fill_leaves_a_link(html: str, address: str, words: str) -> None:
+    shown = cleaned(f"<p>Look:</p>{html}<p>End.</p>")
+    assert f'<a href="{address}"' in shown
+    assert words in to_text(shown)
+    assert address in to_text(shown)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="#top"></a>',
+        '<a id="top"></a>',
+        '<amp-analytics data-url="https://e.example/"></amp-analytics>',
+        '<div data-href="https://e.example/">Words</div>',
+        '<x-card url="https://e.example/">Words</x-card>',
+        f'<div data-href="{BASE}"></div>',
+        "<div data-attrs='[1]'></div><div data-attrs='{\"url\": 1}'></div>",
+    ],
+)
+def test_marks_and_elements_with_words_get_no_link(html: str) -> None:
+    assert 'href="https://e' not in cleaned(html)
+    assert to_text(cleaned(html)) in ("", "Words")
+
+
+def test_a_script_beside_its_link_is_linked_once() -> None:
+    gist = "https://gist.github.com/a/1"
+    html = f'<script src="{gist}.js"></script><noscript><a href="{gist}">View</a></noscript>'
+    assert cleaned(html) == f'<a href="{gist}" rel="noopener">View</a>'

@@ -231,3 +231,48 @@ def test_nothing_unsafe_comes_back_by_a_name() -> None:
     for piece in pieces:
         tags = re.findall("<[^<>]*>", cleaned(piece))
         assert not any(name in tag for tag in tags for name in ("script", "onclick", "onerror"))
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<pre>a = 1</pre><button>Copy</button>", "<pre>a = 1</pre>"),
+        (
+            "<div><button>Play</button>0:00/<b>3:05</b><input type=range><button>1×</button></div>",
+            "<div></div>",
+        ),
+        ("<div>Sounds<p><button>Play</button> 0:31 <input type=range></p></div>", "<div>Sounds</div>"),
+        ("<form><button>Send</button></form>", "Send"),
+        (
+            '<a href="/x"><button>Buy</button></a>',
+            '<a href="https://blog.example.org/x" rel="noopener">Buy</a>',
+        ),
+        ("<h4><button>Why?</button></h4>", "<h4>Why?</h4>"),
+        ("<button aria-expanded=false>Why?</button>", "Why?"),
+        ('<button><img src="/a.jpg"></button>', '<img src="https://blog.example.org/a.jpg">'),
+        ("<p>10:30 <button>Copy</button></p>", "<p>10:30 </p>"),
+    ],
+)
+def test_controls_that_need_a_script_go_and_others_leave_their_words(html: str, shown: str) -> None:
+    assert cleaned(html) == shown
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        '<svg style="width:1em;height:1em" viewBox="0 0 1024 1024"><path d="M0"/></svg>',
+        '<svg viewBox="0 0 512 512"><path d="M0"/></svg>',
+        '<svg style="width: 40px" viewBox="0 0 512 512"><path d="M0"/></svg>',
+    ],
+)
+def test_a_small_drawing_or_one_among_words_is_an_icon(drawing: str) -> None:
+    assert cleaned(f"<p>Call {drawing} us</p>") == "<p>Call  us</p>"
+    assert cleaned(f"<p>{drawing} Call</p>") == "<p> Call</p>"
+
+
+def test_a_large_drawing_is_a_picture_and_an_icon_names_a_link_without_words() -> None:
+    large = '<svg width="800" height="400"><path d="M0"/></svg>'
+    assert "[picture]" in cleaned(f"<p>See {large} here</p>")
+    icon = "<svg><title>download-circle</title><path d='M8'/></svg>"
+    assert "download" not in cleaned(f'<a href="/f.pdf"><div>Timetable</div><div>{icon}</div></a>')
+    assert "download-circle</a>" in cleaned(f'<a href="/f.pdf">{icon}</a>')
