@@ -6,13 +6,16 @@ RE2 would not do: its \b, \w and \d know ASCII only, and it cannot be stopped. O
 
 import time
 import unicodedata
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import regex
 
 from common.refused import Refused
+from common.text import comparable, comparable_length
 
 CONTAINS, EQUALS, MATCHES = "contains", "equals", "matches"
 # Seconds per post; in use, machines may be busy.
@@ -59,11 +62,13 @@ class Deadline:
 
 @lru_cache(maxsize=128)
 def compiled(test: str, pattern: str) -> Any:
-    """Words match in any case and across lines. Raises InvalidPattern."""
-    pattern = composed(pattern)
+    """Words match across lines, in a `comparable` text. Raises InvalidPattern."""
     if test != MATCHES:
-        words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(pattern) if word)
-        return regex.compile(rf"\A\s*{words}\s*\Z" if test == EQUALS else words, regex.IGNORECASE)
+        words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(comparable(pattern)) if word)
+        if not words:
+            raise InvalidPattern("It has only invisible characters. Enter words.")
+        return regex.compile(rf"\A\s*{words}\s*\Z" if test == EQUALS else words)
+    pattern = composed(pattern)
     size = len(pattern)
     for bounds in _REPEATS.findall(pattern):
         size *= max([int(bound[:9]) for bound in bounds if bound] or [1]) or 1
@@ -86,7 +91,8 @@ def is_found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
     """Raises InvalidPattern and OutOfTime."""
     _refuse_long_steps(test, pattern, text)
     try:
-        return compiled(test, pattern).search(composed(text), timeout=deadline.left) is not None
+        prepared = composed(text) if test == MATCHES else comparable(text)
+        return compiled(test, pattern).search(prepared, timeout=deadline.left) is not None
     except TimeoutError as error:
         raise OutOfTime from error
 
@@ -100,13 +106,20 @@ def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Dea
     _refuse_long_steps(test, pattern, text)
     pieces, at, size = [], 0, 0
     expression = compiled(test, pattern)
+    searched = text if test == MATCHES else comparable(text)
+    places: list[int] = []
     try:
-        for match in expression.finditer(text, timeout=deadline.left):
-            if match.end() == match.start():
+        for match in expression.finditer(searched, timeout=deadline.left):
+            start, end = match.span()
+            if end == start:
                 continue
+            if searched is not text:
+                # By character: where its comparable form ends.
+                places = places or list(accumulate(map(comparable_length, text)))
+                start, end = bisect_right(places, start), bisect_left(places, end) + 1
             by = _filled(replacement, match) if test == MATCHES else replacement
-            pieces += [text[at : match.start()], by]
-            at = match.end()
+            pieces += [text[at:start], by]
+            at = end
             size += len(pieces[-1]) + len(pieces[-2])
             if size > room:
                 raise ValueError(f"It makes the post longer than {room:,} characters.")

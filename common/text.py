@@ -26,11 +26,40 @@ def one_line(text: str) -> str:
     return " ".join(_OVERRIDES.sub("", without_controls(" ".join(text.split()))).split())
 
 
+class _Comparable(dict[int, str]):
+    """Characters as they are compared, made when they are first needed."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if unicodedata.category(character) == "Cf" or character in "\ufe0e\ufe0f":
+            text = ""
+        elif unicodedata.category(character) == "Pd" or character == "−":
+            text = "-"
+        else:
+            text = unicodedata.normalize("NFKC", character).casefold()
+        self[code] = text
+        return text
+
+
+_COMPARABLE = _Comparable(
+    {ord(mark): "'" for mark in "’‘ʼ′‚‛‹›´`"} | {ord(mark): '"' for mark in "“”„‟«»″"} | {ord("İ"): "i"}
+)
+
+
+def comparable(text: str) -> str:
+    """Fold what looks alike: case, widths, quotes, dashes and invisible characters, but not accents."""
+    return unicodedata.normalize("NFC", text).translate(_COMPARABLE)
+
+
+def comparable_length(character: str) -> int:
+    return len(_COMPARABLE[ord(character)])
+
+
 def folded(text: str) -> str:
     """Return lower case, without accents and compatibility forms."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFKD", comparable(text))
     return "".join(char for char in plain if not unicodedata.combining(char)).casefold()
 
 

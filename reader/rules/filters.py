@@ -9,7 +9,7 @@ import regex
 
 from common.patterns import MATCHES, Deadline, InvalidPattern, OutOfTime, check_pattern, is_found
 from common.refused import Refused
-from common.text import one_line
+from common.text import comparable, one_line
 from reader.rules.kinds import KINDS
 
 MOST_TERMS = 50
@@ -88,8 +88,10 @@ def judged(filters: Filters, kind: str, fields: tuple[str, ...]) -> FilterVerdic
 
 
 def _is_in(fields: tuple[str, ...], term: str, deadline: Deadline) -> bool:
-    wanted = expression(term)
-    return any(is_found(MATCHES, wanted, field, deadline) for field in fields)
+    wanted, is_exact = expression(term), _EXPRESSION.fullmatch(term)
+    return any(
+        is_found(MATCHES, wanted, field if is_exact else comparable(field), deadline) for field in fields
+    )
 
 
 def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,7 +114,10 @@ def expression(term: str) -> str:
     """Match whole words, in any case."""
     if match := _EXPRESSION.fullmatch(term):
         return f"(?i){match[1]}" if match[2] else match[1]
+    term = comparable(term)
     words = r"\s+".join(regex.escape(word) for word in term.split())
+    if not words:
+        raise InvalidPattern("It has only invisible characters. Enter words.")
     if _UNSPACED.search(term):
         return f"(?i){words}"
     before = r"(?<!\w)" if re.match(r"\w", term) else ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from common import patterns
 from common.refused import Refused
+from common.text import comparable
 
 MOST_WORDS, LONGEST_WORD = 50, 60
 _SEPARATORS = re.compile(r"[\n,;]+")
@@ -53,7 +54,7 @@ def word_test(word: str) -> WordTest:
 
 
 def found_in(words: Iterable[str], texts: Iterable[str]) -> bool:
-    read, tests = list(texts), [word_test(word) for word in words]
+    read, tests = list(map(comparable, texts)), [word_test(comparable(word)) for word in words]
     return any(_is_in(text, one) for text in read for one in tests)
 
 

@@ -18,6 +18,7 @@ from common.patterns import (
     is_found,
     replaced,
 )
+from common.text import comparable
 
 ROOM = 1_000
 
@@ -43,6 +44,19 @@ def put(test: str, pattern: str, replacement: str, text: str, room: int = ROOM) 
         (CONTAINS, ".*", "abc", False),
         (EQUALS, "news", " News\n", True),
         (EQUALS, "news", "Newsletter", False),
+        (CONTAINS, "don't", "I don’t", True),
+        (CONTAINS, "l’été", "L'ÉTÉ", True),
+        (CONTAINS, '"quoted"', "a “quoted” word", True),
+        (CONTAINS, "«mot»", 'un "mot"', True),
+        (CONTAINS, "e-mail", "E\u2011Mail", True),
+        (CONTAINS, "2020-2021", "2020–2021", True),
+        (CONTAINS, "newsletter", "news\u00adletter", True),
+        (CONTAINS, "newsletter", "news\u200bletter", True),
+        (EQUALS, "sale", "\u200eＳＡＬＥ", True),
+        (CONTAINS, "strasse", "Straße", True),
+        (CONTAINS, "istanbul", "İstanbul", True),
+        (CONTAINS, "λόγος", "ΛΌΓΟΣ", True),
+        (CONTAINS, "a b", "a\u202fb", True),
         (MATCHES, r"\bads?\b", "an ad", True),
         (MATCHES, r"\bads?\b", "an AD", False),
         (MATCHES, r"(?i)\bads?\b", "an AD", True),
@@ -52,9 +66,27 @@ def test_a_text_has_what_is_looked_for(test: str, pattern: str, text: str, expec
     assert has(test, pattern, text) is expected
 
 
-@given(st.text(min_size=1).filter(str.strip), st.text(), st.text())
+@given(st.text(min_size=1).filter(lambda words: comparable(words).strip()), st.text(), st.text())
 def test_words_are_found_wherever_they_stand(words: str, before: str, after: str) -> None:
     assert has(CONTAINS, words, f"{before} {words} {after}")
+
+
+def test_words_that_nobody_can_see_are_refused() -> None:
+    with pytest.raises(InvalidPattern, match="invisible"):
+        check_pattern(CONTAINS, "\u200b\u00ad")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "result"),
+    [
+        ("don't", "I don’t, DON'T", "I X, X"),
+        ("newsletter", "the news\u00adletter.", "the X."),
+        ("ss", "Straße ﬀ", "StraXe ﬀ"),
+        ("b", "…\u200ba…b\u200bc", "…\u200ba…X\u200bc"),
+    ],
+)
+def test_words_are_replaced_as_they_are_compared(pattern: str, text: str, result: str) -> None:
+    assert put(CONTAINS, pattern, "X", text) == result
 
 
 def test_an_expression_that_runs_out_of_time_is_stopped() -> None:
