@@ -55,6 +55,11 @@ _HOLLOW = re.compile(
     r"|[a-z][a-z0-9]*\s[^<>]*\b(?:cite|data-href|data-url)\s*=[^<>]*>\s*</)",
     re.IGNORECASE,
 )
+_CODE = re.compile(
+    r"white-space\s*:\s*(?:pre|break)|<[a-z]+\s[^<>]*(?:display\s*:\s*block|class\s*=[^<>]*(?:line|\bln|lnum|gutter))"
+    r"|<td[^<>]*>\s*<pre",
+    re.IGNORECASE,
+)
 _HOLLOW_NAMES = ("aria-label=", "data-href=", "data-url=", " cite=")
 _REPLACED = re.compile("<(?:picture|iframe|video|audio|source|embed|object)")
 _WRITTEN_OUT = re.compile(r"data:[\w./+-]{1,80};base64,[\w+/=\s%]{100,}", re.ASCII)
@@ -85,6 +90,8 @@ def clean(html: str, *, base: str) -> str:
         html = foreign.rewritten(html)
     is_rich = is_rich or hides(html) or "data-attrs=" in html
     is_rich = is_rich or (any(name in html for name in _HOLLOW_NAMES) and _HOLLOW.search(html) is not None)
+    if not is_rich and ("<pre" in html or "white-space" in html):
+        is_rich = _CODE.search(html) is not None or _has_blocks_in_code(html)
     if len(html) > SHORT or html.count("<") > FEW_TAGS:
         html = balance(html)
     root = base if scheme(base) in ("http", "https") else ""
@@ -117,6 +124,11 @@ def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
     elif "<img" in cleaned:
         cleaned, is_late = images.tidied(cleaned, root)
     return cleaned, is_late
+
+
+def _has_blocks_in_code(html: str) -> bool:
+    codes = (part.partition("</pre")[0] for part in html.split("<pre")[1:])
+    return any(block in code for code in codes for block in ("<div", "<li", "<p>", "<section"))
 
 
 def bounded(html: str, limit: int) -> str:

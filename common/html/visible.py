@@ -65,8 +65,18 @@ _ICON = 64
 _PIXELS = {"": 1, "px": 1, "em": 16, "rem": 16, "ex": 8, "pt": 4 / 3, "%": 1_000}
 FORMULA = "[formula]"
 MAX_NAME = 300
+_DISPLAY_BLOCK = re.compile(r"display\s*:\s*block")
+_WHITE_SPACE = re.compile(r"white-space\s*:\s*(pre|break)(-?)")
+_GUTTER = re.compile(
+    r"(?:\A|[\s_-])(?:linenos?|linenumbers?|line-numbers?(?:-rows)?|lnt|ln|lnum|gutter|blob-num)(?![a-z])",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"[\d\s:.|]*")
+_LINE_END = re.compile(r"(?:\n|<br[^<>]*>)(?:</?[a-z][^<>]*>)*\Z")
+_TWO_PRES = re.compile(r"</pre>\s*<pre>")
 # A button here is a link or a heading; others need a script.
 _ACTING = words("form a h1 h2 h3 h4 h5 h6 summary")
+_LINES = frozenset(("div", "p", "li", "section"))
 _PLAYER_WORDS = re.compile(r"[\d\s:/.,×x%+-]*")
 _STYLE_SIZE = re.compile(r"(?<![\w-])(width|height)\s*:\s*([^;]+)")
 _TICKS = {"checkbox": "☐☑", "radio": "○◉"}
@@ -113,6 +123,9 @@ class _Open:
     takes_name: bool = False
     is_container: bool = False
     is_acting: bool = False
+    is_line: bool = False
+    is_gutter: bool = False
+    white_space: str = ""
     controls: int = 0
     icons: list[tuple[int, str]] = field(default_factory=list)
 
@@ -123,7 +136,7 @@ class _Walk:
         self.out: list[str] = []
         self.open = [_Open("", 0)]
         self.formula: Formula | None = None
-        self.is_formula_hidden = self.has_hidden = False
+        self.is_formula_hidden = self.has_hidden = self.has_numbers = False
 
     def run(self) -> str:
         position = 0
@@ -138,7 +151,9 @@ class _Walk:
             else:
                 self._start(tag)
         self._text(self.html[position:])
-        return "".join(self.out)
+        shown = "".join(self.out)
+        # Each numbered line may be a block.
+        return _TWO_PRES.sub("\n", shown) if self.has_numbers else shown
 
     def _text(self, text: str) -> None:
         if self.formula is not None:
@@ -201,7 +216,14 @@ class _Walk:
             )
             element.takes_name = name == "a" and "#" not in values.get("href", "#")
             element.is_acting = name in _ACTING or (name == "button" and "aria-expanded" in values)
-            self.out.append(tag[0] + _box(values))
+            written = tag[0]
+            if values:
+                element.is_gutter = _GUTTER.search(values.get("class", "")) is not None
+                if match := _WHITE_SPACE.search(values.get("style", "").lower()):
+                    element.white_space = "wrap" if match[2] or match[1] == "break" else "pre"
+            if self._is_in_pre() and name != "pre":
+                written = self._line(element, values) or written
+            self.out.append(written + _box(values))
         self.open.append(element)
 
     def _end(self, tag: re.Match[str]) -> None:
@@ -226,7 +248,7 @@ class _Walk:
             if element.name and not element.is_hidden and not _has_content("".join(self.out[start:])):
                 self.out.append(element.name)
             self._drop_controls(element, parent)
-            self.out.append("</pre>" if element.tag == "textarea" else tag[0])
+            self._end_code(element, tag)
         if element.is_container:
             self._keep_formula(element)
         alone = element.rendition if self._is_alone(element) else None
@@ -238,6 +260,51 @@ class _Walk:
                 parent.rendition.is_drawn = True
         elif element.is_glyphs:
             self._rendered("glyphs", start)
+
+    def _is_in_pre(self) -> bool:
+        return any(one.tag == "pre" for one in self.open)
+
+    def _line(self, element: _Open, values: dict[str, str]) -> str:
+        """A line of code, as a span; its end is written by `_end_code`."""
+        is_block = element.tag in _LINES or _DISPLAY_BLOCK.search(values.get("style", "")) is not None
+        element.is_line = is_block or any(one.endswith("line") for one in values.get("class", "").split())
+        if (
+            is_block
+            and not self.out[-1].startswith(("<pre", "<code", "<span"))
+            and not _ends_line("".join(self.out[-4:]))
+        ):
+            self.out.append("\n")
+            element.start += 1
+        return "<span>" if element.tag in _LINES else ""
+
+    def _end_code(self, element: _Open, tag: re.Match[str]) -> None:
+        start, end = element.start + 1, "</pre>" if element.tag == "textarea" else tag[0]
+        in_pre = self._is_in_pre()
+        if not (element.is_line or element.is_gutter or element.white_space or element.tag == "td"):
+            self.out.append(end)
+            return
+        content = "".join(self.out[start:])
+        text = unescape(_ANY_TAG.sub("", content))
+        is_column = element.is_gutter or (element.tag == "td" and "<pre" in content)
+        if is_column and (text.strip() or self.has_numbers) and _NUMBERS.fullmatch(text) and _counts_up(text):
+            del self.out[element.start :]
+            self.has_numbers = True
+            return
+        if (
+            element.is_line
+            and not _ends_line(content)
+            and self.html[tag.end() : tag.end() + 1] not in ("\n", "\r")
+        ):
+            self.out.append("\n")
+        elif element.white_space and "\n" in text.strip() and not in_pre and not _BLOCK.search(content):
+            if element.white_space == "wrap":
+                self.out[start:] = [content.strip().replace("\n", "<br>")]
+            elif element.tag == "code":
+                self.out[element.start] = f"<pre>{self.out[element.start]}"
+                end += "</pre>"
+            elif element.tag in ("p", "div"):
+                self.out[element.start], end = "<pre>", "</pre>"
+        self.out.append("</span>" if element.tag in _LINES and in_pre else end)
 
     def _drop_controls(self, element: _Open, parent: _Open) -> None:
         """Remove icons beside words, buttons for scripts, and what belongs to a player's controls."""
@@ -371,6 +438,15 @@ class _Walk:
         is_in_link = any(one.tag == "a" for one in self.open)
         page = page or self.page
         return f'<a href="{escape(page)}">{shown}</a>' if page and shown and not is_in_link else shown
+
+
+def _ends_line(html: str) -> bool:
+    return _LINE_END.search(html) is not None
+
+
+def _counts_up(text: str) -> bool:
+    numbers = [int(number[:9]) for number in re.findall(r"\d+", text)]
+    return numbers == sorted(set(numbers))
 
 
 def _is_glyphs(name: str, values: dict[str, str]) -> bool:

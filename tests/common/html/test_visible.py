@@ -5,6 +5,7 @@ import re
 import pytest
 
 from common.html.clean import FEW_TAGS, clean
+from common.html.plain_text import to_text
 
 BASE = "https://blog.example.org/posts/one"
 ROW = "<mrow><mi>x</mi><mo>=</mo><mn>1</mn></mrow>"
@@ -276,3 +277,40 @@ def test_a_large_drawing_is_a_picture_and_an_icon_names_a_link_without_words() -
     icon = "<svg><title>download-circle</title><path d='M8'/></svg>"
     assert "download" not in cleaned(f'<a href="/f.pdf"><div>Timetable</div><div>{icon}</div></a>')
     assert "download-circle</a>" in cleaned(f'<a href="/f.pdf">{icon}</a>')
+
+
+LINES = "a = 1\n  b = 2"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<pre><span style='display:block'>a = 1</span><span style='display: block'>  b = 2</span></pre>",
+        "<pre><code><span class='line'>a = 1</span><span class='line'>  b = 2</span></code></pre>",
+        "<pre><span class='line'>a = 1</span>\n<span class='line'>  b = 2</span></pre>",
+        "<pre><div class='token-line'>a = 1</div><div class='token-line'>  b = 2</div></pre>",
+        "<pre><div><div>a = 1</div></div><div><div>  <span>b = 2</span></div></div></pre>",
+        "<pre><div class=line>a = 1<br></div><div class=line>  b = 2\n</div></pre>",
+        "<pre>a = 1<div>  b = 2</div></pre>",
+        "<pre><ol><li>a = 1</li><li>  b = 2</li></ol></pre>",
+        "<pre><span class='lnum'> 1: </span>a = 1\n<span class='lnum'> 2: </span>  b = 2</pre>",
+        "<pre><span class='lnum'>1:</span>a = 1</pre><pre><span class='lnum'>2:</span>  b = 2</pre>",
+        (
+            "<pre><div class=ec><div class=gutter><div class=ln>1</div></div><div>a = 1</div></div>"
+            "<div class=ec><div class=gutter><div class=ln>2</div></div><div>  b = 2</div></div></pre>"
+        ),
+        "<table><tr><td class=gutter><pre>1\n2</pre></td><td><pre>a = 1\n  b = 2</pre></td></tr></table>",
+        "<table><tr><td><pre>1\n2\n</pre></td><td><pre>a = 1\n  b = 2</pre></td></tr></table>",
+        "<p><code style='white-space:pre'>a = 1\n  b = 2</code></p>",
+        "<div style='white-space: pre'>a = 1\n  b = 2</div>",
+    ],
+)
+def test_lines_of_code_are_lines_without_numbers(html: str) -> None:
+    assert to_text(cleaned(html)) == "    a = 1\n      b = 2"
+    shown = re.sub("<br>", "\n", cleaned(html))
+    assert re.sub("<[^<>]*>", "", shown).strip() == LINES
+
+
+def test_lines_of_words_are_broken_where_the_style_says_so() -> None:
+    assert cleaned("<p style='white-space:pre-wrap'>a\nb</p>") == "<p>a<br>b</p>"
+    assert cleaned("<table><tr><td class=ln>3 1</td><td>x</td></tr></table>").count("3 1") == 1
