@@ -31,6 +31,13 @@ MAX_ENTRY_TITLE = 1_000
 MAX_DESCRIPTION = 500
 MAX_CONTENT = 500_000
 MAX_GUID = 4_000
+MAX_EMPTY = 2_000
+# Words of `data-` attributes may become a link.
+_SHOWN = re.compile(
+    r"<(?:img|picture|svg|math|iframe|video|audio|embed|object|input|hr|[a-z]+-)|\shref|\sdata-",
+    re.IGNORECASE,
+)
+INVISIBLE = " \xa0\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 Raw = dict[str, Any]
 
@@ -108,6 +115,8 @@ class XmlReader(PostReader[Raw]):
                 texts.append(dict(one))
         detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
         content = html_of(detail, self.atom)
+        if is_empty(content):
+            content = ""
         # feedparser copies it into a missing summary.
         is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
         summary = "" if is_copy else html_of(summary_detail, self.atom)
@@ -219,6 +228,13 @@ def html_of(detail: Mapping[str, Any], atom: bool) -> str:
     if atom and kind.startswith("text/") and kind != "text/html":
         return paragraphs(value)
     return markup(value, is_guess=not atom)
+
+
+def is_empty(html_text: str) -> bool:
+    """Return whether html shows no word, picture or embed."""
+    return (
+        len(html_text) < MAX_EMPTY and not _SHOWN.search(html_text) and not plain(html_text).strip(INVISIBLE)
+    )
 
 
 def _described(raw: Raw) -> str:

@@ -412,3 +412,20 @@ def test_a_post_has_the_language_of_its_feed_unless_it_names_its_own(write: Call
     own = '<dc:language xmlns:dc="http://purl.org/dc/elements/1.1/">fr</dc:language>'
     body = write([{"guid": "1"}, {"guid": "2", "extra": own}], language="ar")
     assert [entry.language for entry in read(body).entries] == ["ar", "fr"]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_used"),
+    [
+        ("<p>&nbsp;</p>", False),
+        ("<div><p>\u200b</p><br/></div>", False),
+        ("<!-- x --><p></p>", False),
+        ('<img src="https://blog.example.org/a.jpg"/>', True),
+        ('<iframe src="https://blog.example.org/"></iframe>', True),
+        ('<a href="https://blog.example.org/"></a>', True),
+        ("<p>.</p>", True),
+    ],
+)
+def test_a_content_that_shows_nothing_hides_no_description(content: str, is_used: bool) -> None:
+    (entry,) = read(rss([{"guid": "1", "content": content, "description": "All of it"}])).entries
+    assert (entry.content, entry.summary) == (content if is_used else "", "All of it")
