@@ -220,6 +220,8 @@ LIKELY = _table(
             r"(?:find|found) (?:a |any )?(?:mail exchanger|mx\b)|\bno mx\b",
             r"(?:does not|doesn't|never) (?:accept|receive)s? (?:e-?)?mail"
             r"(?! (?:from|sent|with|by|that|over|via|on|unless))",
+            r"no (?:valid |usable )?(?:mail (?:servers?|exchangers?|hosts?)|mx (?:records?|hosts?))\b"
+            r"(?! (?:is |are )?(?:currently |temporarily )?(?:available|reachable|respond))",  # hMailServer
             r"null ?mx",  # RFC 7505
             r"indicated no smtp service|domain is not reachable|nxdomain",  # Exim; Outlook; Google
         ),

@@ -11,6 +11,8 @@ from channels.rules.meaning import Meaning
 from channels.rules.server_phrases import LIKELY, LISTS, SURE, VAGUE, Table
 
 MOST_SERVER_WORDS = 2_000
+# Mailgun's code for a domain without mail servers, after its last attempt.
+GIVEN_UP = 498
 
 
 def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
@@ -70,11 +72,15 @@ def _compiled(words: str) -> re.Pattern[str]:
 def _is_for_now(code: int, enhanced: str, words: str) -> bool:
     """Return whether the server would be asked again (4xx)."""
     if code:
-        return 400 <= code < 500
+        return 400 <= code < 500 and code != GIVEN_UP
     if enhanced and not enhanced.endswith(".0.0"):
         return enhanced.startswith("4.")
     replies = _REPLY.findall(words)
-    return all(reply.startswith("4") for reply in replies) if replies else enhanced.startswith("4.")
+    return (
+        all(reply.startswith("4") and reply != str(GIVEN_UP) for reply in replies)
+        if replies
+        else enhanced.startswith("4.")
+    )
 
 
 _BY_STATUS = {

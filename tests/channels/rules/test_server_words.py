@@ -46,6 +46,10 @@ SAID = {
         "Domain gone.example does not accept mail (nullMX)",
         "an MX or SRV record indicated no SMTP service",
         "No MX found for domain",
+        "Error Type: DNS Error Description: No mail servers appear to exists for the recipients address.",
+        "There is no mail server for this domain",
+        "No valid mail exchanger for gone.example",
+        "498 No MX for gone.example",
         "550 5.1.2 Recipient address rejected: Domain not found",
     ],
     Meaning.CLOSED: [
