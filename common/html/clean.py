@@ -72,6 +72,7 @@ _BREAK = re.compile(
     r"|h[1-6]|header|hr|li|main|nav|ol|option|p|pre|section|summary|table|tbody|td|tfoot|th|thead|tr|ul)\b[^<>]*>",
     re.IGNORECASE,
 )
+_READING, _NEXT_READING = re.compile("<rt[^<>]*>([^<]*)</rt>"), re.compile(r"</rt>\s*<rt[^<>]*>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
@@ -140,6 +141,8 @@ def bounded(html: str, limit: int) -> str:
 
 def plain(text: str) -> str:
     text = text[:MAX_LINE]
+    if "<rt" in text and "<rp" not in text:
+        text = _READING.sub(r"（\1）", _NEXT_READING.sub("", text))
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub(" ", without_hidden(text)))
     return one_line(entities.unescape(text) if "&" in text else text)

@@ -19,6 +19,7 @@ STRUCK = "~"
 # A cell that one above reaches into.
 SPANNED = "\0"
 PICTURE = "[picture]"
+OPEN_READING, CLOSED_READING = "（", "）"
 _STRUCK = frozenset(("del", "s", "strike"))
 _NO_PAGE = re.compile("\\A(?:mailto|tel|sms):")
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
@@ -89,6 +90,7 @@ class _Writer(HTMLParser):
         self._skipping = self._preformatted = 0
         # The mark for struck-out text is due before the next word.
         self._is_struck = False
+        self._has_rp = False
         # Only for class "grid", which has only words in its cells.
         self._rows: list[list[str | None]] | None = None
         self._has_head = False
@@ -150,6 +152,8 @@ class _Writer(HTMLParser):
                 self._unindent()
         elif tag == "a":
             self._end_link()
+        elif tag == "rt" and not self._has_rp:
+            self._inline.append(CLOSED_READING)
         elif tag == "q":
             self._inline.append("”")
         elif tag in _STRUCK:
@@ -178,6 +182,14 @@ class _Writer(HTMLParser):
         elif tag == "a":
             self._end_link()
             self._link, self._has_picture = (values.get("href", ""), "", len(self._inline)), False
+        elif tag in ("ruby", "rp"):
+            self._has_rp = tag == "rp"
+        elif tag == "rt" and not self._has_rp:
+            # Readings of several bases share brackets (WHATWG HTML §4.5.10).
+            if self._inline[-1:] == [CLOSED_READING]:
+                self._inline.pop()
+            else:
+                self._inline.append(OPEN_READING)
         elif tag == "q":
             self._inline.append("“")
         elif tag == "sup":

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.html.clean import plain
 from common.html.plain_text import to_text
 
 
@@ -155,3 +156,17 @@ def test_words_that_are_struck_out_are_marked(html: str, text: str) -> None:
 def test_a_number_to_call_is_named_once() -> None:
     html = '<p><a href="tel:+49301234">+49301234</a>, <a href="sms:+1">write</a></p>'
     assert to_text(html) == "+49301234, write [1]\n\n[1] sms:+1"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<ruby>東京<rt>とうきょう</rt></ruby>へ", "東京（とうきょう）へ"),
+        ("<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>", "東（とう）京（きょう）"),
+        ("<ruby>東京<rt>とう</rt><rt>きょう</rt></ruby>", "東京（とうきょう）"),
+        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>へ", "東京(とうきょう)へ"),
+    ],
+)
+def test_a_reading_has_brackets(html: str, text: str) -> None:
+    assert to_text(html) == text
+    assert plain(html) == text
