@@ -9,6 +9,8 @@ import re
 from contextlib import suppress
 from enum import Enum, auto
 
+import webencodings
+
 from feeds.parsing.entry import ParseError
 
 _REFERENCE = re.compile(rb"&#(?:[xX][0-9a-fA-F]+|[0-9]+);?")
@@ -42,6 +44,11 @@ HIDING = (
     "The feed says that it is in {}, an encoding that can hide what is in it. Ask its publisher to write it"
     " in UTF-8."
 )
+UNKNOWN_CHARSET = (
+    "The feed says that it is in {}, which is no known encoding. It was read as {}. Check its accents, and"
+    " ask its publisher to write it in UTF-8."
+)
+MOST_GUESSED = 100_000
 FEED_TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
 # Only with an h-feed or h-entry.
@@ -187,10 +194,10 @@ def _refuse_entities(body: bytes) -> None:
         raise ParseError(DECLARES_ENTITIES)
 
 
-def charset_header(body: bytes, content_type: str) -> str:
-    """Raise ParseError for encodings that hide tags."""
+def charset_header(body: bytes, content_type: str) -> tuple[str, list[str]]:
+    """Return a media type, and warnings. Raise ParseError for encodings that hide tags."""
     if not _is_wide(body) and not body.isascii() and _is_utf8(body):
-        return "application/xml; charset=utf-8"
+        return "application/xml; charset=utf-8", []
     declared = _DECLARED.search(_ascii(body[:1000]))
     parameter = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
     charset = declared.group(1).decode("ascii") if declared else parameter.group(1) if parameter else ""
@@ -198,9 +205,17 @@ def charset_header(body: bytes, content_type: str) -> str:
     if known in _HIDING_CODECS:
         raise ParseError(HIDING.format(charset))
     # WHATWG Encoding §4.2.
-    if known in ("iso8859-1", "ascii"):
-        return "application/xml; charset=windows-1252"
-    return "application/xml" if declared or not known else f"application/xml; charset={charset}"
+    standard = webencodings.lookup(charset)
+    if standard and not _is_wide(body) and not standard.name.startswith("utf-"):
+        return f"application/xml; charset={standard.codec_info.name}", []
+    if charset and not known and not body.isascii():
+        # Not at the start of this file: it loads slowly.
+        from charset_normalizer import from_bytes
+
+        guess = from_bytes(body[:MOST_GUESSED]).best()
+        name = guess.encoding if guess else "windows-1252"
+        return f"application/xml; charset={name}", [UNKNOWN_CHARSET.format(charset[:40], name)]
+    return "application/xml" if declared or not known else f"application/xml; charset={charset}", []
 
 
 def _codec(charset: str) -> str:

@@ -37,12 +37,14 @@ BAD_XML = "The feed is not well-formed XML; it was read as far as possible."
 
 def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     admitted, warnings = tidied(body)
-    document = _parsed(admitted, content_type)
+    media_type, doubts = charset_header(admitted, content_type)
+    warnings += doubts
+    document = _parsed(admitted, media_type)
     # Of encodings and media types.
     harmless = feedparser.exceptions.ThingsNobodyCaresAboutButMe
     broken = bool(document.get("bozo")) and not isinstance(document.get("bozo_exception"), harmless)
     if broken and (mended := escaped(admitted)) != admitted:
-        document = _parsed(mended, content_type)
+        document = _parsed(mended, media_type)
     feed, version, raw = document["feed"], str(document.get("version") or ""), document["entries"]
     if not raw and not version:
         raise ParseError(NOT_A_FEED)
@@ -73,8 +75,8 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     )
 
 
-def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
-    headers = {"content-type": charset_header(body, content_type)}
+def _parsed(body: bytes, media_type: str) -> feedparser.FeedParserDict:
+    headers = {"content-type": media_type}
     try:
         # Bytes would be tried as a file name.
         return feedparser.parse(

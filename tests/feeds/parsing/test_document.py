@@ -429,3 +429,31 @@ def test_a_post_has_the_language_of_its_feed_unless_it_names_its_own(write: Call
 def test_a_content_that_shows_nothing_hides_no_description(content: str, is_used: bool) -> None:
     (entry,) = read(rss([{"guid": "1", "content": content, "description": "All of it"}])).entries
     assert (entry.content, entry.summary) == (content if is_used else "", "All of it")
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "title"),
+    [
+        ("x-sjis", "cp932", "日本語"),
+        ("iso-8859-8-i", "iso8859-8", "שלום"),
+        ("x-mac-cyrillic", "mac-cyrillic", "Привет"),
+        ("gb2312", "gb18030", "镕"),
+        ("windows-31j", "cp932", "日本語"),
+        ("iso-8859-1", "cp1252", "“é”"),
+        ("dos-874", "cp874", "สวัสดี"),
+    ],
+)
+def test_names_of_encodings_are_those_of_the_encoding_standard(label: str, codec: str, title: str) -> None:
+    text = rss([{"guid": "1", "title": title}]).decode().replace("UTF-8", label)
+    feed = read(text.encode(codec))
+    assert (feed.entries[0].title, feed.warnings) == (title, ())
+
+
+def test_an_unknown_encoding_is_guessed_with_a_warning() -> None:
+    title = "Сегодня утром вода поднялась очень высоко"
+    text = (
+        rss([{"guid": "1", "title": title, "content": title * 5}]).decode().replace("UTF-8", "x-unheard-of")
+    )
+    feed = read(text.encode("cp1251"))
+    assert feed.entries[0].title == title
+    assert "x-unheard-of" in feed.warnings[0]
