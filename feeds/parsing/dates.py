@@ -1,6 +1,7 @@
 import re
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from email.utils import parsedate_to_datetime
+from zoneinfo import ZoneInfo
 
 MAX_DATE = 100
 
@@ -11,6 +12,69 @@ _ISO = re.compile(
     r"(?:\[[^\]]*\])?)?",
     re.IGNORECASE | re.ASCII,
 )
+# As people and web sites write them, in the languages of the interface and some more.
+_WRITTEN = re.compile(
+    r"(?:[^\W\d]+\.?,?\s+)?(?:den\s+|le\s+)?(?:"
+    r"(?P<d1>\d\d?)(?:\.|st|nd|rd|th|er|º)?\s*(?:de\s+)?(?P<m1>[^\W\d]+)\.?,?\s+(?:de\s+)?(?P<y1>\d{4})"
+    r"|(?P<m2>[^\W\d]+)\.?\s+(?P<d2>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<y2>\d{4})"
+    r"|(?P<d3>\d\d?)\.(?P<m3>\d\d?)\.(?P<y3>\d{4})"
+    r"|(?P<y4>\d{4})[年-](?P<m4>\d\d?)[月-](?P<d4>\d\d?)日?"
+    r")(?:\s*г\.)?"
+    r"(?:(?:,|\s-|\s–|T|\sat|\sum|\sà|\sa las|\sàs|\sв)?\s*(?P<hour>\d\d?)[:h時](?P<minute>\d\d)分?"
+    r"(?::(?P<second>[0-5]\d)(?:\.\d+)?)?(?:\s*Uhr)?"
+    r"(?:\s*(?P<zone>[A-Za-z]+(?:/[A-Za-z_]+)*)?(?:(?P<sign>[+-])(?P<hours>\d\d?):?(?P<minutes>\d\d)?)?)"
+    r"(?:\s*\([^()]*\))?)?",
+    re.IGNORECASE,
+)
+_MONTHS_WRITTEN = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar jänner janvier janv enero ene janeiro gennaio января янв",
+            "feb february februar février fevrier févr febrero fevereiro fev febbraio февраля фев",
+            "mar march märz maerz mär mars marzo março marco марта мар",
+            "apr april avril avr abril abr aprile апреля апр",
+            "may mai mayo maio maggio мая май",
+            "jun june juni juin junio junho giugno июня июн",
+            "jul july juli juillet juil julio julho luglio июля июл",
+            "aug august août aout agosto ago августа авг",
+            "sep sept september septembre septiembre setiembre setembro set settembre сентября сен",
+            "oct october oktober okt octobre octubre outubro out ottobre октября окт",
+            "nov november novembre noviembre novembro ноября ноя",
+            "dec december dezember dez décembre decembre déc diciembre dic dezembro dicembre декабря дек",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+# Hours. Ambiguous ones are those with most people.
+_ZONES = {
+    name: hours
+    for hours, names in (
+        *((0, "Z UT UTC GMT WET"), (1, "CET MEZ BST WEST WAT"), (2, "CEST MESZ EET CAT SAST")),
+        *((3, "EEST MSK EAT"), (4, "GST"), (5, "PKT"), (5.5, "IST"), (7, "WIB ICT"), (8, "AWST SGT HKT PHT")),
+        *(
+            (9, "JST KST"),
+            (9.5, "ACST"),
+            (10, "AEST"),
+            (10.5, "ACDT"),
+            (11, "AEDT"),
+            (12, "NZST"),
+            (13, "NZDT"),
+        ),
+        *(
+            (-2.5, "NDT"),
+            (-3, "BRT ART ADT"),
+            (-3.5, "NST"),
+            (-4, "EDT AST"),
+            (-5, "EST CDT"),
+            (-6, "CST MDT"),
+        ),
+        *((-7, "MST PDT"), (-8, "PST AKDT"), (-9, "AKST"), (-10, "HST")),
+    )
+    for name in names.split()
+}
+_SECONDS = re.compile(r"1\d{9}(?:\d{3})?", re.ASCII)
 # RFC 5322 §3.3, usual form.
 _MAIL = re.compile(
     r"[A-Z][a-z]{2}, (\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):([0-5]\d)"
@@ -58,11 +122,16 @@ def moment_of(text: object) -> datetime | None:
             return moment.astimezone(UTC)
         if iso := _ISO.fullmatch(written):
             return _of_iso(iso).astimezone(UTC)
+        if date := _WRITTEN.fullmatch(written):
+            return _of_words(date)
+        if _SECONDS.fullmatch(written):
+            return datetime.fromtimestamp(int(written[:10]), UTC)
         if _ISO_START.match(written) or _NO_YEAR.search(written):
             return None
         mail_moment = mail_date(_LEAP.sub(r"\g<1>59", _COLON_IN_ZONE.sub(r"\1\2", written)))
         return mail_moment and mail_moment + timedelta(seconds=bool(_LEAP.search(written)))
-    except (ValueError, TypeError, IndexError, OverflowError):
+    except (ValueError, TypeError, IndexError, OverflowError, KeyError, OSError):
+        # ZoneInfo raises KeyError and OSError.
         return None
 
 
@@ -93,7 +162,8 @@ def _of_the_clock(match: re.Match[str]) -> str:
 
 def is_zone_unknown(text: str) -> bool:
     """Return whether the zone is not in RFC 5322 ("GMT+2"), and read as UTC."""
-    return bool(_STRANGE_ZONE.search(_HALF_DAY.sub(_of_the_clock, text.strip())))
+    written = _HALF_DAY.sub(_of_the_clock, text.strip())
+    return bool(_STRANGE_ZONE.search(written)) and not _WRITTEN.fullmatch(written)
 
 
 def is_guess(text: str, year: int) -> bool:
@@ -101,6 +171,20 @@ def is_guess(text: str, year: int) -> bool:
         return True
     years = {int(year_text) for year_text in _YEAR.findall(text)}
     return not years & {year - 1, year, year + 1}
+
+
+def _of_words(date: re.Match[str]) -> datetime:
+    """Raises ValueError for an unknown month or zone."""
+    parts = date.groupdict()
+    year, month, day = (next(filter(None, (parts[f"{part}{way}"] for way in "1234"))) for part in "ymd")
+    number = int(month) if month.isdecimal() else _MONTHS_WRITTEN.get(month.lower(), 0)
+    zone: tzinfo = _zone(parts["sign"], parts["hours"], parts["minutes"])
+    if (name := parts["zone"]) and name.upper() in _ZONES:
+        zone = zone if parts["sign"] else timezone(timedelta(hours=_ZONES[name.upper()]))
+    elif name and name not in ("h", "Uhr"):
+        zone = ZoneInfo(name)
+    hour, minute, second = (int(parts[part] or 0) for part in ("hour", "minute", "second"))
+    return datetime(int(year), number, int(day), hour, minute, second, tzinfo=zone).astimezone(UTC)
 
 
 def _of_iso(match: re.Match[str]) -> datetime:
