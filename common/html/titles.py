@@ -39,6 +39,11 @@ def plain_title(text: str, *, is_html: bool = False) -> str:
     return one_line(text)
 
 
+def decoded_again(title: str) -> str:
+    """Decode references of a title that was escaped once too often."""
+    return title if "<" in title else _REFERENCE.sub(lambda ref: html.unescape(ref[0]), title)
+
+
 def _without_markup(text: str, tag: re.Pattern[str]) -> str:
     tags = list(tag.finditer(text))
     last_ends = {match[2].lower(): number for number, match in enumerate(tags) if match[1]}

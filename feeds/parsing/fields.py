@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import feedparser.datetimes
 
 from common.html.clean import bounded, plain
-from common.html.titles import plain_title
+from common.html.titles import decoded_again, plain_title
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from feeds.parsing.duplicate_guids import SYNTHETIC, digest_of
@@ -164,9 +165,13 @@ def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
     text = _text(raw, key)
     kind = dict.get(_dict(raw, f"{key}_detail"), "type") if atom else ""
     if kind == "text/plain":
-        return shortened(one_line(text[: 10 * MAX_ENTRY_TITLE]), limit)
-    # RSS descriptions have paragraphs and links.
-    return shortened(plain_title(text, is_html=bool(kind) or key == "subtitle"), limit)
+        line = one_line(text[: 10 * MAX_ENTRY_TITLE])
+    else:
+        # RSS descriptions have paragraphs and links.
+        line = plain_title(text, is_html=bool(kind) or key == "subtitle")
+    if atom:
+        line = decoded_again(line)
+    return shortened(line, limit) if line.strip(INVISIBLE) else ""
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:
@@ -208,8 +213,9 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
         dict.get(one, "href") for one in raw.get("links") or () if dict.get(one, "rel") == "alternate"
     )
     links = (_text(raw, "feedburner_origlink"), link, next(filter(None, alternates), ""))
-    # Atom ids have no isPermaLink.
-    own = absolute(guid, "") if atom and is_address else ""
+    # Atom ids have no isPermaLink; WordPress' "?p=7" leads to the post whatever it says.
+    own = absolute(guid, "") if is_address else ""
+    own = own if atom or urlsplit(own).hostname == urlsplit(base).hostname else ""
     return next(filter(None, (absolute(one, base) for one in links)), own)
 
 

@@ -309,7 +309,7 @@ def validators(headers: Mapping[str, str], now: datetime) -> dict[str, str]:
 def _false_ones(
     values: Mapping[str, str], before: Mapping[str, str], document: ParsedFeed | None, now: datetime
 ) -> dict[str, str]:
-    """Return the validators of a new document that are those of the last, or older than its posts."""
+    """Return a new document's validators that did not change, or are older than its posts."""
     if document is None:
         return {}
     false = {FALSE + name: text for name, text in values.items() if before.get(name) == text}

@@ -457,3 +457,16 @@ def test_an_unknown_encoding_is_guessed_with_a_warning() -> None:
     feed = read(text.encode("cp1251"))
     assert feed.entries[0].title == title
     assert "x-unheard-of" in feed.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("guid", "link"),
+    [
+        ("https://blog.example.org/?p=7", "https://blog.example.org/?p=7"),
+        ("https://other.example/?p=7", ""),
+        ("https://[x", ""),
+    ],
+)
+def test_a_guid_at_the_feeds_host_is_the_link_of_a_post_without_one(guid: str, link: str) -> None:
+    (entry,) = read(rss([{"guid": guid, "permalink": False, "title": "a"}])).entries
+    assert entry.link == link

@@ -11,6 +11,7 @@ from common.html.titles import plain_title
 from common.text import one_line
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParsedFeed
+from tests.servers.documents import atom
 
 URL = "https://blog.example/feed"
 # feedparser repairs text that was encoded twice, which Latin-1 characters can look like.
@@ -80,3 +81,21 @@ def test_names_and_categories_keep_their_words() -> None:
         RSS.format("f", "<author>&lt;Ada&gt;</author><category>C++ &lt;vector&gt;</category>")
     ).entries
     assert (entry.authors, entry.categories) == (("<Ada>",), ("C++ <vector>",))
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("D&#39;accord &amp; plus", "D'accord & plus"),
+        ("It&rsquo;s here", "It’s here"),
+        ("a < b &amp; c", "a < b &amp; c"),
+        ("?a=1&copy=2", "?a=1&copy=2"),
+        ("\u200b\u2060", ""),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text", "html"])
+def test_a_title_of_atom_that_was_escaped_too_often_is_decoded(title: str, shown: str, kind: str) -> None:
+    written = escape(escape(title) if kind == "html" else title)
+    body = atom([{"guid": "1", "extra": f'<title type="{kind}">{written}</title>'}])
+    (entry,) = parse(body, content_type="", url="https://e.example/").entries
+    assert entry.title == shown
