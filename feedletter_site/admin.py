@@ -17,6 +17,7 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
+from unfold.admin import TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
@@ -65,6 +66,24 @@ class Chosen(PageWords):
 NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
 
 
+class IdentityInline(TabularInline):  # type: ignore[misc]
+    """Identities of OIDC_URL: shown and deleted."""
+
+    model = SocialAccount
+    verbose_name, verbose_name_plural = "identity", "Signs in with OpenID Connect as"
+    fields = readonly_fields = ("uid", "date_joined", "last_login")
+    extra = 0
+
+    def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("auth.view_user") or request.user.has_perm("auth.change_user")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("auth.change_user")
+
+
 @admin.register(User)
 class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     form = UserChangeForm
@@ -85,6 +104,9 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
         "admin:auth_user_add",
         "auth.add_user",
     )
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        return [IdentityInline] if obj and SocialAccount.objects.filter(user=obj).exists() else []
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Require erasing a reader first, instead of listing all they read."""

@@ -1,10 +1,11 @@
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from allauth.mfa.signals import authentication_failed
 from django.contrib.auth import get_user_model
-from django.contrib.auth.signals import user_login_failed
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 OF_NETWORK = Limit("sign-in ip", 10, HOUR)
 OF_NAME = Limit("sign-in user", 20, DAY)
 LONGEST_USER_NAME = 150
+SIGNED_IN_AT = "signed_in_at"
 FAILED = "Sign-in failed from %s: %s"
 
 
@@ -48,7 +50,13 @@ def count_wrong_code(sender: Any, request: HttpRequest, user: Any, **_: Any) -> 
     count_rows_within(*OF_NETWORK.by_network(ip), now=timezone.now())
 
 
+def note_sign_in(sender: Any, request: HttpRequest, **_: Any) -> None:
+    """Receive user_logged_in."""
+    request.session[SIGNED_IN_AT] = int(time.time())
+
+
 def watch() -> None:
+    user_logged_in.connect(note_sign_in, dispatch_uid="feedletter_site.password_limits")
     authentication_failed.connect(count_wrong_code, dispatch_uid="feedletter_site.password_limits")
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 

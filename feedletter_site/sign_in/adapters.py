@@ -1,7 +1,9 @@
 """Rules of this site for django-allauth."""
 
+import time
 from typing import Any
 
+from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -13,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.optional_apps import is_on
 from common.secrets import decrypt, encrypt
-from feedletter_site.services.password_limits import tries_left
+from feedletter_site.services.password_limits import SIGNED_IN_AT, tries_left
 
 
 def is_own(request: HttpRequest, url: str) -> bool:
@@ -43,6 +45,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if is_on("reader") and not getattr(request.user, "is_staff", False):
             return reverse("reader:account")
         return self.get_login_redirect_url(request)
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Users without a password or second factor sign in again."""
+        again = {"id": "sign_out", "url": reverse("account_logout")}
+        return super().get_reauthentication_methods(user) or [again]
+
+    def is_reauthentication_required(self, *, app: str, **_: Any) -> bool:
+        age = time.time() - self.request.session.get(SIGNED_IN_AT, 0)
+        can_confirm = super().get_reauthentication_methods(self.request.user)
+        return bool(can_confirm) or age > app_settings.REAUTHENTICATION_TIMEOUT
 
     def is_safe_url(self, url: str) -> bool:
         return is_own(self.request, url)

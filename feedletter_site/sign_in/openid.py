@@ -6,17 +6,20 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.ratelimit import respond_429
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.models import SocialAccount, SocialLogin
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.http import require_POST
 from requests import RequestException
 
 from common.net.client import SafeSession, client
@@ -81,8 +84,24 @@ def _user_of(sociallogin: SocialLogin) -> User | None:
     return users[0] if len(users) == 1 else None
 
 
+def is_connecting(request: HttpRequest) -> bool:
+    given = (request.POST.get("process"), request.GET.get("process"))
+    return request.user.is_authenticated and AuthProcess.CONNECT in given
+
+
+@require_POST
+@login_required
+def remove_identity(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated and request.user.has_usable_password():
+        SocialAccount.objects.filter(user=request.user, uid=request.POST.get("uid", "")).delete()
+    return HttpResponseRedirect(reverse("mfa_index"))
+
+
 def explained(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer with a page if the provider is not reached or says what it should not."""
+
+    # allauth asks on return, too.
+    confirmed = reauthentication_required(view, enabled=is_connecting)
 
     @wraps(view)
     def wrapped(request: HttpRequest, provider_id: str) -> HttpResponse:
@@ -91,7 +110,8 @@ def explained(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             limited: HttpResponse = respond_429(request)
             return limited
         try:
-            return view(request, provider_id)
+            response: HttpResponse = confirmed(request, provider_id)
+            return response
         except (*WRONG, OAuth2Error, RequestException, FetchError) as error:
             log.warning("OpenID Connect: %r", error)
             return render(request, "socialaccount/authentication_error.html", status=HTTPStatus.BAD_GATEWAY)

@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from common.optional_apps import is_on
 from common.token_paths import token_paths
 from feedletter_site.sign_in import own_site, readers
-from feedletter_site.sign_in.openid import explained
+from feedletter_site.sign_in.openid import explained, remove_identity
 from reader.people.readers import OPEN
 
 sign_in = views.LoginView.as_view(
@@ -38,6 +38,7 @@ urlpatterns = [
         OIDC,
         name="openid_connect_callback",
     ),
+    path("account/oidc/remove/", remove_identity, name="remove_identity"),
     path(
         "account/oidc/cancelled/",
         RedirectView.as_view(pattern_name="account_login"),

@@ -7,8 +7,9 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -83,6 +84,22 @@ def for_users(view: View) -> View:
         return view(request, *args, **kwargs)
 
     return reading_page(wrapped)
+
+
+def confirmed(is_needed: Callable[[QueryDict], bool]) -> Callable[[View], View]:
+    """Ask for the password again before a POST that gives a new way to sign in."""
+
+    def decorated(view: View) -> View:
+        guarded: View = reauthentication_required(
+            view, enabled=lambda request: request.method == "POST" and is_needed(request.POST)
+        )
+        return guarded
+
+    return decorated
+
+
+def is_connecting(given: QueryDict) -> bool:
+    return given.get("act") != "disconnect"
 
 
 def reading_page(view: View) -> View:

@@ -23,7 +23,7 @@ from common.ports.site_mail import site_mail
 from common.refused import Refused
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
-from reader.pages.access import for_readers, surroundings
+from reader.pages.access import confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
 from reader.pages.forms import EmailForm, ErasureForm, ReadingForm
 from reader.people.app_passwords import (
@@ -73,6 +73,7 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
+@confirmed(lambda given: "revoke" not in given)
 def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
     """List the passwords. A POST makes one, or (`revoke`) revokes one.
 

@@ -14,7 +14,7 @@ from common.refused import Refused
 from reader.indieauth.discovery import site_url
 from reader.micropub.connection import ask_site, connect, disconnect
 from reader.models import Reader
-from reader.pages.access import for_readers, policy_to_own_sites, surroundings
+from reader.pages.access import confirmed, for_readers, is_connecting, policy_to_own_sites, surroundings
 from reader.pages.news import lines_of
 from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
@@ -27,6 +27,7 @@ FAILED = gettext_noop("This site couldn’t be connected.")
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
+@confirmed(is_connecting)
 def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.method != "POST":
         return unconnected(request, reader, reader.me)

@@ -16,7 +16,14 @@ from feeds.parsing.opml import Listed, write_opml
 from reader.indieauth.client import begin, finish
 from reader.indieauth.discovery import NotConfirmed, discover, profile_of, site_url
 from reader.models import Follow, Reader
-from reader.pages.access import for_readers, policy_to_own_sites, reading_page, surroundings
+from reader.pages.access import (
+    confirmed,
+    for_readers,
+    is_connecting,
+    policy_to_own_sites,
+    reading_page,
+    surroundings,
+)
 from reader.people.readers import may_read
 from reader.people.tokens import TakenSite, connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
@@ -28,6 +35,7 @@ BEGUN = "own_site"
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
+@confirmed(is_connecting)
 def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.method != "POST":
         return _page(request, reader)

@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from common.clock import utcnow
@@ -42,6 +43,14 @@ def sign_in(provider: OidcProvider, **given: str) -> tuple[Client, Any]:
     client = Client()
     asked = client.post("/account/oidc/", given)
     return client, client.get(back_from(provider.sign_in(asked["Location"])))
+
+
+def confirmed(client: Client) -> Any:
+    """Type the password again, and begin to connect an identity."""
+    asked = client.post("/account/oidc/?process=connect")
+    assert asked["Location"].startswith("/account/confirm/?next=")
+    client.post(asked["Location"], {"password": "right-horse-1"})
+    return client.post("/account/oidc/?process=connect")
 
 
 def who(client: Client) -> str:
@@ -125,7 +134,7 @@ def test_a_reader_who_is_signed_in_connects_and_disconnects_an_identity(provider
     client = Client()
     client.post("/account/sign-in/", {"login": "eve", "password": "right-horse-1"})
     assert "?process=connect" in client.get("/reader/account/").content.decode()
-    asked = client.post("/account/oidc/?process=connect")
+    asked = confirmed(client)
     answer = client.get(back_from(provider.sign_in(asked["Location"])), follow=True)
     assert answer.redirect_chain[-1][0] == "/reader/account/"
     assert "Connected. You can now sign in with it." in answer.content.decode()
@@ -141,10 +150,36 @@ def test_an_identity_of_somebody_else_is_not_taken_over(provider: OidcProvider, 
     add_reader(name="eve", password=make_password("right-horse-1"), now=utcnow())
     client = Client()
     client.post("/account/sign-in/", {"login": "eve", "password": "right-horse-1"})
-    asked = client.post("/account/oidc/?process=connect")
+    asked = confirmed(client)
     answer = client.get(back_from(provider.sign_in(asked["Location"])), follow=True)
     assert "already belongs to another account" in answer.content.decode()
     assert (SocialAccount.objects.get().user, who(client)) == (ada, "eve")
+
+
+def test_a_session_alone_connects_no_identity(provider: OidcProvider, ada: User, settings: Any) -> None:
+    client = Client()
+    client.force_login(ada)
+    back = back_from(provider.sign_in(confirmed(client)["Location"]))
+    settings.ACCOUNT_REAUTHENTICATION_TIMEOUT = -1
+    assert client.get(back)["Location"] == "/account/confirm/"
+    assert not SocialAccount.objects.exists()
+
+
+def test_identities_are_shown_and_disconnected_by_their_owner_an_admin_and_a_command(ada: User) -> None:
+    client = Client()
+    client.force_login(ada)
+    ways = (
+        lambda: client.post("/account/oidc/remove/", {"uid": "evil-7"}),
+        lambda: call_command("remove_second_factor", "ada", "--identities"),
+    )
+    for remove in ways:
+        row = SocialAccount.objects.create(user=ada, provider="oidc", uid="evil-7")
+        for page in ("/account/second-factor/", f"/admin/auth/user/{ada.pk}/change/"):
+            assert "evil-7" in client.get(page).content.decode(), page
+        others = SocialAccount.objects.create(user=User.objects.create_user(f"eve{row.pk}"), uid="8")
+        remove()
+        assert list(SocialAccount.objects.filter(user__is_staff=True)) == []
+        others.delete()
 
 
 def test_nobody_connects_an_identity_without_being_signed_in(provider: OidcProvider, ada: User) -> None:

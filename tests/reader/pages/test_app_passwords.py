@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from urllib.parse import quote_plus
 
 import pytest
 from django.test import Client
@@ -54,6 +55,39 @@ def test_a_name_that_is_none_is_refused(browser: Client, app: str) -> None:
     assert answer.status_code == 400
     assert "at most 100 characters" in answer.content.decode()
     assert not AppPassword.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "given"),
+    [
+        (PAGE, {"app": "phone"}),
+        ("/reader/site/", {"me": "https://evil.example/"}),
+        ("/reader/site/", {"me": "https://evil.example/", "revoke": "1"}),
+        ("/reader/compose/connect/", {"me": "https://evil.example/"}),
+    ],
+)
+def test_an_old_session_gives_no_new_way_to_sign_in(
+    browser: Client, ada: Reader, page: str, given: dict[str, str]
+) -> None:
+    session = browser.session
+    session["signed_in_at"] = 0
+    session.save()
+    assert browser.post(page, given)["Location"] == f"/account/sign-out/?next={quote_plus(page)}"
+    assert "sign in again" in browser.get(f"/account/sign-out/?next={page}").content.decode()
+    ada.user.set_password("right-horse-1")
+    ada.user.save()
+    browser.force_login(ada.user)
+    assert browser.post(page, given)["Location"] == f"/account/confirm/?next={quote_plus(page)}"
+    assert not AppPassword.objects.exists()
+
+
+def test_the_password_is_created_once_it_is_confirmed(browser: Client, ada: Reader) -> None:
+    ada.user.set_password("right-horse-1")
+    ada.user.save()
+    browser.force_login(ada.user)
+    asked = browser.post(PAGE, {"app": "phone"})
+    made = browser.post(asked["Location"], {"password": "right-horse-1"})
+    assert 'class="secret"' in made.content.decode()
 
 
 def test_there_are_not_more_than_enough(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
