@@ -20,6 +20,7 @@ from common.net.addresses import CLAIMED, FORWARDED_FOR, NEAR, is_near, is_withi
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy, web_request
 from common.text import one_line, shortened
 from feedletter_site.env import Network
+from feedletter_site.services.password_limits import remember_browser
 from reader.pages.access import policy_to_own_sites, reading_page
 from subscriptions.subscribers.rate_limits import note_proxy
 
@@ -137,6 +138,13 @@ class AccountPolicyMiddleware(Middleware):
         policy = policy_to_own_sites().replace("img-src 'self'", "img-src 'self' data:")
         response.headers["Content-Security-Policy"] = policy
         return response  # type: ignore[return-value]
+
+
+class KnownBrowserMiddleware(Middleware):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        remember_browser(request, response)
+        return response
 
 
 class HostMiddleware(Middleware):

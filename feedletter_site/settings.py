@@ -334,6 +334,7 @@ MIDDLEWARE = [
     "feedletter_site.middleware.WebSlotMiddleware",
     "feedletter_site.middleware.AdminPolicyMiddleware",
     "feedletter_site.middleware.AccountPolicyMiddleware",
+    "feedletter_site.middleware.KnownBrowserMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "feedletter_site.middleware.LanguageMiddleware",

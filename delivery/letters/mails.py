@@ -25,18 +25,25 @@ PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
 
 def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mail's values. Raises LetterError if the user no longer exists."""
-    user = User.objects.filter(pk=int(context["user"]), is_active=True).first()
-    if user is None:
+    pks = [int(context["user"]), *map(int, str(context.get("others", "")).split())]
+    users = User.objects.filter(is_active=True).in_bulk(pks)
+    links = [[users[pk].get_username(), _reset_url(users[pk])] for pk in pks if pk in users]
+    if not links:
         raise LetterError("There is no such user any more.")
-    token = default_token_generator.make_token(user)
-    path = reverse("account_reset_password_from_key", args=[int_to_base36(user.pk), token])
     return {
         "newsletter": site_facts().name,
-        "user_name": user.get_username(),
-        "reset_url": settings.SITE_URL + path,
+        "user_name": links[0][0],
+        "reset_url": links[0][1],
+        "others": links[1:],
         "minutes": str(settings.PASSWORD_RESET_TIMEOUT // 60),
         "site_url": settings.SITE_URL,
     }
+
+
+def _reset_url(user: User) -> str:
+    token = default_token_generator.make_token(user)
+    path = reverse("account_reset_password_from_key", args=[int_to_base36(user.pk), token])
+    return settings.SITE_URL + path
 
 
 log = logging.getLogger(__name__)

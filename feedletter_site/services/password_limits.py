@@ -1,12 +1,15 @@
 import logging
+import secrets
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from allauth.mfa.signals import authentication_failed
-from django.contrib.auth import get_user_model
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_login_failed
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from common.rates import DAY, HOUR, Limit, OverLimit, Use, check_rows, count_rows_within
@@ -16,6 +19,9 @@ log = logging.getLogger(__name__)
 
 OF_NETWORK = Limit("sign-in ip", 10, HOUR)
 OF_NAME = Limit("sign-in user", 20, DAY)
+# Of a browser in which the user signed in before, so that strangers can't lock them out; and of all of them.
+OF_BROWSER, OF_BROWSERS = Limit("sign-in browser", 20, DAY), Limit("sign-in browsers", 100, DAY)
+BROWSER, REMEMBERED_FOR = "known-browser", timedelta(days=400)
 LONGEST_USER_NAME = 150
 SIGNED_IN_AT = "signed_in_at"
 FAILED = "Sign-in failed from %s: %s"
@@ -50,9 +56,22 @@ def count_wrong_code(sender: Any, request: HttpRequest, user: Any, **_: Any) -> 
     count_rows_within(*OF_NETWORK.by_network(ip), now=timezone.now())
 
 
-def note_sign_in(sender: Any, request: HttpRequest, **_: Any) -> None:
+def note_sign_in(sender: Any, request: HttpRequest, user: User, **_: Any) -> None:
     """Receive user_logged_in."""
     request.session[SIGNED_IN_AT] = int(time.time())
+    request.signed_in = user  # type: ignore[attr-defined]
+
+
+def remember_browser(request: HttpRequest, response: HttpResponse) -> None:
+    """Set a cookie in the response to a sign-in."""
+    if (user := getattr(request, "signed_in", None)) is not None:
+        browser = _cookie_of(request, user) or secrets.token_hex(16)
+        flags: dict[str, Any] = {
+            "secure": settings.SESSION_COOKIE_SECURE,
+            "httponly": True,
+            "samesite": "Lax",
+        }
+        response.set_signed_cookie(f"{BROWSER}-{user.pk}", browser, max_age=REMEMBERED_FOR, **flags)
 
 
 def watch() -> None:
@@ -62,10 +81,23 @@ def watch() -> None:
 
 
 def _uses(request: HttpRequest, username: str) -> Iterator[Use]:
-    user = get_user_model().objects.filter(username=username[:LONGEST_USER_NAME]).first()
+    user = User.objects.filter(username=username[:LONGEST_USER_NAME]).first()
+    if user and (browser := _cookie_of(request, user) or _session_of(request, user)):
+        yield OF_BROWSER, f"{browser} {user.password}"
+        yield OF_BROWSERS, f"{user.pk} {user.password}"
+        return
     # A new password resets the count, so `manage.py changepassword` helps users whom others lock out.
     yield from OF_NETWORK.by_network(_address(request))
     yield OF_NAME, f"{username.lower()} {user.password if user else ''}"
+
+
+def _cookie_of(request: HttpRequest, user: User) -> str:
+    return request.get_signed_cookie(f"{BROWSER}-{user.pk}", "", max_age=REMEMBERED_FOR) or ""
+
+
+def _session_of(request: HttpRequest, user: User) -> str:
+    signed_in = getattr(request, "user", None)
+    return f"session {user.pk}" if signed_in is not None and signed_in.pk == user.pk else ""
 
 
 def _address(request: HttpRequest) -> str:

@@ -1,4 +1,5 @@
 import logging
+from collections import defaultdict
 from datetime import datetime
 
 from django.contrib.auth.forms import PasswordResetForm
@@ -22,7 +23,7 @@ LONGEST_SHOWN = 150
 
 
 def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> None:
-    """Queue a mail for each user of the address, with the same result for every address.
+    """Queue a mail that lists the users of the address, with the same result for every address.
 
     Raises OverLimit if the network asked too often.
     """
@@ -33,13 +34,18 @@ def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> 
             return
         # Active users with a usable password.
         users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
+        # Anyone may add a reader with this address.
+        users.sort(key=lambda user: (not user.is_superuser, not user.is_staff, user.date_joined, user.pk))
+        by_address = defaultdict[str, list[int]](list)
         for user in users[:MOST_ACCOUNTS]:
+            by_address[user.email].append(user.pk)
+        for address, (first, *others) in by_address.items():
             try:
                 # The link is created with the mail, so neither database nor backups contain it.
                 site_mail().send(
-                    address=user.email,
+                    address=address,
                     template=PASSWORD_RESET,
-                    context={"user": user.pk},
+                    context={"user": first, **({"others": " ".join(map(str, others))} if others else {})},
                     now=now,
                     language=language,
                 )

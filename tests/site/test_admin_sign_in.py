@@ -2,6 +2,7 @@
 
 import logging
 import re
+from http.cookies import SimpleCookie
 from typing import Any
 
 import pytest
@@ -46,6 +47,39 @@ def test_after_twenty_wrong_ones_for_one_name_none_is_tried_until_the_password_i
     ada.set_password("another-horse-2")
     ada.save()
     assert sign_in("another-horse-2", ip="192.0.2.1").status_code == 302
+
+
+def known_browser(user: User) -> Client:
+    client = Client()
+    client.post(LOGIN, {"login": user.username, "password": RIGHT})
+    cookie = client.cookies[f"known-browser-{user.pk}"]
+    client.logout()
+    client.cookies = SimpleCookie({cookie.key: cookie.value})
+    return client
+
+
+def test_strangers_lock_nobody_out_of_a_browser_that_signed_in_before(ada: User) -> None:
+    known = known_browser(ada)
+    cookie = known.cookies[f"known-browser-{ada.pk}"].value
+    for number in range(1_000):
+        sign_in("wrong", ip=f"198.51.{number // 250}.{number % 250}")
+    eve = User.objects.create_superuser("eve", password=RIGHT)
+    stranger = Client()
+    stranger.cookies = SimpleCookie({f"known-browser-{ada.pk}": cookie[:-1]})
+    for client, name in ((stranger, "ada"), (Client(), "ada"), (known, "eve")):
+        client.post(LOGIN, {"login": name, "password": RIGHT}, REMOTE_ADDR="192.0.2.1")
+        assert client.session.get("_auth_user_id") == (str(eve.pk) if name == "eve" else None)
+    known.logout()
+    known.cookies = SimpleCookie({f"known-browser-{ada.pk}": cookie})
+    assert known.post(LOGIN, {"login": "ada", "password": RIGHT}).status_code == 302
+
+
+def test_a_known_browser_is_not_asked_for_ever(ada: User) -> None:
+    client = known_browser(ada)
+    for number in range(20):
+        client.post(LOGIN, {"login": "ada", "password": "wrong"}, REMOTE_ADDR=f"192.0.2.{number}")
+    answer = client.post(LOGIN, {"login": "ada", "password": RIGHT})
+    assert "Too many wrong passwords" in answer.content.decode()
 
 
 def test_each_wrong_one_is_logged_with_its_address_and_without_the_password(

@@ -59,6 +59,20 @@ def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
     assert "already used" in Client().get(path, follow=True).content.decode()
 
 
+def test_one_mail_lists_the_users_of_an_address_with_its_owner_first(settings: Any) -> None:
+    User.objects.filter(username="ada").delete()
+    for name, rights in (("eve1", {}), ("eve2", {}), ("staff", {"is_staff": True}), ("eve3", {})):
+        User.objects.create_user(name, "ada@example.org", "right-horse-1", **rights)
+    User.objects.create_superuser("owner", "ada@example.org", "right-horse-1")
+    with SmtpServer() as server:
+        settings.EMAIL_URL = server.url
+        ask("ada@example.org")
+        assert send_due().sent == 1
+        text = server.messages[0].data.decode().replace("=\r\n", "").replace("=3D", "=")
+    assert re.findall(r"^\* (\w+):\s+http", text, re.M) == ["staff", "eve1", "eve2", "eve3"]
+    assert "a new password for owner" in text
+
+
 def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(10):
