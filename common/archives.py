@@ -2,11 +2,12 @@
 
 import gzip
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from common.body_limits import MEGABYTE
 from common.refused import Refused
@@ -35,16 +36,30 @@ class BadArchive(Refused):
 
 
 class Budget:
-    """Octets that may still be unpacked."""
+    """Octets that may still be unpacked, or kept in memory."""
 
-    def __init__(self, octets: int) -> None:
+    def __init__(self, octets: int, problem: str = TOO_LARGE) -> None:
         self._most = self._left = octets
+        self._problem = problem
 
     def spend(self, octets: int) -> None:
         """Raises BadArchive."""
         self._left -= octets
         if self._left < 0:
-            raise BadArchive(TOO_LARGE.format(self._most // MEGABYTE))
+            raise BadArchive(self._problem.format(self._most // MEGABYTE))
+
+
+def memory_of(values: Any) -> int:
+    """Return about how many octets of memory nested values take."""
+    octets, waiting = 0, [values]
+    while waiting:
+        value = waiting.pop()
+        octets += sys.getsizeof(value)
+        if isinstance(value, dict):
+            waiting.extend((*value.keys(), *value.values()))
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return octets
 
 
 def is_zip(head: bytes) -> bool:

@@ -33,6 +33,7 @@ COMPRESSION_LEVEL = 1
 WAITS_FOR = timedelta(days=7)
 LEASE = timedelta(minutes=2)
 MOST_FAILURES = 3
+KILLED = f"Given up after {MOST_FAILURES} tries: the worker was killed. The file may need too much memory."
 COPIES_KEPT = timedelta(hours=3)
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Upload(models.Model):
     by = models.CharField("uploaded by", max_length=150, blank=True, default="")
     state = models.CharField(max_length=10, default="uploading")
     trouble = models.TextField(blank=True, default="")
-    # Unexpected errors since the last progress.
+    # Claims since the last progress, so a worker that is killed counts, too.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
     created_at = models.DateTimeField("uploaded", default=timezone.now)
     begun_at = models.DateTimeField(null=True, blank=True)
@@ -170,7 +171,7 @@ class Upload(models.Model):
 
     def release(self) -> None:
         """Leave the rest to the next pass."""
-        held_by(self).update(**handed_on(utcnow()))
+        held_by(self).update(**handed_on(utcnow()), failures=0)
 
 
 class UploadPiece(models.Model):
@@ -217,13 +218,18 @@ U = TypeVar("U", bound=Upload)
 
 @transaction.atomic
 def claim(model: type[U], *, now: datetime) -> U | None:
+    """Lease a row, and count that. End rows that were claimed too often without progress."""
     rows = model.claimable(now).order_by("pk")
-    row = rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first()
-    if row is not None:
+    while row := rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first():
+        if row.failures >= MOST_FAILURES:
+            row.trouble = row.trouble or KILLED
+            row.end("unusable", now)
+            continue
         taken = lease(now, LEASE)
-        row.lease_token, row.lease_until = taken.token, taken.until
-        row.save(update_fields=["lease_token", "lease_until"])
-    return row
+        row.lease_token, row.lease_until, row.failures = taken.token, taken.until, row.failures + 1
+        row.save(update_fields=["lease_token", "lease_until", "failures"])
+        return row
+    return None
 
 
 def process_uploads(model: type[U], work: Callable[[U, TimeBudget], None], *, budget: timedelta) -> None:
@@ -234,7 +240,7 @@ def process_uploads(model: type[U], work: Callable[[U, TimeBudget], None], *, bu
         try:
             work(row, left)
         except Refused as error:
-            held_by(row).update(trouble=shortened(one_line(str(error)), 1_000))
+            held_by(row).update(trouble=shortened(one_line(str(error)), 1_000), failures=0)
         except Exception as error:
             log.exception("%s %s failed", model._meta.verbose_name, row.pk)
             _note_failure(row, shortened(one_line(f"{type(error).__name__}: {error}"), 1_000))
@@ -248,7 +254,6 @@ def _note_failure(row: Upload, words: str) -> None:
             return
         # Forget what the worker has not stored.
         row.refresh_from_db()
-        row.failures += 1
         row.trouble = words
         if row.failures < MOST_FAILURES:
             row.save()

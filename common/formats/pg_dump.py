@@ -12,7 +12,9 @@ PLAIN = "Make a plain one: pg_dump --format=plain --file=dump.sql."
 # Octets of a file's beginning that `refuse_unless_plain` needs.
 START = 512
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd", b'\x04"M\x18', b"PK\x03\x04")
-LONGEST_LINE = 64 * 1024 * 1024
+LONGEST_LINE = 16 * 1024 * 1024
+# PostgreSQL has no more.
+MOST_COLUMNS = 1_600
 _COPY = re.compile(r'COPY (?:"?[\w$]+"?\.)?"?(\w+)"? \((.*)\) FROM stdin;\r?\n?\Z')
 _ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
 _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -37,6 +39,8 @@ def dumped_tables(stream: IO[str]) -> Iterator[tuple[str, Iterator[DumpRow]]]:
         if line.startswith("INSERT INTO "):
             raise Refused("The dump has INSERT statements. Make it without --inserts.")
         if match := _COPY.match(line):
+            if match[2].count(",") >= MOST_COLUMNS:
+                raise Refused(f"The dump is damaged: a table has more than {MOST_COLUMNS:,} columns.")
             columns = [each.strip().strip('"') for each in match[2].split(",")]
             rows = _rows(lines, columns)
             yield match[1], rows
@@ -56,10 +60,9 @@ def _rows(lines: Iterator[str], columns: list[str]) -> Iterator[DumpRow]:
         text = line.rstrip("\n")
         if text == r"\.":
             return
-        cells = text.split("\t")
-        if len(cells) != len(columns):
+        if text.count("\t") + 1 != len(columns):
             raise Refused("The dump is damaged: a row doesn’t have as many values as its table has columns.")
-        yield {name: _value(cell) for name, cell in zip(columns, cells, strict=True)}
+        yield {name: _value(cell) for name, cell in zip(columns, text.split("\t"), strict=True)}
     raise Refused("The dump is cut off: a table has no end.")
 
 

@@ -142,7 +142,10 @@ def _undo(row: IssueImport, left: TimeBudget) -> None:
         if left.is_spent:
             row.release()
             return
-        row.renew()
+        with held(row) as is_ours:
+            if not is_ours:
+                return
+            row.note_progress()
     store.delete_pictures(row)
     row.finish(State.UNDONE)
 

@@ -11,6 +11,8 @@ from typing import IO
 import psycopg
 from psycopg import IsolationLevel, sql
 
+from common.archives import Budget, memory_of
+from common.body_limits import MEGABYTE
 from common.formats.pg_dump import dumped_tables
 from common.refused import Refused
 
@@ -47,11 +49,25 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 OPTIONAL = {"bsky_postable", "bsky_postable_media"}
 VERSIONS = {"1", "2"}
 CONNECT_SECONDS = 10
+# Octets of memory.
+MOST_KEPT = 150 * MEGABYTE
+TOO_MUCH = (
+    "Its tables take more than {} MB of memory. Use manage.py migrate_from with the database’s address."
+)
 
 
 def read_dump(stream: IO[str]) -> dict[str, list[Row]]:
     """Read our tables of a plain dump. Raises Refused."""
-    return _checked({name: list(rows) for name, rows in dumped_tables(stream) if name in TABLES})
+    tables, memory = dict[str, list[Row]](), Budget(MOST_KEPT, TOO_MUCH)
+    for name, rows in dumped_tables(stream):
+        if name not in TABLES:
+            continue
+        tables[name] = []
+        for row in rows:
+            needed = {column: row[column] for column in TABLES[name] if column in row}
+            memory.spend(memory_of(needed))
+            tables[name].append(needed)
+    return _checked(tables)
 
 
 def read_database(url: str) -> tuple[dict[str, list[Row]], int]:

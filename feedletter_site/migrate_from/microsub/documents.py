@@ -16,6 +16,8 @@ from common.refused import Refused
 
 # MongoDB's own limits.
 LONGEST, DEEPEST = 17_000_000, 100
+# Of one document, as each value takes up to 100 octets of memory.
+MOST_VALUES = 250_000
 # Of an archive: its start, and its end mark (a length of -1).
 ARCHIVE, END = bytes.fromhex("6de29981"), bytes.fromhex("ffffffff")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,6 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _NUMBERS = {"$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float}
 Document = dict[str, Any]
+TOO_MANY = f"Document {{:,}} has more than {MOST_VALUES:,} values. Export it again without it."
 
 
 class BadDocuments(Refused):
@@ -33,14 +36,15 @@ def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
     """Read a document a line, or an array, in UTF-8. Raises BadDocuments."""
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     parse = json.JSONDecoder(object_hook=_plain).raw_decode
-    text, wanted, count = "", 0, 0
+    text, wanted, count, values = "", 0, 0, 0
     for piece in chain(pieces, (None,)):
         try:
             text += decode(piece or b"", piece is None)
         except UnicodeDecodeError as error:
             raise _broken(count) from error
+        values += _separators(piece or b"")
         # A long document isn't parsed again for each piece.
-        if piece is not None and len(text) < wanted:
+        if piece is not None and len(text) < min(wanted, LONGEST) and values <= MOST_VALUES:
             continue
         position = 0
         while (position := _end_of(_BETWEEN.match(text, position))) < len(text):
@@ -55,7 +59,9 @@ def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
             yield document
             count += 1
         text = text[position:]
-        wanted = 2 * len(text)
+        wanted, values = 2 * len(text), _separators(text.encode(errors="replace"))
+        if values > MOST_VALUES:
+            raise BadDocuments(TOO_MANY.format(count + 1))
 
 
 def bson_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
@@ -126,28 +132,31 @@ def _octets_of(pieces: Iterable[bytes], start: bytes = b"") -> Iterator[bytes | 
 
 def _parsed(octets: bytes, count: int) -> Document:
     try:
-        return _document(octets, 0, DEEPEST)[0]
+        return _document(octets, 0, DEEPEST, iter(range(MOST_VALUES)))[0]
+    except StopIteration:
+        raise BadDocuments(TOO_MANY.format(count + 1)) from None
     except (ValueError, struct.error, IndexError) as error:
         raise _broken(count) from error
 
 
-def _document(octets: bytes, start: int, depth: int) -> tuple[Document, int]:
-    """Return a document and its end. Raises ValueError, IndexError and struct.error."""
+def _document(octets: bytes, start: int, depth: int, left: Iterator[int]) -> tuple[Document, int]:
+    """Return a document and its end. Raises ValueError, IndexError, struct.error and StopIteration."""
     end = start + struct.unpack_from("<i", octets, start)[0]
     if not depth or not start + 5 <= end <= len(octets) or octets[end - 1]:
         raise ValueError
     values: Document = {}
     position = start + 4
     while position < end - 1:
+        next(left)
         kind, stop = octets[position], octets.index(0, position + 1)
         name = octets[position + 1 : stop].decode()
-        values[name], position = _value(kind, octets, stop + 1, depth)
+        values[name], position = _value(kind, octets, stop + 1, depth, left)
     if position != end - 1:
         raise ValueError
     return values, end
 
 
-def _value(kind: int, octets: bytes, at: int, depth: int) -> tuple[Any, int]:
+def _value(kind: int, octets: bytes, at: int, depth: int, left: Iterator[int]) -> tuple[Any, int]:
     match kind:
         case 0x01:
             return struct.unpack_from("<d", octets, at)[0], at + 8
@@ -157,9 +166,9 @@ def _value(kind: int, octets: bytes, at: int, depth: int) -> tuple[Any, int]:
                 raise ValueError
             return octets[at + 4 : end - 1].decode(), end
         case 0x03:
-            return _document(octets, at, depth - 1)
+            return _document(octets, at, depth - 1, left)
         case 0x04:
-            values, end = _document(octets, at, depth - 1)
+            values, end = _document(octets, at, depth - 1, left)
             return list(values.values()), end
         case 0x05:
             size = struct.unpack_from("<i", octets, at)[0]
@@ -183,6 +192,11 @@ def _value(kind: int, octets: bytes, at: int, depth: int) -> tuple[Any, int]:
         case 0x11 | 0x13:
             return None, at + (8 if kind == 0x11 else 16)
     raise ValueError
+
+
+def _separators(octets: bytes) -> int:
+    """Return at most so many values there can be."""
+    return octets.count(b",") + octets.count(b"[") + octets.count(b"{")
 
 
 def _plain(value: Document) -> Any:

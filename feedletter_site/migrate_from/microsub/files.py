@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from common.archives import BadArchive, Budget, is_zip, open_member, open_zip, pieces_of
+from common.archives import BadArchive, Budget, is_zip, memory_of, open_member, open_zip, pieces_of
 from common.body_limits import MEGABYTE
 from common.refused import Refused
 from feedletter_site.migrate_from.microsub.documents import (
@@ -25,6 +25,9 @@ from feedletter_site.migrate_from.microsub.documents import (
 MOST_OCTETS = 2_000 * MEGABYTE
 # Documents of a collection. Only items are kept on disk.
 MOST_ITEMS, MOST_OTHERS = 1_000_000, 20_000
+# Octets of memory, for all that is kept there.
+MOST_KEPT = 100 * MEGABYTE
+TOO_MUCH = "Its channels, feeds and notifications take more than {} MB of memory. Export fewer of them."
 MOST_NAMES, DEEPEST = 10_000, 3
 ITEMS, NOTIFICATIONS = "items", "notifications"
 GZIP = b"\x1f\x8b"
@@ -71,16 +74,21 @@ class Export:
     small: dict[str, list[Document]] = field(default_factory=dict)
     items: Spool = field(default_factory=Spool)
     lacking: list[str] = field(default_factory=list)
+    memory: Budget = field(default_factory=lambda: Budget(MOST_KEPT, TOO_MUCH))
 
     def add(self, name: str, document: Document) -> None:
-        """Raises BadDocuments."""
+        """Raises BadDocuments and BadArchive."""
         most = MOST_ITEMS if name == ITEMS else MOST_OTHERS
         if (self.items.total if name == ITEMS else len(self.small[name])) >= most:
             raise BadDocuments(f"It has more than {most:,} documents.")
         if name == ITEMS:
             channel, feed = (str(document.get(key) or "") for key in ("channelId", "feedId"))
+            if not self.items.count((channel, feed)):
+                # With the list of its places.
+                self.memory.spend(memory_of([channel, feed, [0]]))
             self.items.add((channel, feed), document)
         else:
+            self.memory.spend(memory_of(document))
             self.small[name].append(document)
 
 
