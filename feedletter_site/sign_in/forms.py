@@ -6,6 +6,7 @@ Templates load feedletter/password.js, which adds a button that shows what is ty
 from typing import Any
 
 from allauth.account import forms
+from allauth.account.adapter import get_adapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.ratelimit import respond_429
 from allauth.mfa.base import forms as mfa
@@ -58,6 +59,13 @@ class ChangePasswordForm(Plain, forms.ChangePasswordForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["oldpassword"].label = gettext("Current password")
+
+    def clean_oldpassword(self) -> str:
+        """Count and log wrong ones, as the sign-in does."""
+        password = str(self.cleaned_data["oldpassword"])
+        if not get_adapter().reauthenticate(self.user, password):
+            raise get_adapter().validation_error("enter_current_password")
+        return password
 
 
 class ConfirmForm(Plain, forms.ReauthenticateForm):  # type: ignore[misc]

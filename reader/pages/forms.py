@@ -1,6 +1,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.account.adapter import get_adapter
 from django import forms
 from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
@@ -109,7 +110,8 @@ class EmailForm(forms.Form):
 
     def clean_password(self) -> str:
         password = str(self.cleaned_data["password"])
-        if not self.user.check_password(password):
+        # Counts and logs wrong ones, as the sign-in does.
+        if not get_adapter().reauthenticate(self.user, password):
             raise forms.ValidationError(gettext("The password is wrong."))
         return password
 

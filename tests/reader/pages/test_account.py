@@ -13,6 +13,7 @@ import pytest
 from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import User
 from django.core import serializers
+from django.core.cache import cache
 from django.test import Client
 
 from common.clock import utcnow
@@ -61,6 +62,28 @@ def test_the_mail_address_is_changed_by_whoever_knows_the_password(
     told = web(ada).post("/reader/account/", {**given, "password": OLD}, follow=True)
     assert "ada@example.org" in told.content.decode()
     assert User.objects.get().email == "ada@example.org"
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("/reader/account/", "password"),
+        ("/reader/account/erase/", "password"),
+        ("/account/password/", "oldpassword"),
+    ],
+)
+def test_each_wrong_password_is_logged_and_twenty_are_tried(
+    settings: Any, ada: Reader, web: Browser, caplog: pytest.LogCaptureFixture, page: str, name: str
+) -> None:
+    settings.EMAIL_URL = "smtp://127.0.0.1:1"
+    browser, given = web(ada), {"email": "eve@example.org", "sure": "on", "password1": NEW}
+    for number in range(20):
+        cache.clear()
+        browser.post(page, {**given, name: "wrong"}, REMOTE_ADDR=f"192.0.2.{number}")
+    assert caplog.messages.count("Sign-in failed from 192.0.2.7: 'ada'") == 1
+    answer = browser.post(page, {**given, name: OLD})
+    assert "Too many wrong passwords" in answer.content.decode()
+    assert (User.objects.get().email, Reader.objects.filter(leaving_at=None).count()) == ("", 1)
 
 
 def test_another_password_signs_out_elsewhere(ada: Reader, web: Browser) -> None:
