@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, F, Max, Min, Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.db.leases import RELEASED
@@ -110,7 +111,9 @@ def _queue(now: datetime, budget: TimeBudget) -> int:
     queued = 0
     # The waiting days do not count towards giving up.
     fresh = {
-        "state": Delivery.State.QUEUED, "held_for": "", "last_error": "", "created_at": now, "due_at": now
+        "state": Delivery.State.QUEUED, "held_for": "", "last_error": "", "created_at": now, "due_at": now,
+        # Each may have been sent since the backup, so channels look it up first.
+        "begun_at": Coalesce(F("begun_at"), F("created_at")),
     }  # fmt: skip
     while not budget.is_spent and (count := _update_batch(HELD_ROWS, **fresh)):
         queued += count

@@ -106,6 +106,17 @@ def test_days_of_waiting_do_not_make_a_letter_too_old() -> None:
     assert (row.created_at, row.last_error) == (NOW + timedelta(days=30), "")
 
 
+def test_go_keeps_that_a_letter_may_have_been_sent() -> None:
+    queued(2)
+    begun = Delivery.objects.order_by("pk")[0]
+    Delivery.objects.filter(pk=begun.pk).update(begun_at=NOW - MINUTE)
+    created = Delivery.objects.order_by("pk")[1].created_at
+    restored()
+    go(now=LATER)
+    assert list(Delivery.objects.order_by("pk").values_list("begun_at", flat=True)) == [NOW - MINUTE, created]
+    assert [task.begun_before for task in claimed(now=LATER)] == [NOW - MINUTE, created]
+
+
 def test_a_second_restore_while_one_is_open_is_refused() -> None:
     restored()
     with pytest.raises(AlreadyOpen, match="already"):
