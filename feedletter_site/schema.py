@@ -28,7 +28,8 @@ def too_new(connection: BaseDatabaseWrapper) -> str:
     for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
         is_unknown = app in OURS and find_spec(f"{app}.migrations.{name}") is None
         if is_unknown and not may_run_beside(name, settings.VERSION):
-            return (
+            # Its migrations had other names then.
+            return too_old(connection) or (
                 f"A newer release than {settings.VERSION} has upgraded this database (with {app}.{name}). "
                 "Run that release, or restore the backup made before the upgrade: docs/operating/upgrade.md."
             )

@@ -37,6 +37,15 @@ def test_an_older_database_is_refused(statement: str, missing: str) -> None:
         call_command("migrate", verbosity=0)
 
 
+def test_an_older_database_with_migrations_of_its_time_is_not_called_newer() -> None:
+    apply("0007_of_its_time")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE feeds_feed DROP COLUMN title")
+    assert too_new(connection) == too_old(connection) != ""
+    with pytest.raises(CommandError, match="before the first release"):
+        call_command("migrate", verbosity=0)
+
+
 def apply(migration: str, app: str = "delivery") -> None:
     MigrationRecorder(connection).record_applied(app, migration)
 
