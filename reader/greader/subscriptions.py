@@ -64,8 +64,8 @@ def import_subscriptions(call: AppCall) -> str:
 
 
 def quick_add(call: AppCall) -> Shown:
-    url = call.needed("quickadd").removeprefix("feed/")
     _count_look(call)
+    url = _address_of(call, call.needed("quickadd").removeprefix("feed/"))
     try:
         channel = default_channel(call.reader)
         feed = follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed
@@ -101,9 +101,14 @@ def _subscribe(call: AppCall, feed: str) -> None:
     _count_look(call)
     label = call.label("a")
     channel = channel_named(call.reader, label) if label else default_channel(call.reader)
-    follow = follow_address(channel=channel, url=feed, clock=lambda: call.now).follow
+    follow = follow_address(channel=channel, url=_address_of(call, feed), clock=lambda: call.now).follow
     if name := call.given.one("t"):
         rename_follow(follow=follow, name=name)
+
+
+def _address_of(call: AppCall, feed: str) -> str:
+    """Return the address of a feed that they follow; apps send its key, too. Raises CallError."""
+    return follows_of(call.reader, feed)[0].feed.url if feed.isascii() and feed.isdigit() else feed
 
 
 def _unsubscribe(call: AppCall, feed: str) -> None:

@@ -108,6 +108,15 @@ class TestFollowing:
         statuses = [app.post("subscription/quickadd", quickadd="http://127.0.0.1:9/")[0] for _ in range(4)]
         assert (statuses[0], 429 in statuses) == (200, True)
 
+    @pytest.mark.parametrize("call", ["subscription/edit", "subscription/quickadd"])
+    def test_the_key_of_a_followed_feed_is_no_address(
+        self, app: GoogleApp, feed: Feed, ada: Reader, call: str
+    ) -> None:
+        for key, status in ((feed.pk, 200), (FeedFactory().pk, 404), ("9" * 30, 404)):
+            given = {"ac": "subscribe", "s": f"feed/{key}"} if call.endswith("edit") else {}
+            assert app.post(call, quickadd=f"feed/{key}", **given)[0] == status, key
+        assert Follow.objects.get(channel__reader=ada).feed == feed
+
     def test_unsubscribing_ends_it_in_all_folders(
         self, app: GoogleApp, feed: Feed, post: Post, channel: Channels
     ) -> None:
