@@ -58,14 +58,16 @@ class AppCall:
         raise bad_request(f"The parameter {name} is missing.")
 
     def posts(self) -> list[int]:
-        """Raises CallError without any."""
+        """Raises CallError without any, or for invalid ids."""
         named = self.given.many("i")
         if not named:
             raise bad_request("The parameter i (the posts) is missing.")
         if len(named) > MOST_POSTS:
             raise bad_request(f"Name at most {MOST_POSTS:,} posts per request.")
-        keys = (post_key(name) for name in named)
-        return [key for key in keys if key is not None]
+        keys = [key for name in named if (key := post_key(name)) is not None]
+        if len(keys) < len(named):
+            raise bad_request("i isn’t the id of a post.")
+        return keys
 
     def streams(self, name: str) -> list[StreamName]:
         """Raises CallError for invalid names."""

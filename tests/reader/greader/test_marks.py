@@ -25,6 +25,16 @@ def usec(minute: float) -> int:
 
 
 class TestPosts:
+    @pytest.mark.parametrize("name", ["nonsense", "0", "9" * 19, "tag:google.com,2005:reader/item/xyz"])
+    def test_an_id_that_cannot_be_read_refuses_the_whole_call(
+        self, app: GoogleApp, post: Post, name: str
+    ) -> None:
+        known = post()
+        before = unread()
+        for ids in ([name], [known.entry_id, name]):
+            assert app.post("edit-tag", i=ids, a=READ, r=STARRED)[0] == 400, ids
+        assert unread() == before
+
     @pytest.mark.parametrize(
         ("given", "is_read"),
         [
@@ -40,7 +50,7 @@ class TestPosts:
         self, app: GoogleApp, post: Post, given: dict[str, object], is_read: bool
     ) -> None:
         read, fresh, other = post(is_unread=False), post(), post()
-        app.do("edit-tag", i=[post_name(read.entry_id), fresh.entry_id, "nonsense", "999999"], **given)
+        app.do("edit-tag", i=[post_name(read.entry_id), fresh.entry_id, "999999"], **given)
         assert unread() == ({other.entry_id} if is_read else {p.entry_id for p in (read, fresh, other)})
 
     def test_stars_come_and_go(self, app: GoogleApp, post: Post) -> None:
