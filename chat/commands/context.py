@@ -79,6 +79,8 @@ def interval_words(minutes: int) -> str:
 def trouble_in_words(one: GuildFeed) -> str:
     if one.subscribable.stopped:
         return _("paused")
+    if one.rests_until:
+        return _("has reached the daily limit, and posts again %(when)s") % {"when": ago(one.rests_until)}
     if refusal := channel_refusal(one):
         said = _("Discord doesn’t allow posting there: %(said)s") % {"said": shown_title(refusal.words)}
         return f"{said} {try_words(refusal)}".strip()

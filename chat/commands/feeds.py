@@ -33,6 +33,7 @@ from chat.guilds.rights import ask_again, channel_refusal
 from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
+from common.refused import Refused
 
 PAGE = 10
 LONGEST_ANSWER = 1_950
@@ -76,7 +77,8 @@ def pause(context: Context) -> Result:
 
 def resume(context: Context) -> Result:
     if _means_all(context):
-        return _all_paused(context, is_paused=False)
+        is_refused = any(channel_refusal(one) for one in _present(context))
+        return Later() if is_refused else _all_paused(context, is_paused=False)
     if channel_refusal(context.feed):
         return Later()
     return _paused(context, is_paused=False)
@@ -84,6 +86,8 @@ def resume(context: Context) -> Result:
 
 def work_resume(context: Context, row: Interaction) -> Message:
     """Check the permissions, too (network)."""
+    if _means_all(context):
+        return _all_paused(context, is_paused=False, tries_again=True)
     message = _paused(context, is_paused=False)
     why = still_refused(context.feed, now=context.now)
     return replace(message, content=why) if why else message
@@ -112,13 +116,16 @@ def _means_all(context: Context) -> bool:
     return not context.asked.pressed and context.asked.fields.get("feed", "").strip().casefold() == ALL
 
 
-def _all_paused(context: Context, *, is_paused: bool) -> Message:
-    """List channels that refuse the bot."""
+def _all_paused(context: Context, *, is_paused: bool, tries_again: bool = False) -> Message:
+    """List channels that refuse the bot. `tries_again` asks them (network)."""
     rows = list(_present(context))
+    refused = [one for one in rows if tries_again and channel_refusal(one)]
     changed = [one for one in rows if one.subscribable.stopped != is_paused]
     for one in changed:
         pause_feed(one, is_paused=is_paused)
         one.subscribable.stopped = is_paused
+    missing = {one: why for one in refused if (why := _asked_again(one, context.now))}
+    changed += [one for one in refused if one not in missing and one not in changed]
     said = (
         ngettext(
             "%(count)s feed is paused. Posts published while it’s paused won’t be posted later.",
@@ -133,7 +140,14 @@ def _all_paused(context: Context, *, is_paused: bool) -> Message:
         )
     )
     wrong = [] if is_paused else [feed_line(one) for one in rows if trouble_in_words(one)]
-    return Message(fitting([said % {"count": len(changed)}, *wrong]))
+    return Message(fitting([said % {"count": len(changed)}, *wrong, *dict.fromkeys(missing.values())]))
+
+
+def _asked_again(one: GuildFeed, now: datetime) -> str:
+    try:
+        return ask_again(one, now=now)
+    except Refused as error:
+        return str(error)
 
 
 def _present(context: Context) -> "QuerySet[GuildFeed]":
@@ -203,13 +217,15 @@ def fate_words(fate: PostFate) -> str:
             return _("is new, and waits until it stops changing")
         case "held":
             return _("waits for your decision")
+        case "rests":
+            return _("waits until %(when)s, because of the daily limit of posts") % {"when": ago(fate.at)}
         case "withdrawn":
             return _("not posted because it was withdrawn before it was ready")
-    return (
-        _("not posted: %(why)s") % {"why": words}
-        if words
-        else _("not posted because it existed when the feed was added")
-    )
+    if words:
+        return _("not posted: %(why)s") % {"why": words}
+    if fate.state == "there":
+        return _("not posted because it existed when the feed was added")
+    return _("not posted. Posts published while a feed is paused aren’t posted; `/feed resume` ends a pause.")
 
 
 def status(context: Context) -> Result:
@@ -220,6 +236,8 @@ def status(context: Context) -> Result:
     lines = [_("%(count)s of %(limit)s feeds.") % {"count": len(rows), "limit": limit}]
     wrong = [one for one in rows if trouble_in_words(one)]
     lines += [feed_line(one) for one in wrong] if wrong else [_("All feeds are working.")] if rows else []
+    if any(one.subscribable.stopped for one in rows):
+        lines.append(_("`/feed resume` resumes paused feeds."))
     soon = min((one.feed.next_poll_at for one in rows if one.feed.status == "active"), default=None)
     if soon is not None:
         lines.append(_("Next check: %(when)s.") % {"when": ago(soon)})

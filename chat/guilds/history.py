@@ -1,7 +1,7 @@
 """Why was a post not posted?"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from chat.models import GuildFeed
@@ -11,13 +11,14 @@ from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, SOON, WAI
 from feeds.models import Item
 
 LATEST = 10
-NEW, HELD, UNSURE, WITHDRAWN = "new", "held", "unsure", "withdrawn"
+NEW, HELD, UNSURE, WITHDRAWN, THERE, RESTS = "new", "held", "unsure", "withdrawn", "there", "rests"
 
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
     """`state` is one of rules.item_fate's, new (not settled), held (needs a decision),
-    unsure (perhaps posted), withdrawn (before it had settled) or "".
+    unsure (perhaps posted), withdrawn (before it had settled), there (when the feed was added),
+    rests (until the daily limit ends) or "".
 
     `words` give the reason; `at` is when it was posted, or will be at the earliest.
     """
@@ -55,7 +56,9 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         title = item.title or item.link
         row = posted.get(item.pk)
         if row is not None:
-            yield PostFate(title, item.link, *_of_delivery(row))
+            fate = PostFate(title, item.link, *_of_delivery(row))
+            is_limited = row["held_for"] == Delivery.HeldFor.PAUSE and one.rests_until
+            yield replace(fate, state=RESTS, words="", at=one.rests_until) if is_limited else fate
         elif places[item.pk]:
             place = places[item.pk][-1]
             words = "" if place.words == SOON else place.words
@@ -69,7 +72,7 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         else:
             # Other reasons may name newsletters of other servers.
             why = item.reason if item.state == Item.State.EXCLUDED else ""
-            yield PostFate(title, item.link, "", why)
+            yield PostFate(title, item.link, "" if item.first_seen > one.added_at else THERE, why)
 
 
 def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:

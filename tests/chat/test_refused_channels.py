@@ -156,8 +156,9 @@ def test_resume_and_test_say_what_is_missing_and_go_on_when_nothing_is(
         said = answered(ada, command, feed="1")
         assert [name for name in names if name in said] == names, command
     assert posted(service) == []
+    assert names[0] in answered(ada, "feed resume", feed="all")
     allow(service)
-    assert "is resumed" in answered(ada, "feed resume", feed="1")
+    assert "1 feed is resumed" in answered(ada, "feed resume", feed="all")
     rounds(1)
     assert posted(service) == titles(1, 1)
 

@@ -1,9 +1,11 @@
 """The fate of a feed's posts in a server, as in `/feed why`."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from chat.commands.context import trouble_in_words
 from chat.commands.feeds import fate_words
 from chat.guilds.history import latest_fates
 from chat.models import Guild, GuildFeed
@@ -116,6 +118,20 @@ def test_a_post_that_was_there_before_says_so_in_the_feeds_words_alone(one: Guil
     # The reason names newsletters, which may belong to other servers.
     Item.objects.filter(pk=item.pk).update(state="cleared", reason="left out by The Secret Weekly")
     assert said(one) == "not posted because it existed when the feed was added"
+    Item.objects.filter(pk=item.pk).update(first_seen=one.added_at + timedelta(minutes=1))
+    assert said(one).startswith("not posted. Posts published while a feed is paused")
+    assert "`/feed resume`" in said(one)
+
+
+def test_the_daily_limit_is_named_until_it_ends(one: GuildFeed) -> None:
+    issue = IssueFactory(subscribable=one.subscribable)
+    IssueItemFactory(issue=issue, item=ItemFactory(feed=one.feed, state="cleared"))
+    DeliveryFactory(
+        issue=issue, state="held", held_for="pause", last_error="Its issue or newsletter is paused."
+    )
+    one.rests_until = NOW
+    assert said(one) == f"waits until {MOMENT}, because of the daily limit of posts"
+    assert "has reached the daily limit" in trouble_in_words(one)
 
 
 def test_another_servers_posts_say_nothing_here(one: GuildFeed) -> None:
