@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 # Of the site's time zone.
 HOUR = 3
 NAME = "backup"
+LEAST_KEPT = 7
 # And what a killed worker left of one.
 COPY = re.compile(r"feedletter-\d{4}-\d{2}-\d{2}(?:\.\w+\.part)?")
 
@@ -46,9 +47,10 @@ def back_up_tonight(*, now: datetime) -> None:
         if not is_due([each.name for each in folder.iterdir()], local):
             return
         size = back_up(folder / name_of(local.date()))
-        for name in too_old(
-            [each.name for each in folder.iterdir()], local.date(), settings.BACKUP_KEEP_DAYS
-        ):
+        names = sorted(each.name for each in folder.iterdir() if COPY.fullmatch(each.name))
+        # A clock that jumps ahead must not delete them all.
+        least = min(LEAST_KEPT, max(settings.BACKUP_KEEP_DAYS, 1))
+        for name in too_old(names[:-least], local.date(), settings.BACKUP_KEEP_DAYS):
             (folder / name).unlink()
     except (BackupError, OSError) as error:
         problem = str(error)

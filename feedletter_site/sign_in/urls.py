@@ -1,6 +1,9 @@
+from typing import Any
+
 from allauth.account import views
 from allauth.socialaccount.providers.openid_connect import views as oidc
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, reverse_lazy
 from django.views.generic import RedirectView
 
@@ -17,7 +20,18 @@ sign_in = views.LoginView.as_view(
         "oidc_name": lambda: settings.OIDC_URL and settings.OIDC_NAME,
     }
 )
-new_password = views.PasswordResetFromKeyView.as_view(success_url=reverse_lazy("account_login"))
+
+
+class NewPasswordView(views.PasswordResetFromKeyView):  # type: ignore[misc]
+    success_url = reverse_lazy("account_login")
+
+    def dispatch(self, request: HttpRequest, uidb36: str, key: str, **kwargs: Any) -> HttpResponse:
+        # allauth fails at blanks and NUL.
+        uidb36 = uidb36 if uidb36.isascii() and uidb36.isalnum() else "0"
+        response: HttpResponse = super().dispatch(request, uidb36, key, **kwargs)
+        return response
+
+
 OIDC = {"provider_id": "oidc"}
 
 # Without allauth's pages for sign-up, email addresses and connections.
@@ -45,7 +59,10 @@ urlpatterns = [
         name="socialaccount_login_cancelled",
     ),
     *token_paths(
-        "account/password-reset/<uidb36>/", new_password, "account_reset_password_from_key", parameter="key"
+        "account/password-reset/<uidb36>/",
+        NewPasswordView.as_view(),
+        "account_reset_password_from_key",
+        parameter="key",
     ),
 ]
 if is_on("reader"):

@@ -73,6 +73,13 @@ def test_one_mail_lists_the_users_of_an_address_with_its_owner_first(settings: A
     assert "a new password for owner" in text
 
 
+@pytest.mark.parametrize("user", ["%20", "%00", "1%00", "%C3%A9", "-1", "z" * 13, "z" * 40, "%C2%B2"])
+def test_a_link_that_is_none_is_said_to_be_invalid(user: str) -> None:
+    for tail in ("", ")"):
+        answer = Client().get(f"{ASK}{user}/a-b{tail}/", follow=True)
+        assert (answer.status_code, "already used" in answer.content.decode()) == (200, True)
+
+
 def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(10):
