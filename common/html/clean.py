@@ -73,7 +73,7 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 _READING, _NEXT_READING = re.compile("<rt[^<>]*>([^<]*)</rt>"), re.compile(r"</rt>\s*<rt[^<>]*>")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TAG = re.compile(r"<[/!?]?[a-zA-Z][^<>]*>|<!\[[^<>\[\]]*(?:\[|\]>)|\]\]>(?=\s*(?:<|\Z))")
 
 
 def clean(html: str, *, base: str) -> str:
@@ -143,7 +143,7 @@ def plain(text: str) -> str:
     text = text[:MAX_LINE]
     if "<rt" in text and "<rp" not in text:
         text = _READING.sub(r"（\1）", _NEXT_READING.sub("", text))
-    if "<" in text:
+    if "<" in text or "]]>" in text:
         text = _TAG.sub("", _BREAK.sub(" ", without_hidden(text)))
     return one_line(entities.unescape(text) if "&" in text else text)
 

@@ -87,11 +87,13 @@ def show_posts(call: AppCall) -> Shown:
 
 
 def edit_tag(call: AppCall) -> str:
-    """Mark or star posts, ignoring unknown ones.
+    """Mark or star posts, ignoring unknown ones. An invalid id refuses the whole call.
 
     Impossible changes are refused only if there is no other.
     """
     posts = call.posts()
+    if len(posts) < len(call.given.many("i")):
+        raise bad_request("i isn’t the id of a post.")
     named = [(way, stream_name(text)) for way in "ar" for text in call.given.many(way)]
     changes = {(way, stream) for way, stream in named if stream and stream.kind == "state"}
     if any(stream and stream.kind == "label" for _, stream in named) and not changes:
