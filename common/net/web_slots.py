@@ -11,6 +11,7 @@ from contextvars import ContextVar
 
 SLOTS = 4
 RETRY_AFTER_SECONDS = 5
+WAITED_SECONDS = 1
 _slots = threading.BoundedSemaphore(SLOTS)
 
 
@@ -41,10 +42,10 @@ def web_request() -> Iterator[None]:
 
 
 def take_slot() -> None:
-    """Take a slot if `web_request` is active. Never waits. Raises ServerBusy."""
+    """Take a slot if `web_request` is active, waiting shortly for one. Raises ServerBusy."""
     request = _current.get()
     if request is None or request.has_slot:
         return
-    if not _slots.acquire(blocking=False):
+    if not _slots.acquire(timeout=WAITED_SECONDS):
         raise ServerBusy
     request.has_slot = True
