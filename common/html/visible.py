@@ -202,7 +202,8 @@ class _Walk:
         if name == "svg":
             element.name = self._drawing(values)
             element.is_glyphs = not element.name or PICTURE in element.name
-            element.is_acting = _is_icon(values) or not _sides(values)
+            is_small = _is_icon(values) or not _sides(values)
+            element.is_acting = is_small and not values.get("aria-label")
         elif name == "select":
             element.options, element.is_chosen = [], "multiple" in values
         elif name == "option":
