@@ -49,15 +49,16 @@ _RARE = re.compile(
     "|datalist|meter|progress|button|BUTTON|m:math|mml:math|[a-z]+[a-z0-9]*-"
     r"|script [^<>]*(?:math/|gist\.github\.com|asciinema\.org/a/|gitlab\.com))"
 )
-# Elements without content that name a page.
+# Elements without content that name a page. Bounded, because tags may be long.
 _HOLLOW = re.compile(
-    r"<(?:a\s[^<>]*\baria-label=[^<>]*>\s*<(?:/a|i|span)\b"
-    r"|[a-z][a-z0-9]*\s[^<>]*\b(?:cite|data-href|data-url)\s*=[^<>]*>\s*</)",
+    r"<(?:a\s[^<>]{0,400}\baria-label=[^<>]{0,400}>\s*<(?:/a|i|span)\b"
+    r"|[a-z][a-z0-9]*\s[^<>]{0,400}\b(?:cite|data-href|data-url)\s*=[^<>]{0,400}>\s*</)",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"white-space\s*:\s*(?:pre|break)|<[a-z]+\s[^<>]*(?:display\s*:\s*block|class\s*=[^<>]*(?:line|\bln|lnum|gutter))"
-    r"|<td[^<>]*>\s*<pre",
+    r"white-space\s*:\s*(?:pre|break)|<[a-z]+\s[^<>]{0,400}(?:display\s*:\s*block"
+    r"|class\s*=[^<>]{0,400}(?:line|\bln|lnum|gutter))"
+    r"|<td[^<>]{0,400}>\s*<pre",
     re.IGNORECASE,
 )
 _HOLLOW_NAMES = ("aria-label=", "data-href=", "data-url=", " cite=")

@@ -26,7 +26,7 @@ _ADDRESS = re.compile(
     r"""(?:\A|[\s-])(?:url|href|src|link)\s*=\s*["']?((?:https?:)?//[^"'\s<>]+)""", re.IGNORECASE
 )
 _KEY = re.compile(
-    r"""\b(tweetid|shortcode|gistid|(?:vimeo|dailymotion)\b.*?\bvideo-?id)\s*=\s*["']?([\w-]+)""",
+    r"""\b(tweetid|shortcode|gistid|(?:vimeo|dailymotion)\b.{0,200}?\bvideo-?id)\s*=\s*["']?([\w-]+)""",
     re.IGNORECASE,
 )
 _PAGES = {

@@ -319,6 +319,8 @@ class _Walk:
             ):
                 self.out[start:] = [others]
         parent.controls += element.controls
+        if element.tag != "button" and element.controls < 2:
+            return
         content = "".join(self.out[start:])
         text = unescape(_ANY_TAG.sub("", content))
         if (
