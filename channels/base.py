@@ -236,15 +236,7 @@ class CountsRefusals(Protocol):
 class Edits(Protocol):
     """Session that can edit posts, idempotently."""
 
-    def edit(
-        self,
-        message: Any,
-        *,
-        remote_id: str,
-        parts: Sequence[str],
-        key: str,
-        now: datetime,
-    ) -> Outcome:
+    def edit(self, message: Any, *, remote_id: str, parts: Sequence[str], key: str, now: datetime) -> Outcome:
         """Edit the post `remote_id` and its `parts`; never raises for service errors.
 
         `key` is the edit's own. A missing post gives NO_POST. The ids in Sent are stored.

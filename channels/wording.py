@@ -140,11 +140,7 @@ def _is_read_elsewhere(post: Announcement) -> bool:
 
 
 def listing_parts(
-    post: Announcement,
-    template: str,
-    fits: Callable[[Sequence[FittingPart]], bool],
-    *,
-    titles: Sequence[int],
+    post: Announcement, template: str, fits: Callable[[Sequence[FittingPart]], bool], *, titles: Sequence[int]
 ) -> list[FittingPart]:
     """Return fitted parts; the default text lists a digest's first posts, as many of `titles` as fit.
 

@@ -251,9 +251,7 @@ def sent_to(destination: Destination) -> SafeString:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
     newest = html_table(
-        ("what", "newsletter", "state", "sent", "server’s answer"),
-        shown,
-        "Nothing was sent yet.",
+        ("what", "newsletter", "state", "sent", "server’s answer"), shown, "Nothing was sent yet."
     )
     if not shown:
         return newest

@@ -59,10 +59,7 @@ def dress_newsletters(rows: Iterable[Subscribable]) -> None:
     for row in rows:
         look = dict(looks[row.name])
         if scene := look.pop("scene", ""):
-            look |= {
-                "header_picture": photograph(scene),
-                "header_picture_alt": look.pop("alt"),
-            }
+            look |= {"header_picture": photograph(scene), "header_picture_alt": look.pop("alt")}
         set_theme(subscribable=row, footer=FOOTER, postal_address=POSTAL_ADDRESS, **look)
 
 

@@ -17,11 +17,7 @@ ABOUT: Mapping[str, Any] = {
     "version": "4.5.0",
     "source_url": "https://github.com/mastodon/mastodon",
     "configuration": {
-        "statuses": {
-            "max_characters": 500,
-            "characters_reserved_per_url": 23,
-            "max_media_attachments": 4,
-        },
+        "statuses": {"max_characters": 500, "characters_reserved_per_url": 23, "max_media_attachments": 4},
         "media_attachments": {
             "description_limit": 1500,
             "image_size_limit": 16 * 2**20,

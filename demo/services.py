@@ -74,10 +74,7 @@ class ServicesServer(ThreadingHTTPServer):
         self.oauth = MastodonOAuth()
         self.discord = DiscordApi(self.timeline, self.portal)
         self.pages = pages.DiscordPages(
-            self.discord,
-            bridge=self.elsewhere.discord,
-            bot=self.elsewhere.bot,
-            blog=self.elsewhere.blog,
+            self.discord, bridge=self.elsewhere.discord, bot=self.elsewhere.bot, blog=self.elsewhere.blog
         )
 
     def api_answer(self, request: ApiRequest) -> ApiAnswer:

@@ -6,11 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 SCHEMES = {"", "redis", "rediss", "amqp", "amqps", "memory"}
-CERTIFICATES = {
-    "required": ssl.CERT_REQUIRED,
-    "optional": ssl.CERT_OPTIONAL,
-    "none": ssl.CERT_NONE,
-}
+CERTIFICATES = {"required": ssl.CERT_REQUIRED, "optional": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
 FILES = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": "keyfile"}
 
 

@@ -108,10 +108,7 @@ _hosts = env.hosts(
     usual="`SITE_URL`'s host and this machine",
     help="Host names to answer; others get a 400. Keep `127.0.0.1` for health checks.",
 )
-ALLOWED_HOSTS = [
-    *(_hosts or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
-    *FORMER_HOSTS,
-]
+ALLOWED_HOSTS = [*(_hosts or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]), *FORMER_HOSTS]
 TRUSTED_PROXIES = env.networks(
     "TRUSTED_PROXIES", help="Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers count."
 )
@@ -167,9 +164,7 @@ BOUNCE_URL = env.said(
     help="Mailbox from which bounces are read.",
 )
 DNS_SERVERS = env.name_servers(
-    "DNS_SERVERS",
-    usual="the system's",
-    help="Name servers for the mail check: docs/sending.md#mail-check.",
+    "DNS_SERVERS", usual="the system's", help="Name servers for the mail check: docs/sending.md#mail-check."
 )
 ANYMAIL_WEBHOOK_SECRET = env.checked(
     "ANYMAIL_WEBHOOK_SECRET",
@@ -364,7 +359,7 @@ TEMPLATES = [
             ],
             "builtins": ["common.formats.dates"],
         },
-    },
+    }
 ]
 LETTER_TEMPLATES_DIR = BASE_DIR / "templates" / "letters"
 
@@ -408,10 +403,7 @@ CACHES = {
     # Increase VERSION when cached values change: the previous release runs in parallel.
     "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 3}
     if CELERY_BROKER_URL.startswith("redis")
-    else {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},
-    }
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
 }
 
 LOGIN_URL = "account_login"

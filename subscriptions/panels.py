@@ -67,9 +67,7 @@ def collections_of_post(item: Item) -> SafeString:
             (link_to(row.subscribable), _left_out_by_hand(row.at, row.subscribable), "") for row in ahead
         ]
     return html_table(
-        ("newsletter", "this post", "when"),
-        shown,
-        "It is in no next issue. “What happened” says why.",
+        ("newsletter", "this post", "when"), shown, "It is in no next issue. “What happened” says why."
     )
 
 

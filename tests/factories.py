@@ -7,16 +7,7 @@ from typing import Any
 import factory as factory_boy
 from factory.django import DjangoModelFactory
 
-from delivery.models import (
-    Attempt,
-    Bounce,
-    Broadcast,
-    Delivery,
-    Issue,
-    IssueItem,
-    Lane,
-    MailboxMessage,
-)
+from delivery.models import Attempt, Bounce, Broadcast, Delivery, Issue, IssueItem, Lane, MailboxMessage
 from feeds.addresses import host_of_url
 from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.parsing.entry import Entry

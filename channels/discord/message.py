@@ -188,10 +188,7 @@ def _call(options: Mapping[str, str]) -> str:
 
 
 def _words(
-    post: Announcement,
-    options: Mapping[str, str],
-    limit: int,
-    shown: Callable[[FittingPart], str] = written,
+    post: Announcement, options: Mapping[str, str], limit: int, shown: Callable[[FittingPart], str] = written
 ) -> str:
     left = limit - len(_call(options))
     return fit_parts(

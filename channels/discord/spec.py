@@ -9,22 +9,10 @@ from channels.http.links import postable
 from channels.wording import checked_template
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
-from subscriptions.rules.filter_words import (
-    LONGEST_WORD,
-    MOST_WORDS,
-    InvalidWords,
-    read_words,
-    typed_words,
-)
+from subscriptions.rules.filter_words import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, typed_words
 
 SENDER_LIMIT, FOOTER_LIMIT = 80, 200
-THREAD_MINUTES = {
-    "": "None",
-    "60": "An hour",
-    "1440": "A day",
-    "4320": "Three days",
-    "10080": "A week",
-}
+THREAD_MINUTES = {"": "None", "60": "An hour", "1440": "A day", "4320": "Three days", "10080": "A week"}
 WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
 _HOSTS = re.compile(r"(?:(?:ptb|canary)\.)?discord(?:app)?\.com")
 _WEBHOOK = re.compile(r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?")
@@ -150,12 +138,7 @@ _COMMON = (
         "are used.",
         clean=checked_template,
     ),
-    Field(
-        "applied_tags",
-        "Forum tags",
-        f"IDs of at most {MOST_TAGS} tags, separated by spaces.",
-        clean=tags,
-    ),
+    Field("applied_tags", "Forum tags", f"IDs of at most {MOST_TAGS} tags, separated by spaces.", clean=tags),
     Field("thread_id", "Thread", "ID of a thread that gets all posts.", clean=an_id_of_discord),
 )
 

@@ -19,7 +19,7 @@ _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
 _PLAIN = re.compile(
     r"(?=.{1,64}@.{1,120}\Z)(?P<local>[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)"
     r"@(?P<domain>(?!-|.*(?:--|-\.|\.-))(?:[A-Za-z0-9-]{1,63}\.)+"
-    rf"(?!(?i:{'|'.join(SPECIAL_USE_DOMAIN_NAMES)})\Z)[A-Za-z]{{2,63}})",
+    rf"(?!(?i:{'|'.join(SPECIAL_USE_DOMAIN_NAMES)})\Z)[A-Za-z]{{2,63}})"
 )
 # Such as letters@localhost, letters@127.0.0.1.
 _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")

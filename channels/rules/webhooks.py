@@ -37,11 +37,7 @@ def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequenc
     for secret in secrets:
         key = base64.b64decode(secret.removeprefix(KEY_PREFIX))
         signatures.append(f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}")
-    return {
-        "webhook-id": event_id,
-        "webhook-timestamp": moment,
-        "webhook-signature": " ".join(signatures),
-    }
+    return {"webhook-id": event_id, "webhook-timestamp": moment, "webhook-signature": " ".join(signatures)}
 
 
 def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:

@@ -112,8 +112,7 @@ class IncomingWebhookSession(ServiceSession):
 
     def post(self, api: ApiClient, body: RoomPost) -> Sent:
         return first_accepted(
-            body.bodies,
-            lambda version: api.call("POST", api.url, read=_accepted, posting=True, json=version),
+            body.bodies, lambda version: api.call("POST", api.url, read=_accepted, posting=True, json=version)
         )
 
 

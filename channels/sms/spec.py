@@ -94,12 +94,7 @@ class SmsSpec(ChannelSpec):
             "much as a message.",
             clean=part_count,
         ),
-        Field(
-            "region",
-            "Country",
-            "Used for numbers without a country code, for example DE.",
-            clean=country,
-        ),
+        Field("region", "Country", "Used for numbers without a country code, for example DE.", clean=country),
         Field(
             "countries",
             "Countries that may sign up",

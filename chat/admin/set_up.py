@@ -103,11 +103,7 @@ def set_up_steps() -> list[Step]:
     has_account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
     is_reachable = can_be_called()
     return [
-        Step(
-            "Create an application",
-            f"Its ID is {settings.DISCORD_APPLICATION_ID}.",
-            True,
-        ),
+        Step("Create an application", f"Its ID is {settings.DISCORD_APPLICATION_ID}.", True),
         Step(
             "Enter its three values in Feedletter",
             (

@@ -25,11 +25,7 @@ def commands() -> list[dict[str, Any]]:
         "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
     )
     channel = _option("channel", gettext_noop("Channel to post in. Default: this channel"), kind=CHANNEL)
-    start = _option(
-        "start",
-        gettext_noop("Number of existing posts to post first"),
-        choices=["0", "1", "3"],
-    )
+    start = _option("start", gettext_noop("Number of existing posts to post first"), choices=["0", "1", "3"])
     style = _option("style", gettext_noop("Layout of posts"), choices=["card", "compact", "text", "link"])
     part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
     new_url = _option("url", gettext_noop("New address. The settings are kept"))
@@ -79,12 +75,7 @@ def commands() -> list[dict[str, Any]]:
         ),
         _sub("filter", gettext_noop("Choose by words which posts to post"), feed),
         _sub(
-            "digest",
-            gettext_noop("Post each post, or a digest once a day or week"),
-            feed,
-            when,
-            hour,
-            zone,
+            "digest", gettext_noop("Post each post, or a digest once a day or week"), feed, when, hour, zone
         ),
         _sub("why", gettext_noop("Show what happened to a feed’s latest posts"), feed),
         _sub("status", gettext_noop("Show the status of all feeds")),

@@ -8,14 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from channels.http.outcomes import is_answer
-from chat.commands.context import (
-    Context,
-    ago,
-    feed_buttons,
-    feed_line,
-    trouble_in_words,
-    try_words,
-)
+from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
 from chat.discord.messages import (
     DANGER,
     Body,
@@ -133,11 +126,7 @@ def _all_paused(context: Context, *, is_paused: bool, tries_again: bool = False)
             len(changed),
         )
         if is_paused
-        else ngettext(
-            "%(count)s feed is resumed.",
-            "%(count)s feeds are resumed.",
-            len(changed),
-        )
+        else ngettext("%(count)s feed is resumed.", "%(count)s feeds are resumed.", len(changed))
     )
     wrong = [] if is_paused else [feed_line(one) for one in rows if trouble_in_words(one)]
     return Message(fitting([said % {"count": len(changed)}, *wrong, *dict.fromkeys(missing.values())]))

@@ -52,11 +52,7 @@ IN_PLACE = frozenset(
     {"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"}
     | {"style", "image", "does", "role", "words", "threads"}
 )
-FORMS: Mapping[str, Handler] = {
-    "filter": contents.filtered,
-    "words": looks.worded,
-    "threads": looks.threaded,
-}
+FORMS: Mapping[str, Handler] = {"filter": contents.filtered, "words": looks.worded, "threads": looks.threaded}
 # Commands that open a form, too, by the form's button.
 FORM_COMMANDS: Mapping[str, str] = {"words": "edit part:words", "threads": "edit part:threads"}
 # Sites and Discord may be slow.

@@ -52,13 +52,7 @@ def is_resting() -> bool:
 
 
 def _asked(
-    method: str,
-    path: str,
-    *,
-    json: Any,
-    headers: dict[str, str],
-    secrets: tuple[str, ...],
-    timeout: float,
+    method: str, path: str, *, json: Any, headers: dict[str, str], secrets: tuple[str, ...], timeout: float
 ) -> Any:
     url, now = f"{settings.DISCORD_API_URL}{path}", utcnow()
     with closing(ApiSession(timeout=timeout)) as session:

@@ -101,10 +101,7 @@ def report_panel(
     for label, number, lines in sections:
         if not (shown := [cells(line) for line in lines.order_by("pk")[:LINES_SHOWN]]):
             continue
-        drawn += [
-            format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{number:,}"),
-            html_table(heads, shown),
-        ]
+        drawn += [format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{number:,}"), html_table(heads, shown)]
         if more := lines.count() - len(shown):
             drawn.append(paragraph(f"and {pluralize(more, 'more line')}"))
     if not drawn:

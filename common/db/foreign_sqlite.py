@@ -65,11 +65,7 @@ def serve(line: socket.socket) -> None:
     """Send the columns, the rows and the result."""
     job = json.loads(next(messages(line)))
     set_limits(
-        {
-            resource.RLIMIT_AS: MEMORY,
-            resource.RLIMIT_CPU: CPU_SECONDS,
-            resource.RLIMIT_FSIZE: LARGEST_ANSWER,
-        }
+        {resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: LARGEST_ANSWER}
     )
     error, stream = "", line.makefile("wb")
 

@@ -237,12 +237,7 @@ class SafeClient:
                 url = target
 
     def post(
-        self,
-        url: str,
-        *,
-        data: Form,
-        timeout: float = REQUEST_SECONDS,
-        max_bytes: int = MAX_BYTES,
+        self, url: str, *, data: Form, timeout: float = REQUEST_SECONDS, max_bytes: int = MAX_BYTES
     ) -> Fetched:
         return self.request("POST", url, data=data, timeout=timeout, max_bytes=max_bytes)
 

@@ -54,13 +54,7 @@ def serve(line: socket.socket) -> None:
     from common.pictures import codec
 
     Image.init()
-    set_limits(
-        {
-            resource.RLIMIT_AS: MEMORY,
-            resource.RLIMIT_CPU: CPU_SECONDS,
-            resource.RLIMIT_FSIZE: 0,
-        }
-    )
+    set_limits({resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: 0})
     image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
     image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
     # Keep sharp lines if the PNG is small; photographs are JPEG or WebP already.

@@ -12,13 +12,7 @@ class SiteMail(Protocol):
         """Return whether mail leaves here: admins read the mailbox page, and links can be keys."""
 
     def send(
-        self,
-        *,
-        address: str,
-        template: str,
-        context: MailFacts,
-        now: datetime,
-        language: str = "",
+        self, *, address: str, template: str, context: MailFacts, now: datetime, language: str = ""
     ) -> None:
         """Queue in the caller's transaction. Raises Refused for a wrong address.
 

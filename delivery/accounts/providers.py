@@ -60,16 +60,10 @@ PROVIDERS: Mapping[str, Provider] = {
         link="https://account.apple.com/account/manage",
     ),
     "yahoo": Provider(
-        "Yahoo Mail",
-        "smtp.mail.yahoo.com",
-        proof=APP_PROOF,
-        link="https://login.yahoo.com/account/security",
+        "Yahoo Mail", "smtp.mail.yahoo.com", proof=APP_PROOF, link="https://login.yahoo.com/account/security"
     ),
     "aol": Provider(
-        "AOL Mail",
-        "smtp.aol.com",
-        proof=APP_PROOF,
-        link="https://login.aol.com/account/security",
+        "AOL Mail", "smtp.aol.com", proof=APP_PROOF, link="https://login.aol.com/account/security"
     ),
     "fastmail": Provider(
         "Fastmail",

@@ -235,12 +235,7 @@ def arrivals(issue: Issue) -> SafeString | str:
         when(start, zone=zone),
         f"{end:%H:%M}" if start.date() == end.date() else when(end, zone=zone),
     )
-    return format_html(
-        '<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>',
-        said,
-        plot,
-        axis,
-    )
+    return format_html('<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>', said, plot, axis)
 
 
 def per(minutes: int) -> str:

@@ -139,10 +139,7 @@ def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
 def one_recovered(feed: Feed, now: datetime) -> Alert:
     return Alert(
         subject=f"{name(feed)} can be read again",
-        sentences=(
-            f"{name(feed)} works again. It was read on {when(feed.fetched_through)}.",
-            WELL,
-        ),
+        sentences=(f"{name(feed)} works again. It was read on {when(feed.fetched_through)}.", WELL),
         page=object_url(feed),
     )
 
@@ -207,12 +204,7 @@ def queue_alert(
     context = {**said.context(), **(more or {})}
     rows = [
         mail_to(
-            address,
-            kind=Delivery.Kind.ALERT,
-            key=f"{key}:{user}",
-            template="alert",
-            context=context,
-            now=now,
+            address, kind=Delivery.Kind.ALERT, key=f"{key}:{user}", template="alert", context=context, now=now
         )
         for user, address in admins.items()
     ]

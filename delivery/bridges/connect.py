@@ -28,13 +28,7 @@ def typed_destination(channel: str, data: Mapping[str, str]) -> ParsedDestinatio
 
 
 def connect_bridge(
-    *,
-    name: str,
-    channel: str,
-    feeds: Sequence[Feed],
-    parsed: ParsedDestination,
-    now: datetime,
-    **fields: Any,
+    *, name: str, channel: str, feeds: Sequence[Feed], parsed: ParsedDestination, now: datetime, **fields: Any
 ) -> Subscription:
     """Create a bridge for a checked destination. Raises InvalidDestination and ValidationError.
 

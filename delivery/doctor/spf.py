@@ -43,12 +43,7 @@ def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
 
 
 def judge_sender(
-    node: Node,
-    *,
-    addresses: Sequence[str],
-    server: str,
-    is_own: bool,
-    provider: str = "",
+    node: Node, *, addresses: Sequence[str], server: str, is_own: bool, provider: str = ""
 ) -> Finding | None:
     """Judge whether the record allows the server; None if unknown.
 

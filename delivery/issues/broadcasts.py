@@ -167,10 +167,7 @@ def _texts(subject: str, markdown: str) -> dict[str, str]:
         "subject": one_line(subject),
         "markdown": without_controls(markdown.replace("\r\n", "\n").replace("\r", "\n")),
     }
-    for name, called, most in (
-        ("subject", "subject", LONGEST_SUBJECT),
-        ("markdown", "text", MOST_MARKDOWN),
-    ):
+    for name, called, most in (("subject", "subject", LONGEST_SUBJECT), ("markdown", "text", MOST_MARKDOWN)):
         if len(texts[name]) > most:
             said = f"The {called} has {len(texts[name]):,} characters. The limit is {most:,}."
             raise CannotAct(said, name)

@@ -19,12 +19,7 @@ LONGEST_DOMAIN_REASON = 2000
 RATE_LIMITS = frozenset(
     {"rate", "burst", "per_hour", "per_day", "warm_up_from", "warm_up_first", "warm_up_growth"}
 )
-OF_LANES = RATE_LIMITS | {
-    "concurrency",
-    "messages_per_connection",
-    "spacing_seconds",
-    "per_recipient",
-}
+OF_LANES = RATE_LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds", "per_recipient"}
 # Forgets what was learnt about the server's connections.
 NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
 OF_DOMAINS = RATE_LIMITS | {"concurrency"}

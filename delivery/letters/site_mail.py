@@ -31,13 +31,7 @@ class SiteMailByLane:
         return not (keeps_letters() or sends_nothing())
 
     def send(
-        self,
-        *,
-        address: str,
-        template: str,
-        context: MailFacts,
-        now: datetime,
-        language: str = "",
+        self, *, address: str, template: str, context: MailFacts, now: datetime, language: str = ""
     ) -> None:
         try:
             parsed = channels.get("email").parse_destination({"email": address})

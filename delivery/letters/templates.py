@@ -33,10 +33,7 @@ MAIL_TEMPLATES = {
 ISSUE_TEMPLATES = {
     "issues/post": ("Issue: one post", "An issue of a single post."),
     "issues/digest": ("Issue: several posts", "An issue of several posts: daily, weekly and so on."),
-    "issues/announcement": (
-        "Issue: only a link",
-        "For a post whose feed has only its link.",
-    ),
+    "issues/announcement": ("Issue: only a link", "For a post whose feed has only its link."),
 }
 PAGE_TEMPLATES = {"pages/issue": ("Page of an issue", "In the archive, the same for everyone.")}
 

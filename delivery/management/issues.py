@@ -230,10 +230,7 @@ def skipped_words(count: int) -> str:
 
 class SendLate(FeedletterCommand):
     help = "Sends an issue to subscribers who confirmed after it was published, each once."
-    arguments = (
-        add_issue,
-        argument("--dry-run", action="store_true", help="Only say how many there are."),
-    )
+    arguments = (add_issue, argument("--dry-run", action="store_true", help="Only say how many there are."))
 
     def run(self, **options: Any) -> Result:
         issue = find_issue(options["id"])

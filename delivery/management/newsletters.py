@@ -154,10 +154,7 @@ class SendTestEmail(FeedletterCommand):
 
 class PauseNewsletter(FeedletterCommand):
     help = "Pauses all sending of a newsletter. It still collects posts; its issues wait."
-    arguments = (
-        add_newsletter,
-        argument("--reason", default="Paused by hand.", help="Shown in the admin."),
-    )
+    arguments = (add_newsletter, argument("--reason", default="Paused by hand.", help="Shown in the admin."))
 
     def run(self, **options: Any) -> Result:
         found = find_subscribable(options["newsletter"])

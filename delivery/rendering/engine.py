@@ -202,8 +202,7 @@ def usual_source(path: str) -> TemplateSource:
     file = Path(settings.LETTER_TEMPLATES_DIR) / f"{path}.html"
     text = file.with_suffix(".txt")
     return TemplateSource(
-        html=file.read_text(encoding="utf-8"),
-        text=text.read_text(encoding="utf-8") if text.is_file() else "",
+        html=file.read_text(encoding="utf-8"), text=text.read_text(encoding="utf-8") if text.is_file() else ""
     )
 
 

@@ -21,14 +21,7 @@ from delivery.rendering.boxes import boxed
 from delivery.rendering.branding import look
 from delivery.rendering.errors import Rendered, RenderedParts
 from delivery.rendering.facts import IssueFacts, web_address
-from delivery.rendering.posts import (
-    FULL_POST,
-    LetterPost,
-    brief_post,
-    for_letter,
-    letter_html,
-    letter_post,
-)
+from delivery.rendering.posts import FULL_POST, LetterPost, brief_post, for_letter, letter_html, letter_post
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry
 

@@ -42,12 +42,7 @@ def add_webhook(
 
 @transaction.atomic
 def alter_webhook(
-    *,
-    webhook: Webhook,
-    name: str,
-    url: str,
-    events: Sequence[str],
-    newsletters: Iterable[Subscribable] = (),
+    *, webhook: Webhook, name: str, url: str, events: Sequence[str], newsletters: Iterable[Subscribable] = ()
 ) -> None:
     """Waiting calls use the new address now. Raises ValidationError."""
     locked = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)

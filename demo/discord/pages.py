@@ -13,15 +13,7 @@ from demo.discord.api import DiscordApi
 from demo.discord.interactions import Exchange, NoAnswer
 from demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
 from demo.discord.messages import JOINED, shown_messages
-from demo.discord.places import (
-    ADA,
-    ADA_NAME,
-    BOT_NAME,
-    CHANNELS,
-    DISCORD,
-    GUILD,
-    GUILD_NAME,
-)
+from demo.discord.places import ADA, ADA_NAME, BOT_NAME, CHANNELS, DISCORD, GUILD, GUILD_NAME
 
 DISCORD_POLICY = (
     "default-src 'none'; img-src 'self' data: https: http://127.0.0.1:*; style-src 'self'; "

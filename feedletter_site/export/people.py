@@ -27,10 +27,7 @@ MOST_PAGES = 20_000
 OLDER_TOGETHER = 200
 ROWS_A_QUERY = 2_000
 # Other programs may give a whole file one status.
-SUBSCRIBERS = {
-    "subscribers": ("confirmed",),
-    "do-not-email": ("unconfirmed", "unsubscribed", "suppressed"),
-}
+SUBSCRIBERS = {"subscribers": ("confirmed",), "do-not-email": ("unconfirmed", "unsubscribed", "suppressed")}
 
 
 def files(*, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:

@@ -70,10 +70,7 @@ def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progr
     for name, lines in people.files(now=now):
         writer.write(name, lines if name.endswith(".opml") else _counted(lines, progress))
     secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
-    sealed = cipher and {
-        "salt": base64.b64encode(cipher.salt).decode(),
-        "check": cipher.seal(CHECK, CHECK),
-    }
+    sealed = cipher and {"salt": base64.b64encode(cipher.salt).decode(), "check": cipher.seal(CHECK, CHECK)}
     writer.finish(
         {
             "format": FORMAT,

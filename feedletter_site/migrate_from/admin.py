@@ -186,11 +186,7 @@ class ArrivalForm(forms.Form):
     file = UploadField(otherwise=OTHERWISE)
     second = UploadField(otherwise=OTHERWISE, label="Second file", required=False, allow_empty_file=True)
     secrets = UploadField(otherwise=OTHERWISE, label="Secrets", required=False)
-    reader = forms.CharField(
-        required=False,
-        max_length=40,
-        widget=UnfoldAdminTextInputWidget(),
-    )
+    reader = forms.CharField(required=False, max_length=40, widget=UnfoldAdminTextInputWidget())
     zone = forms.ChoiceField(label="Time zone", required=False, widget=UnfoldAdminSelectWidget())
     stale = forms.ChoiceField(
         label="Old unsent issues",

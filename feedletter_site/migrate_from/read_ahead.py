@@ -45,11 +45,7 @@ class _Answered(NamedTuple):
 
 
 def read_ahead(
-    parts: Sequence[Part],
-    origins: Origins,
-    *,
-    now: datetime,
-    told: Callable[[], object] = lambda: None,
+    parts: Sequence[Part], origins: Origins, *, now: datetime, told: Callable[[], object] = lambda: None
 ) -> list[Line]:
     """`told` is called after each feed."""
     forbid_open_transaction()

@@ -37,10 +37,7 @@ COUNT_NOTE = f"Above {EXACT:,}, numbers of finished ones are estimates of Postgr
 GAUGES = {
     "deliveries": (f"Deliveries by state. {COUNT_NOTE}", "state"),
     "oldest_due_seconds": ("Age of the oldest due delivery, including paused ones.", "channel"),
-    "lanes": (
-        "Mail accounts and services: sending, resting (at a limit), failing or paused.",
-        "state",
-    ),
+    "lanes": ("Mail accounts and services: sending, resting (at a limit), failing or paused.", "state"),
     "paused_lanes": ("Mail accounts and services that are paused.", ""),
     "feeds": ("Feeds: active, failing, held, paused or stopped.", "health"),
     "items": (f"Posts by state. {COUNT_NOTE}", "state"),

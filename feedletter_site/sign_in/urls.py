@@ -46,12 +46,7 @@ urlpatterns = [
     path("account/password-reset/sent/", views.password_reset_done, name="account_reset_password_done"),
     path("account/second-factor/", include("allauth.mfa.urls")),
     path("account/oidc/", explained(oidc.login), OIDC, name="openid_connect_login"),
-    path(
-        "account/oidc/back/",
-        explained(oidc.callback),
-        OIDC,
-        name="openid_connect_callback",
-    ),
+    path("account/oidc/back/", explained(oidc.callback), OIDC, name="openid_connect_callback"),
     path("account/oidc/remove/", remove_identity, name="remove_identity"),
     path(
         "account/oidc/cancelled/",

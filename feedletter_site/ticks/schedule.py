@@ -58,12 +58,7 @@ def ensure_schedule() -> list[str]:
     for task in missing:
         embedded, distributed, description = STAGES[task]
         seconds = embedded if settings.EMBEDDED else distributed
-        PeriodicTask.objects.create(
-            name=task,
-            task=task,
-            interval=every(seconds),
-            description=description,
-        )
+        PeriodicTask.objects.create(name=task, task=task, interval=every(seconds), description=description)
     return missing
 
 

@@ -93,10 +93,7 @@ def short(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def feed_facts(feed: Feed) -> dict[str, Any]:
-    return {
-        **feed_row(feed),
-        **fields_of(feed, "failures failing_since next_poll_why warning"),
-    }
+    return {**feed_row(feed), **fields_of(feed, "failures failing_since next_poll_why warning")}
 
 
 class PreviewFeed(FeedletterCommand):
@@ -146,10 +143,7 @@ def rows(run: DryRun) -> Iterator[dict[str, Any]]:
 class FindFeeds(FeedletterCommand):
     help = "Looks for the feeds of a page, a channel, a profile or a repository. Adds nothing."
     option_names = {**OPTION_NAMES, "url": "URL"}  # noqa: RUF012
-    arguments = (
-        argument("url", metavar="URL", help="Any address, such as example.org"),
-        add_credentials,
-    )
+    arguments = (argument("url", metavar="URL", help="Any address, such as example.org"), add_credentials)
 
     def run(self, **options: Any) -> Result:
         access = credentials(options)

@@ -88,10 +88,7 @@ def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
 
 class ExportOpml(FeedletterCommand):
     help = "Writes the feeds as OPML 2.0, in a folder for each tag. User names and passwords are left out."
-    arguments = (
-        OUTPUT,
-        argument("--tag", metavar="TAG", help="Only feeds with this tag."),
-    )
+    arguments = (OUTPUT, argument("--tag", metavar="TAG", help="Only feeds with this tag."))
 
     def run(self, **options: Any) -> Result:
         feeds = Feed.objects.all()

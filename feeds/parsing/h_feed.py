@@ -20,21 +20,8 @@ from common.text import one_line, shortened, without_controls, words
 from feeds.parsing import expense, format
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.discovery import MAX_PAGE, decoded
-from feeds.parsing.entry import (
-    Channel,
-    Entry,
-    Media,
-    ParsedFeed,
-    ParseError,
-    Person,
-    Social,
-)
-from feeds.parsing.fields import (
-    MAX_CONTENT,
-    MAX_ENTRY_TITLE,
-    identity,
-    language,
-)
+from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
+from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, language
 from feeds.parsing.format import PAGE_NOT_FEED
 from feeds.parsing.h_social import (
     MAX_NESTING,
@@ -101,14 +88,7 @@ def microformats(html: str, url: str, known: Vocabulary = POST_WORDS) -> dict[st
     return {"items": document["items"], "rels": document["rels"], "lang": parser.lang}
 
 
-def _prune(
-    element: Tag,
-    known: Vocabulary,
-    *,
-    roots: int,
-    properties: int,
-    embedded: bool,
-) -> None:
+def _prune(element: Tag, known: Vocabulary, *, roots: int, properties: int, embedded: bool) -> None:
     """Remove unknown and classic (hentry) classes."""
     names = list(dict.fromkeys(name for name in element.get_attribute_list("class") if name))
     kinds = [name for name in names if name in known[0]][:1] if roots < MAX_ROOTS else []

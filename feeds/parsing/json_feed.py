@@ -10,13 +10,7 @@ from common.html.clean import bounded
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
-from feeds.parsing.fields import (
-    MAX_CONTENT,
-    MAX_DESCRIPTION,
-    MAX_ENTRY_TITLE,
-    identity,
-    language,
-)
+from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, language
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed

@@ -80,10 +80,7 @@ def _parsed(body: bytes, media_type: str) -> feedparser.FeedParserDict:
     try:
         # Bytes would be tried as a file name.
         return feedparser.parse(
-            io.BytesIO(body),
-            response_headers=headers,
-            sanitize_html=False,
-            resolve_relative_uris=False,
+            io.BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False
         )
     except (MemoryError, KeyboardInterrupt, ParseError):
         raise

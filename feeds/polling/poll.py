@@ -38,11 +38,7 @@ def poll_due(
         return feeds.filter(due | Q(pk__in=also) if also else due)
 
     return PollingPass(
-        candidates,
-        clock=clock,
-        http=shared_client(),
-        budget=TimeBudget(budget),
-        heed_rests=not ignore_due,
+        candidates, clock=clock, http=shared_client(), budget=TimeBudget(budget), heed_rests=not ignore_due
     ).run()
 
 

@@ -203,9 +203,7 @@ def clean_entry(entry: Entry, url: str) -> Entry:
     base = entry.base or entry.link or url
     content, summary = clean(entry.content, base=base), clean(entry.summary, base=base)
     return replace(
-        entry,
-        content=without_title(content, entry.title),
-        summary=without_title(summary, entry.title),
+        entry, content=without_title(content, entry.title), summary=without_title(summary, entry.title)
     )
 
 

@@ -27,16 +27,7 @@ from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, readin
 from feeds.polling.store import PollCounts, prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
 from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed, wants_all
-from feeds.rules.pace import (
-    KEEP_AWAY,
-    Next,
-    Signs,
-    first_pause,
-    fresh_for,
-    longest_wish,
-    next_poll,
-    retry_at,
-)
+from feeds.rules.pace import KEEP_AWAY, Next, Signs, first_pause, fresh_for, longest_wish, next_poll, retry_at
 
 LONGEST_BACKOFF = timedelta(hours=24)
 MAX_POLL_ERROR = 1000

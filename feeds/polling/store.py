@@ -274,10 +274,7 @@ def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any
         columns: dict[str, Any] = {"state": Item.State.EXCLUDED, "reason": excluded}
     else:
         entry = reading.cleaned(id_)
-        columns = {
-            "content_hash": reading.document.entries[id_].content_hash,
-            "entry": reading.kept(id_),
-        }
+        columns = {"content_hash": reading.document.entries[id_].content_hash, "entry": reading.kept(id_)}
     if entry is not None:
         columns |= {
             "title": entry.title,

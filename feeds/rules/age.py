@@ -33,10 +33,7 @@ def believed(
 
 
 def at_the_new_end(
-    ranked: Sequence[str],
-    published: Mapping[str, datetime | None],
-    known: Collection[str],
-    moment: datetime,
+    ranked: Sequence[str], published: Mapping[str, datetime | None], known: Collection[str], moment: datetime
 ) -> set[str]:
     """Return the ids of `ranked` (newest first) above the newest known one, or as new.
 

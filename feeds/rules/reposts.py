@@ -171,13 +171,7 @@ def suspects(
 
 
 def _needed(
-    entry: DatedPost,
-    former: Former,
-    moment: datetime | None,
-    *,
-    is_one: bool,
-    is_alone: bool,
-    in_place: bool,
+    entry: DatedPost, former: Former, moment: datetime | None, *, is_one: bool, is_alone: bool, in_place: bool
 ) -> float | None:
     """Return the required similarity, or None for two posts.
 

@@ -41,14 +41,7 @@ from reader.channels.follows import follow_unseen
 from reader.channels.saved_posts import take_saved
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
-from reader.rules.saved_posts import (
-    MAX_POSTS,
-    TOO_MANY_POSTS,
-    EmptyPosts,
-    SavedPost,
-    is_json,
-    parse_saved,
-)
+from reader.rules.saved_posts import MAX_POSTS, TOO_MANY_POSTS, EmptyPosts, SavedPost, is_json, parse_saved
 
 log = logging.getLogger(__name__)
 
@@ -97,10 +90,7 @@ def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
         for row in rows
     )
     return write_opml(
-        listed,
-        title=f"Feeds of {reader}",
-        created=now,
-        first=channels.values_list("name", flat=True),
+        listed, title=f"Feeds of {reader}", created=now, first=channels.values_list("name", flat=True)
     )
 
 

@@ -144,12 +144,7 @@ def follow_taken(
 
 
 def take_posts(
-    *,
-    reader: Reader,
-    channel: Channel | None,
-    feed: Feed | None,
-    posts: Iterable[OldPost],
-    now: datetime,
+    *, reader: Reader, channel: Channel | None, feed: Feed | None, posts: Iterable[OldPost], now: datetime
 ) -> int:
     """Take some posts per transaction; return how many are new. Raises Refused.
 

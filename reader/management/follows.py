@@ -222,10 +222,7 @@ class ImportFollows(FeedletterCommand):
 
 class ExportFollows(FeedletterCommand):
     help = "Export the followed feeds as OPML 2.0, with one folder per channel and without passwords."
-    arguments = (
-        argument("name", metavar="NAME", help="The reader."),
-        OUTPUT,
-    )
+    arguments = (argument("name", metavar="NAME", help="The reader."), OUTPUT)
 
     def run(self, **options: Any) -> Result:
         reader = found_reader(options["name"])

@@ -82,10 +82,6 @@ def _told(kept: FollowList) -> dict[str, object]:
     report = report_of(kept)
     lines = {
         outcome.value: list(_shown(kept, outcome)[:LINES_SHOWN])
-        for outcome in (
-            FollowLine.Outcome.REFUSED,
-            FollowLine.Outcome.FOLLOWED,
-            FollowLine.Outcome.KNOWN,
-        )
+        for outcome in (FollowLine.Outcome.REFUSED, FollowLine.Outcome.FOLLOWED, FollowLine.Outcome.KNOWN)
     }
     return {"report": report, "done": report.total - report.waiting, "lines": lines}

@@ -15,13 +15,7 @@ from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
 from reader.people.readers import may_read
 from reader.rules.micropub import Said, fitting
 from reader.rules.order import BadCursor, Key
-from reader.streams.stream import (
-    STREAM_HEADERS,
-    TRIES_AGAIN_AFTER,
-    Stream,
-    TooManyStreams,
-    whether_left,
-)
+from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
 from reader.streams.watch import Watch
 from reader.timelines.pages import Timeline, count_newer
 

@@ -82,13 +82,7 @@ def why_over(invitation: Invitation, *, now: datetime) -> str:
 
 
 def accept(
-    *,
-    key: str,
-    name: str,
-    now: datetime,
-    username: str = "",
-    password: str = "",
-    email: str = "",
+    *, key: str, name: str, now: datetime, username: str = "", password: str = "", email: str = ""
 ) -> Reader:
     """Accept as a stranger, or as the user `username`. Raises InvitationOver and Refused.
 

@@ -26,10 +26,7 @@ PIECE = 64 * 1024
 
 
 BY_READER = by("reader")
-POST = {
-    "link": KeyTextTransform("url", "entry__jf2"),
-    "title": KeyTextTransform("name", "entry__jf2"),
-}
+POST = {"link": KeyTextTransform("url", "entry__jf2"), "title": KeyTextTransform("name", "entry__jf2")}
 # Erasing readers deletes all of this.
 SOURCES = (
     HeldRows(

@@ -71,7 +71,4 @@ def paging_of(asked: Stretch, keys: Sequence[Key]) -> Paging:
     shown, more = keys[: asked.limit], keys[asked.limit :]
     is_window = asked.newer_than is not None and asked.from_ is not None
     led_here = asked.from_ is not None and shown[0] == asked.from_
-    return Paging(
-        before="" if is_window or led_here else str(shown[0]),
-        after=str(more[0]) if more else "",
-    )
+    return Paging(before="" if is_window or led_here else str(shown[0]), after=str(more[0]) if more else "")

@@ -166,10 +166,7 @@ class SubscribableAdmin(ServiceAdmin):
     )
 
     class Media:
-        js = (
-            Script("feedletter/pasting.js", defer=True),
-            Script("feedletter/newsletter.js", defer=True),
-        )
+        js = (Script("feedletter/pasting.js", defer=True), Script("feedletter/newsletter.js", defer=True))
 
     @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
     def add_bridge(self, request: HttpRequest) -> HttpResponse:

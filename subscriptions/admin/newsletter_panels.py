@@ -101,10 +101,7 @@ def what_next(subscribable: Subscribable, request: HttpRequest) -> SafeString | 
     if subscribable.channel != "email" or subscribable.last_completed_wti:
         return ""
     address = object_url(subscribable)
-    steps = [
-        ("Choose a look", f"{address}?tab=look"),
-        ("Share it", f"{address}?tab=share"),
-    ]
+    steps = [("Choose a look", f"{address}?tab=look"), ("Share it", f"{address}?tab=share")]
     if not subscribable.subscriptions.exists():
         email = getattr(request.user, "email", "")
         url = add_url(Subscription, subscribable=subscribable.pk, email_email=email)

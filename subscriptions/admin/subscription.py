@@ -296,8 +296,5 @@ def add(form: SubscriberForm) -> Subscription:
     subscribable = data["subscribable"]
     with form.refusals_at_fields():
         return subscribe(
-            subscribable=subscribable,
-            data=form.destination(),
-            now=utcnow(),
-            confirmed=data["is_confirmed"],
+            subscribable=subscribable, data=form.destination(), now=utcnow(), confirmed=data["is_confirmed"]
         )

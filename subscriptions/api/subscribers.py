@@ -71,8 +71,7 @@ class SubscriptionViewSet(ResourceViewSet):
         return rows
 
     @extend_schema(
-        summary="Add a subscriber",
-        responses={200: SubscriptionSerializer, 201: SubscriptionSerializer},
+        summary="Add a subscriber", responses={200: SubscriptionSerializer, 201: SubscriptionSerializer}
     )
     def create(self, request: Request) -> Response:
         """Safe to repeat: who is there already stays as they are and is not asked again; the answer is 200

@@ -87,10 +87,7 @@ MAX_TEXT = 2000
 
 
 def assign_final(
-    *,
-    clock: Callable[[], datetime] = utcnow,
-    budget: timedelta | None = None,
-    ignore_back_off: bool = False,
+    *, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None, ignore_back_off: bool = False
 ) -> int:
     """Assign final items, oldest first, within the budget. Failed ones are retried later."""
     assigned = 0

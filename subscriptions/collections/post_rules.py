@@ -14,15 +14,7 @@ from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry
 from subscriptions.models import LeftOut, PostRule, Subscribable
 from subscriptions.newsletters.own_code import is_wanted
-from subscriptions.rules.post_rules import (
-    InvalidRule,
-    Trouble,
-    Verdict,
-    check_on,
-    judge,
-    rewrite,
-    sentence,
-)
+from subscriptions.rules.post_rules import InvalidRule, Trouble, Verdict, check_on, judge, rewrite, sentence
 
 MOST_RULES = 50
 TRIED_WHEN_SAVED = 10

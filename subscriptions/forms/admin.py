@@ -219,11 +219,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(self, "reply_to", "For replies, for example editor@example.org. Empty: the sender.")
         usual_sender = f"Empty: the sender of its email account, or {settings.DEFAULT_FROM_EMAIL}."
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
-        _explain(
-            self,
-            "welcome",
-            "Sent after someone confirms, not to imported subscribers.",
-        )
+        _explain(self, "welcome", "Sent after someone confirms, not to imported subscribers.")
         allowed = ", ".join(settings.HOOK_MODULES)
         loadable = f"Allowed modules: {allowed}." if allowed else "None is allowed yet: set HOOK_MODULES."
         _explain(self, "hooks", f"A Python module with your own code. {loadable}")

@@ -132,13 +132,7 @@ State = ListImport.State
 
 
 def upload(
-    *,
-    subscribable: Subscribable,
-    name: str,
-    pieces: Iterable[bytes],
-    terms: Terms,
-    by: str,
-    now: datetime,
+    *, subscribable: Subscribable, name: str, pieces: Iterable[bytes], terms: Terms, by: str, now: datetime
 ) -> ListImport:
     """Raises ValidationError for a bridge or an empty file."""
     kind_of_list(subscribable)

@@ -33,13 +33,7 @@ from subscriptions.lists.reading import (
     survey_of,
 )
 from subscriptions.lists.undo import forget_changes
-from subscriptions.lists.uploads import (
-    FROM_THE_START,
-    State,
-    StoredLines,
-    survey_kept,
-    terms_of,
-)
+from subscriptions.lists.uploads import FROM_THE_START, State, StoredLines, survey_kept, terms_of
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
 from subscriptions.rules.lists.encodings import likely_encodings
 from subscriptions.rules.lists.headings import HEADER

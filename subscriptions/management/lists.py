@@ -48,12 +48,7 @@ LONG = 10.0
 REFUSED_SHOWN = 5
 
 
-ENCODING = argument(
-    "--encoding",
-    choices=ENCODINGS,
-    default="",
-    help="Encoding of lines that are not UTF-8.",
-)
+ENCODING = argument("--encoding", choices=ENCODINGS, default="", help="Encoding of lines that are not UTF-8.")
 
 
 class ImportSubscribers(FeedletterCommand):

@@ -137,9 +137,7 @@ class DropSubscribable(FeedletterCommand):
     arguments = (
         add_newsletter,
         argument(
-            "--force",
-            action="store_true",
-            help="Delete its subscribers too, and cancel queued emails.",
+            "--force", action="store_true", help="Delete its subscribers too, and cancel queued emails."
         ),
     )
 
@@ -166,13 +164,7 @@ class DropFeed(FeedletterCommand):
 
 class Assign(FeedletterCommand):
     help = "Adds posts that have settled to their next issues."
-    arguments = (
-        argument(
-            "--all",
-            action="store_true",
-            help="Also retry posts that have just failed.",
-        ),
-    )
+    arguments = (argument("--all", action="store_true", help="Also retry posts that have just failed."),)
 
     def run(self, **options: Any) -> Result:
         with self.progress("assigning"):

@@ -22,10 +22,7 @@ from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, 
 class ListSubscribers(FeedletterCommand):
     help = "Lists the subscribers of a newsletter, whatever their status."
     empty = "There are no subscribers yet. Add one: subscribe NAME --email ada@example.org"
-    arguments = (
-        add_newsletter,
-        add_paging,
-    )
+    arguments = (add_newsletter, add_paging)
 
     def run(self, **options: Any) -> Result:
         rows = find_subscribable(options["newsletter"]).subscriptions.with_suppressed()
@@ -37,11 +34,7 @@ class Subscribe(FeedletterCommand):
     arguments = (
         add_newsletter,
         add_destination,
-        argument(
-            "--unconfirmed",
-            action="store_true",
-            help="Email a link to confirm first.",
-        ),
+        argument("--unconfirmed", action="store_true", help="Email a link to confirm first."),
     )
 
     def run(self, **options: Any) -> Result:

@@ -92,9 +92,7 @@ class Subscription(models.Model):
                 condition=~models.Q(left_why=""),
             ),
             models.Index(
-                name="subscription_ending",
-                fields=["ended_at"],
-                condition=models.Q(ended_at__isnull=False),
+                name="subscription_ending", fields=["ended_at"], condition=models.Q(ended_at__isnull=False)
             ),
         )
 

@@ -33,11 +33,7 @@ def renew_nonce(subscription: Subscription) -> None:
 
 
 def ask_to_confirm(
-    waiting: Sequence[Subscription],
-    *,
-    already: Sequence[Subscription] = (),
-    now: datetime,
-    language: str,
+    waiting: Sequence[Subscription], *, already: Sequence[Subscription] = (), now: datetime, language: str
 ) -> None:
     """Request one mail, in the caller's transaction.
 

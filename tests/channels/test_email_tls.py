@@ -68,10 +68,7 @@ def test_without_starttls_nothing_is_sent_in_the_clear() -> None:
 
 def test_what_was_said_before_tls_is_forgotten(certificate: Path) -> None:
     """An attacker adds a response to the one that starts TLS; it must not count as one inside TLS."""
-    replies = {
-        "EHLO": b"250-mx\r\n250 STARTTLS\r\n",
-        "STAR": b"220 go\r\n250-mx\r\n250 AUTH PLAIN\r\n",
-    }
+    replies = {"EHLO": b"250-mx\r\n250 STARTTLS\r\n", "STAR": b"220 go\r\n250-mx\r\n250 AUTH PLAIN\r\n"}
     with RawServer(replies, tls=server_context(certificate)) as server:
         url = server.url.replace("smtp://", "smtp+starttls://ada:s3cret@")
         outcome = send(session(url, context=trusting(certificate)))

@@ -23,10 +23,7 @@ def test_a_channel_imports_no_other(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["http"])
 def test_what_channels_share_knows_none_of_them(folder: str) -> None:
-    for file in [
-        *(ROOT / "channels").glob("*.py"),
-        *(ROOT / "channels" / folder).glob("*.py"),
-    ]:
+    for file in [*(ROOT / "channels").glob("*.py"), *(ROOT / "channels" / folder).glob("*.py")]:
         # A letter carries the keys that sign it.
         said = file.read_text("utf-8").replace("channels.email.dkim.keys", "")
         assert not [other for other in FOLDERS if f"channels.{other}" in said], file

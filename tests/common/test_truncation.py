@@ -10,14 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.http.measures import graphemes, within
-from common.truncation import (
-    DoesNotFit,
-    FittingPart,
-    cut_at_word,
-    cut_to,
-    fit_parts,
-    plain_line,
-)
+from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, plain_line
 
 FAMILY = "👩‍👩‍👧"
 LINK = "https://blog.example/a/very/long/path/that/would/not/fit/otherwise?with=query&and=more"

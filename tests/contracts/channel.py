@@ -9,16 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from channels.base import (
-    Ambiguous,
-    Channel,
-    CrashPolicy,
-    Outcome,
-    Permanent,
-    Sent,
-    Session,
-    Temporary,
-)
+from channels.base import Ambiguous, Channel, CrashPolicy, Outcome, Permanent, Sent, Session, Temporary
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 RETRY_AFTER = timedelta(seconds=120)

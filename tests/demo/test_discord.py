@@ -18,16 +18,7 @@ from demo.answer import ApiAnswer, ApiRequest
 from demo.discord import interactions as ours
 from demo.discord.api import DiscordApi
 from demo.discord.interactions import EXPIRED, UNKNOWN_WEBHOOK, Interactions, NoAnswer
-from demo.discord.limits import (
-    AUTOCOMPLETE,
-    BUTTON,
-    COMMAND,
-    COMPONENT,
-    INPUT,
-    MENU,
-    MODAL,
-    ROW,
-)
+from demo.discord.limits import AUTOCOMPLETE, BUTTON, COMMAND, COMPONENT, INPUT, MENU, MODAL, ROW
 from demo.discord.markup import drawn
 from demo.discord.pages import DiscordPages
 from demo.discord.places import API, CHANNEL, CHANNELS, DISCORD, GUILD, GUILD_NAME
@@ -129,11 +120,7 @@ def test_an_address_that_takes_whatever_is_signed_badly_is_not_called() -> None:
             "feed add",
             {"url": "http://a.example:80/", "start": "3"},
         ),
-        (
-            "/feed add blog.example channel:#news",
-            "feed add",
-            {"url": "blog.example", "channel": NEWS},
-        ),
+        ("/feed add blog.example channel:#news", "feed add", {"url": "blog.example", "channel": NEWS}),
         ("/feed why feed:Bees of the town", "feed why", {"feed": "Bees of the town"}),
         ("/feeds list", "feeds list", {}),
     ],

@@ -113,8 +113,7 @@ def browser(stage: Stage) -> Iterator[Any]:
     rules = ", ".join(f"MAP {host_of(name)} 127.0.0.1:{port}" for name, port in stage.names.items())
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
-            executable_path=services.chromium(),
-            args=[*ARGUMENTS, f"--host-resolver-rules={rules}"],
+            executable_path=services.chromium(), args=[*ARGUMENTS, f"--host-resolver-rules={rules}"]
         )
         yield launched
         launched.close()

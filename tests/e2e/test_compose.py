@@ -18,11 +18,7 @@ from tests.e2e.processes import answers, until
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
-VARIABLES = {
-    "SECRET_KEY": SECRET,
-    "POSTGRES_PASSWORD": "secret",
-    "SITE_URL": "http://127.0.0.1:8000",
-}
+VARIABLES = {"SECRET_KEY": SECRET, "POSTGRES_PASSWORD": "secret", "SITE_URL": "http://127.0.0.1:8000"}
 LIMIT_SECONDS = 60
 
 

@@ -8,11 +8,7 @@ from subscriptions import links
 from subscriptions.models import FrequencyChange, Subscription
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def text(page: Any) -> str:

@@ -8,10 +8,7 @@ from django.core.cache import cache
 from subscriptions.models import Notice, Subscription
 from tests.factories import SubscribableFactory, an_issue
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def text(page: Any) -> str:

@@ -168,10 +168,7 @@ def test_settings_come_from_a_file_next_to_the_data_unless_they_are_in_the_envir
     assert "Ada <ada@example.org>" in values["DEFAULT_FROM_EMAIL"]
     (folder / ".env").write_text("TIME_ZONE=UTC\nexport\n")
     done = venv.run("show_settings", DATA_DIR=str(folder))
-    assert (done.returncode, done.stderr) == (
-        1,
-        f"Line 2 of {folder}/.env is wrong: expected NAME=value.\n",
-    )
+    assert (done.returncode, done.stderr) == (1, f"Line 2 of {folder}/.env is wrong: expected NAME=value.\n")
 
 
 def test_hooks_may_be_in_a_folder_that_the_file_names(venv: Venv) -> None:

@@ -131,9 +131,7 @@ def test_a_post_that_rolled_off_the_old_end_is_final_from_what_was_kept(watched:
     assert content(watched, "a") == "<p>a</p>"
 
 
-def test_a_document_without_entries_withdraws_nothing_and_leaves_the_order_before_it(
-    watched: Blog,
-) -> None:
+def test_a_document_without_entries_withdraws_nothing_and_leaves_the_order_before_it(watched: Blog) -> None:
     watched.show("new", "old")
     watched.read(10)
     watched.show()

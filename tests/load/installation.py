@@ -9,14 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.databases import (
-    ROOT,
-    create_database,
-    drop_database,
-    migrated_database,
-    migrated_file,
-    url_of,
-)
+from tests.databases import ROOT, create_database, drop_database, migrated_database, migrated_file, url_of
 
 # Workers' output goes to a file in the installation's folder, for failed tests.
 WORKER = (

@@ -67,10 +67,7 @@ def test_letters_go_out_while_the_login_is_refused_and_ticks_come_when_it_is_men
         "LOG_FORMAT": "console",
         "CELERY_BROKER_URL": f"amqp://{account}:left@127.0.0.1/{account}",
     }
-    with (
-        SmtpServer() as mail,
-        sqlite_installation(tmp_path, EMAIL_URL=mail.url, **environment) as site,
-    ):
+    with SmtpServer() as mail, sqlite_installation(tmp_path, EMAIL_URL=mail.url, **environment) as site:
         site.start_worker("send,reap")
         site.start(*["-m", "celery", "-A", "feedletter_site", "beat", "-l", "warning", "--pidfile"], "")
         site.script(PUBLISH.format(readers=READERS, subject="first"))

@@ -247,11 +247,7 @@ def test_people_stand_once_with_all_that_is_theirs(
     for words in ("Weekly", "Monthly", "press", "No such user here", "complained"):
         assert words in page, words
     assert ">Daily<" not in page
-    found = {
-        "ADA@": {"ada@x.example"},
-        "@y.example": {"bob@y.example", "eve@y.example"},
-        "da@": set(),
-    }
+    found = {"ADA@": {"ada@x.example"}, "@y.example": {"bob@y.example", "eve@y.example"}, "da@": set()}
     for text, cores in found.items():
         rows = admin_client.get(PEOPLE, {"q": text}).context["cl"].result_list
         assert {row.core for row in rows} == cores, text

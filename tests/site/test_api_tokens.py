@@ -290,7 +290,7 @@ BEHIND = {
     "feeds:write": ["view_feed", "add_feed", "change_feed", "delete_feed", "view_item", "change_item"],
     "newsletters:read": ["view_subscribable"],
     "newsletters:write": [
-        *("view_subscribable", "add_subscribable", "change_subscribable", "delete_subscribable"),
+        *("view_subscribable", "add_subscribable", "change_subscribable", "delete_subscribable")
     ],
     "subscribers:read": ["view_subscription", "view_destination"],
     "subscribers:write": [
@@ -298,12 +298,7 @@ BEHIND = {
         *("view_destination", "change_destination", "delete_destination"),
     ],
     "letters:read": ["view_broadcast"],
-    "letters:write": [
-        "view_broadcast",
-        "add_broadcast",
-        "change_broadcast",
-        "delete_broadcast",
-    ],
+    "letters:write": ["view_broadcast", "add_broadcast", "change_broadcast", "delete_broadcast"],
     "site:read": ["view_sitesettings"],
     "site:write": ["view_sitesettings", "change_sitesettings"],
     "sending:read": ["view_issue", "view_delivery"],

@@ -46,9 +46,7 @@ def test_many_workers_on_sqlite_are_warned_of(settings: Settings) -> None:
     assert ids() == (["feedletter.W001"] if "sqlite" in engine else [])
 
 
-def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(
-    settings: Settings,
-) -> None:
+def test_links_that_lead_to_this_machine_are_warned_of_once_letters_leave_it(settings: Settings) -> None:
     settings.SITE_HOST = "127.0.0.1"
     assert ids() == ["feedletter.W003"]
     settings.EMAIL_URL = "mailbox:"

@@ -218,5 +218,5 @@ def given_host(url: str) -> str:
 def test_hosts_may_be_international(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTS", "Bücher.example, .bücher.example, *, [::1], old.example.org")
     assert env.hosts("HOSTS") == [
-        *("xn--bcher-kva.example", ".xn--bcher-kva.example", "*", "[::1]", "old.example.org"),
+        *("xn--bcher-kva.example", ".xn--bcher-kva.example", "*", "[::1]", "old.example.org")
     ]

@@ -31,12 +31,7 @@ def listed_mail(several: Sequence[Parts], service: Service, host: str) -> Anymai
 
 
 def merged_mail(
-    several: Sequence[Parts],
-    service: Service,
-    host: str,
-    *,
-    form: Form,
-    data: Mapping[str, dict[str, str]],
+    several: Sequence[Parts], service: Service, host: str, *, form: Form, data: Mapping[str, dict[str, str]]
 ) -> AnymailMessage:
     mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
     mail.merge_data = dict(data)

@@ -79,10 +79,7 @@ class BroadcastAdmin(SendPage):
 
     list_display = ("shown_subject", "newsletter", "shown_state", "goes_out", "author", "changed")
     list_display_links = ("shown_subject",)
-    list_filter = (
-        LetterStateFilter,
-        ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),
-    )
+    list_filter = (LetterStateFilter, ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)))
     empty = EmptyList(
         "No emails yet",
         "Write to a newsletter’s subscribers yourself, for example to say thanks, announce a break or ask a"

@@ -25,14 +25,7 @@ from delivery.models import Issue
 from feeds.models import Item
 from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.edits import (
-    DOWN,
-    FIRST,
-    UP,
-    Wording,
-    fingerprint,
-    shown_before_undo,
-)
+from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, shown_before_undo
 
 OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 

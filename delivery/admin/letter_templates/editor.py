@@ -136,11 +136,7 @@ class TemplateEditor:
             except UnknownReader as error:
                 self.reader_problem = f"{error} Shown for Ada instead."
         return preview(
-            subscribable=self.newsletter,
-            name=self.known.name,
-            source=source,
-            reader=reader,
-            now=utcnow(),
+            subscribable=self.newsletter, name=self.known.name, source=source, reader=reader, now=utcnow()
         )
 
     def versions(self) -> "QuerySet[LetterTemplate]":

@@ -145,10 +145,7 @@ class ServerForm(AccountForm):
         widget=UnfoldAdminIntegerFieldWidget(),
     )
     security = forms.ChoiceField(label="Security", choices=SECURITIES, widget=UnfoldAdminSelectWidget())
-    rows: Rows = (
-        (None, ("user", "password", "sender")),
-        ("Its server", ("host", "port", "security")),
-    )
+    rows: Rows = ((None, ("user", "password", "sender")), ("Its server", ("host", "port", "security")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -220,10 +220,7 @@ class WebhookAdmin(ServiceAdmin):
     )
     search_fields = ("name", "url")
     shown_after_adding = True
-    own_panels = (
-        Panel("Status", describe_webhook, order=10),
-        Panel("Last calls", last_calls, order=60),
-    )
+    own_panels = (Panel("Status", describe_webhook, order=10), Panel("Last calls", last_calls, order=60))
     own_actions = (
         Action("test", "Send a test", test),
         Action("pause", "Pause", pause_chosen_webhooks, fits=lambda webhook: webhook.active),

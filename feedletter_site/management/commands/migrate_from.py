@@ -82,10 +82,7 @@ class Command(FeedletterCommand):
             "--orphans", action="store_true", help="microsub: import channels that belong to nobody, too"
         )
         parser.add_argument(
-            "--report",
-            type=Path,
-            metavar="FILE",
-            help="also write the report as CSV; an earlier one stays",
+            "--report", type=Path, metavar="FILE", help="also write the report as CSV; an earlier one stays"
         )
 
     def run(self, **options: Any) -> Result:

@@ -22,11 +22,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-WANTED = {
-    **NEEDED,
-    "feeds": (*NEEDED["feeds"], "last_poll_at"),
-    "feed_state": ("feed_id", "last_poll_at"),
-}
+WANTED = {**NEEDED, "feeds": (*NEEDED["feeds"], "last_poll_at"), "feed_state": ("feed_id", "last_poll_at")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,7 @@ BLUESKY = Announced(
     "app_password",
     "feedletter.bsky.identifier.",
 )
-ARRANGEMENTS = {
-    "Email.Each": EACH,
-    "Email.Daily": "daily",
-    "Email.Weekly": "weekly",
-    "Email.Fixed": FIXED,
-}
+ARRANGEMENTS = {"Email.Each": EACH, "Email.Daily": "daily", "Email.Weekly": "weekly", "Email.Fixed": FIXED}
 BRIDGES = {"Mastodon.Announce": MASTODON, "BlueSky.Announce": BLUESKY}
 DEFAULTS, STARTERS = "com.mchange.feedletter.default.", "starter."
 UNTEMPLATES = {

@@ -11,10 +11,7 @@ from feedletter_site.migrate_from.microsub.move import CHANNEL, ORDER, MicrosubP
 from feedletter_site.migrate_from.microsub.rows import OldChannel
 from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
 from reader.channels.channels import order_channels
-from reader.channels.taken_over import (
-    take_channel,
-    take_deck,
-)
+from reader.channels.taken_over import take_channel, take_deck
 
 
 @dataclass(slots=True)

@@ -33,9 +33,7 @@ NOTES = (
 
 MOST_PEOPLE = 200
 _ORPHANS = Question(
-    "orphans",
-    "Channels that belong to nobody",
-    [("", "Don’t import them"), ("yes", "Import them, too")],
+    "orphans", "Channels that belong to nobody", [("", "Don’t import them"), ("yes", "Import them, too")]
 )
 
 

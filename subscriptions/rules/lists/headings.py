@@ -3,13 +3,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from common.refused import Refused
-from subscriptions.rules.lists.judging import (
-    IGNORED,
-    Judgement,
-    may_tell_apart,
-    proposal,
-    refuses,
-)
+from subscriptions.rules.lists.judging import IGNORED, Judgement, may_tell_apart, proposal, refuses
 from subscriptions.rules.lists.programs import LIST_STATUSES, NO_PROGRAM, OURS, PROGRAMS, Program
 from subscriptions.rules.lists.statuses import sort_of, status_of_words, strictest, without_accents
 from subscriptions.rules.lists.survey import BLOCKS, NOTES, WANTS, ColumnSurvey, limit_of_sort

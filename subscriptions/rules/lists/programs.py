@@ -80,10 +80,7 @@ PROGRAMS = (
         ignored=_names("tier"),
     ),
     Program(
-        "listmonk",
-        frozenset(("uuid", "attributes", "status")),
-        status_words={"enabled": ""},
-        note=LISTMONK,
+        "listmonk", frozenset(("uuid", "attributes", "status")), status_words={"enabled": ""}, note=LISTMONK
     ),
     Program(
         "Brevo",
@@ -110,12 +107,7 @@ PROGRAMS = (
     Program(
         "MailerLite",
         frozenset(("subscriber", "subscribed", "groups")),
-        {
-            "email": ("subscriber",),
-            "added": ("subscribed",),
-            "tags": ("groups",),
-            "left": ("unsubscribed",),
-        },
+        {"email": ("subscriber",), "added": ("subscribed",), "tags": ("groups",), "left": ("unsubscribed",)},
         ignored=_names("opt in date; opt in ip; state"),
     ),
     Program(

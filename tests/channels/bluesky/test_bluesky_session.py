@@ -14,15 +14,7 @@ from tests.channels.bluesky.bluesky_letters import message, send, session
 from tests.contracts.bridge import IMPATIENT, closed_port, entry
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
-from tests.servers.services.bluesky import (
-    DELETE,
-    DID,
-    PUT,
-    REFRESH,
-    SIGN_IN,
-    UPLOAD,
-    BlueskyServer,
-)
+from tests.servers.services.bluesky import DELETE, DID, PUT, REFRESH, SIGN_IN, UPLOAD, BlueskyServer
 
 PNG = CleanPicture("bees.png", "image/png", 16, 9, b"\x89PNG\r\n\x1a\n" + b"0" * 50)
 MEDIA = (Media("https://x.example/a.png", "image/png"),)

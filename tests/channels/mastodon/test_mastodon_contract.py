@@ -10,13 +10,7 @@ from channels.base import Channel, Permanent, Sent, Session, Temporary
 from channels.letter import Recipient
 from channels.mastodon.message import Instance, instances
 from tests.channels.mastodon import letters
-from tests.channels.mastodon.letters import (
-    CHANNEL,
-    LINK,
-    message,
-    send,
-    session,
-)
+from tests.channels.mastodon.letters import CHANNEL, LINK, message, send, session
 from tests.contracts.bridge import BridgeContract
 from tests.contracts.channel import NOW, Arrival
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply

@@ -12,14 +12,7 @@ from channels.mastodon.message import Instance, instances
 from channels.mastodon.session import MastodonSession
 from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction
-from tests.channels.mastodon.letters import (
-    CHANNEL,
-    closed_port,
-    letter,
-    message,
-    recipient,
-    send,
-)
+from tests.channels.mastodon.letters import CHANNEL, closed_port, letter, message, recipient, send
 from tests.contracts.channel import NOW
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 

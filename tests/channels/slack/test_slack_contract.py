@@ -13,12 +13,7 @@ from channels.base import Ambiguous, Channel, CrashPolicy, Message, Permanent, S
 from channels.http.links import WORD_JOINER
 from channels.letter import Letter, Recipient
 from channels.slack.message import RoomPost
-from channels.slack.session import (
-    IncomingWebhookChannel,
-    MattermostChannel,
-    RocketChatChannel,
-    SlackChannel,
-)
+from channels.slack.session import IncomingWebhookChannel, MattermostChannel, RocketChatChannel, SlackChannel
 from channels.slack.spec import IncomingWebhookSpec, MattermostSpec, RocketChatSpec, SlackSpec
 from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter

@@ -166,10 +166,7 @@ class TestLookUp:
 
     @pytest.mark.parametrize(
         "other",
-        [
-            message_to("+4915123456780", TEXT),
-            message_to(NUMBER, TextMessage("Wasps https://blog.example/2")),
-        ],
+        [message_to("+4915123456780", TEXT), message_to(NUMBER, TextMessage("Wasps https://blog.example/2"))],
     )
     def test_another_message_is_not_taken_for_it(
         self, server: Twilio, session: SmsSession, other: Message[TextMessage]

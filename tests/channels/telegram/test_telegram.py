@@ -293,8 +293,7 @@ class TestKind:
             KIND.parse_destination({"account": "wasps", "chat": "@bees_news"})
 
     @pytest.mark.parametrize(
-        ("name", "value"),
-        [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("photo", "no")],
+        ("name", "value"), [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("photo", "no")]
     )
     def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=f"{name}: "):

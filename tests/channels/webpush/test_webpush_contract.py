@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from channels.base import Channel, LaneFacts, Message, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
-from channels.webpush.keys import (
-    base64url,
-    from_base64url,
-    new_private_key,
-    point_of,
-    private_key_of,
-)
+from channels.webpush.keys import base64url, from_base64url, new_private_key, point_of, private_key_of
 from channels.webpush.message import Notification
 from channels.webpush.session import WebPushChannel, WebPushSession, authorization, origin_of, topic_of
 from channels.webpush.spec import WebPushSpec

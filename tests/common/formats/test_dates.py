@@ -16,18 +16,8 @@ DAY = date(2026, 3, 5)
         ("en-gb", "5 March 2026", "5–7 March 2026", "31 December 2025 – 5 March 2026"),
         ("de", "5. März 2026", "5.–7. März 2026", "31. Dezember 2025 – 5. März 2026"),
         ("fr", "5 mars 2026", "5–7 mars 2026", "31 décembre 2025 – 5 mars 2026"),
-        (
-            "es",
-            "5 de marzo de 2026",
-            "5–7 de marzo de 2026",
-            "31 de diciembre de 2025 – 5 de marzo de 2026",
-        ),
-        (
-            "pt",
-            "5 de março de 2026",
-            "5–7 de março de 2026",
-            "31 de dezembro de 2025 – 5 de março de 2026",
-        ),
+        ("es", "5 de marzo de 2026", "5–7 de marzo de 2026", "31 de diciembre de 2025 – 5 de marzo de 2026"),
+        ("pt", "5 de março de 2026", "5–7 de março de 2026", "31 de dezembro de 2025 – 5 de março de 2026"),
         ("ja", "2026年3月5日", "2026年3月5日 – 3月7日", "2025年12月31日 – 2026年3月5日"),
     ],
 )

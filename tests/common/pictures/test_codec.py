@@ -94,10 +94,7 @@ REFUSED = {
     "one that breaks off": (octets_of(drawn(200, 200), "JPEG")[:-400], "cannot be read"),
     "one that lies about its size": (png_that_says(900, 900), "cannot be read"),
     "one that would fill the memory": (png_that_says(30_000, 30_000), "million pixels"),
-    "one that would fill it all at once": (
-        png_that_says(5_000, 5_000),
-        "25 million pixels",
-    ),
+    "one that would fill it all at once": (png_that_says(5_000, 5_000), "25 million pixels"),
     "a large file": (b"\xff" * (MOST_BYTES + 1), "more than 8 MB"),
 }
 

@@ -152,9 +152,7 @@ def test_a_pem_of_another_kind_than_asked_is_refused() -> None:
 
 def test_keys_are_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = SigningKeys()
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         for _ in range(100):
             assert keys.of("a@example.org") == ()
     assert len(queries) == 1

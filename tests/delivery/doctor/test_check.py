@@ -146,11 +146,7 @@ def test_letters_that_are_kept_here_go_nowhere(dns: DnsServer, settings: Any) ->
     (server,) = of(report, "Mail server")
     assert "kept in the mailbox here" in server.says
     assert report.in_short.startswith("Emails are kept in the mailbox here and not sent.")
-    assert verdicts(report, "sender.example") == {
-        "SPF": "could be better",
-        "DMARC": "good",
-        "MX": "good",
-    }
+    assert verdicts(report, "sender.example") == {"SPF": "could be better", "DMARC": "good", "MX": "good"}
     assert not [each.publish for each in report.findings if each.publish]
     settings.DEFAULT_FROM_EMAIL = "letters@127.0.0.1"
     assert verdicts(looked())["From"] == "could be better"

@@ -28,10 +28,7 @@ def test_a_renewal_extends_ours_and_tells_which_still_are() -> None:
     queued(3)
     one, two, three = claimed()
     Delivery.objects.filter(pk=two.pk).update(state="queued", lease_token=None, lease_until=None)
-    assert renew(tokens={one.token}, now=NOW + 30 * SECOND) == {
-        (one.pk, one.token),
-        (three.pk, three.token),
-    }
+    assert renew(tokens={one.token}, now=NOW + 30 * SECOND) == {(one.pk, one.token), (three.pk, three.token)}
     assert Delivery.objects.get(pk=one.pk).lease_until == NOW + 30 * SECOND + MINUTE
 
 

@@ -27,10 +27,7 @@ def two_issues(readers: int, **lane: int) -> tuple[list[Subscription], list[Issu
     for issue in issues:
         for subscription in subscriptions:
             DeliveryFactory(
-                issue=issue,
-                lane=made_lane,
-                subscription=subscription,
-                destination=subscription.destination,
+                issue=issue, lane=made_lane, subscription=subscription, destination=subscription.destination
             )
     return subscriptions, issues
 

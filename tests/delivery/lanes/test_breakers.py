@@ -142,10 +142,7 @@ class TestWords:
         lane = a_lane(kind="discord", account="1", serial=True)
         FeedFactory()
         refused(2_000, now=utcnow())
-        pages = (
-            reverse("admin:index"),
-            reverse("admin:delivery_lane_change", args=[lane.pk]),
-        )
+        pages = (reverse("admin:index"), reverse("admin:delivery_lane_change", args=[lane.pk]))
         for page in pages:
             shown = admin_client.get(page).content.decode()
             assert "Discord refused 2,000 requests within 10 minutes" in shown

@@ -23,9 +23,7 @@ SLOW: dict[str, Any] = {"rate": 1.0, "burst": 5, "tokens": 5}
 def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
     lane = a_lane()
     rows = [(number, "example.org") for number in range(5)]
-    with CaptureQueriesContext(
-        connection,
-    ) as seen:
+    with CaptureQueriesContext(connection) as seen:
         assert room(lane, NOW).count == 300
         assert sift(lane, rows, NOW).take == [0, 1, 2, 3, 4]
         use(lane, {"example.org": 5}, NOW)

@@ -33,13 +33,7 @@ from subscriptions.models import Picture, Subscribable
 from subscriptions.subscribers.notices import LATEST
 from tests.console import printed
 from tests.delivery.old_issues.exports import TAKEN, export
-from tests.factories import (
-    BridgeFactory,
-    NoticeFactory,
-    SubscribableFactory,
-    SubscriptionFactory,
-    an_issue,
-)
+from tests.factories import BridgeFactory, NoticeFactory, SubscribableFactory, SubscriptionFactory, an_issue
 from tests.feeds.conftest import server
 from tests.pictures import drawn, octets_of
 from tests.servers.feed_server import FeedServer

@@ -129,10 +129,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"mine": {**UNCONFIRMED, "confirmation": "stored", "confirm_until": TOMORROW}},
         "Gets nothing: not confirmed: the email that asks for it was kept in the mailbox here, not sent.",
     ),
-    "paused": (
-        {"mine": {"paused_until": TOMORROW}},
-        "Gets nothing: paused by the subscriber until 27 Nov.",
-    ),
+    "paused": ({"mine": {"paused_until": TOMORROW}}, "Gets nothing: paused by the subscriber until 27 Nov."),
     "newsletter_paused": (
         {"newsletter": {"paused_at": YESTERDAY, "paused_why": "by ada"}, "last": {"state": "sent"}},
         "Gets nothing: sending of this newsletter is paused since 25 Nov (by ada).",

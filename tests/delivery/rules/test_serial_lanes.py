@@ -56,9 +56,7 @@ MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180))
 
 
 @given(MESSAGES)
-def test_only_old_ones_whose_time_has_not_come_are_passed(
-    rows: list[tuple[str, int, int]],
-) -> None:
+def test_only_old_ones_whose_time_has_not_come_are_passed(rows: list[tuple[str, int, int]]) -> None:
     queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
     chosen = serial_next(queue, NOW)
     if chosen is None:

@@ -38,8 +38,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(
-    ("takes", "full"),
-    some_now([(1, "421"), (2, "450"), (3, "closed"), (3, "421"), (3, "554")], every=2),
+    ("takes", "full"), some_now([(1, "421"), (2, "450"), (3, "closed"), (3, "421"), (3, "554")], every=2)
 )
 def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
     takes: int, full: str, settings: Any

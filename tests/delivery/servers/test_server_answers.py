@@ -53,11 +53,7 @@ def test_greylisting_puts_off_one_letter_and_the_others_go_out(smtp: SmtpServer,
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(
     "reply",
-    [
-        "421 Closing",
-        "451 4.7.500 Server busy",
-        "454 Throttling failure: Maximum sending rate exceeded.",
-    ],
+    ["421 Closing", "451 4.7.500 Server busy", "454 Throttling failure: Maximum sending rate exceeded."],
 )
 def test_an_answer_about_rate_or_policy_slows_the_lane(smtp: SmtpServer, stage: str, reply: str) -> None:
     row = a_letter()

@@ -104,9 +104,7 @@ def test_a_server_that_always_says_try_later_is_asked_less_and_less(smtp: SmtpSe
     assert row.attempts == 4
 
 
-def test_one_recipient_whose_answer_closes_the_connection_does_not_hold_up_the_rest(
-    smtp: SmtpServer,
-) -> None:
+def test_one_recipient_whose_answer_closes_the_connection_does_not_hold_up_the_rest(smtp: SmtpServer) -> None:
     rows = queued(6)
     bad = rows[0].destination.core
     smtp.answer("rcpt", "421 4.7.0 Policy", recipient=bad)

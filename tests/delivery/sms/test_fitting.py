@@ -38,9 +38,7 @@ def test_a_message_is_who_it_is_from_the_title_and_the_link() -> None:
 
 
 def test_what_type_setters_write_is_put_in_cheap_letters() -> None:
-    said = text(
-        of_title("“Très” – l’été à Łódź… 5 × 3 → 15 🐝"),
-    )
+    said = text(of_title("“Très” – l’été à Łódź… 5 × 3 → 15 🐝"))
     assert said.body.text == f'Bees: "Très" - l\'été à Lodz... 5 x 3 -> 15 {LINK}'
     assert is_simple(said.body.text)
 

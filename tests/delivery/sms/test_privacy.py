@@ -45,11 +45,7 @@ def test_its_owner_is_shown_what_is_held(held: Destination) -> None:
     assert NUMBER in said
     assert "Answered STOP." in said
     assert '"undelivered"' in said
-    assert {one.key for one in sources if one.count(held)} >= {
-        "address_record",
-        "subscriptions",
-        "mails",
-    }
+    assert {one.key for one in sources if one.count(held)} >= {"address_record", "subscriptions", "mails"}
 
 
 def test_erasing_leaves_nothing_but_that_nothing_may_be_sent(held: Destination) -> None:

@@ -43,11 +43,7 @@ def test_a_site_is_connected(page: Any, site: str, ada: Reader, ours: MicropubSi
 
 
 def test_what_is_written_says_where_it_went(
-    page: Any,
-    site: str,
-    connected: Reader,
-    ours: MicropubSite,
-    impatient: None,
+    page: Any, site: str, connected: Reader, ours: MicropubSite, impatient: None
 ) -> None:
     ours.config = {
         **(ours.config or {}),

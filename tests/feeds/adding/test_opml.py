@@ -114,14 +114,7 @@ def test_doing_it_again_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "ftp://a.test/",
-        "a.test/feed",
-        "feed://",
-        "https://",
-        "https://a.test:99999/",
-        "javascript:alert(1)",
-    ],
+    ["ftp://a.test/", "a.test/feed", "feed://", "https://", "https://a.test:99999/", "javascript:alert(1)"],
 )
 def test_what_cannot_be_a_feed_is_refused_with_line_title_and_reason(url: str) -> None:
     plan = planned(row("https://good.test/"), "\n", row(url, "Bad"))

@@ -87,10 +87,7 @@ SENT = [
     ),
     History(
         "a local time without its zone, hours behind UTC",
-        [
-            at(0, show(*OLD)),
-            at(15, show(*OLD[:1], post("new", "Wed, 06 May 2026 07:10:00"), *OLD[1:])),
-        ],
+        [at(0, show(*OLD)), at(15, show(*OLD[:1], post("new", "Wed, 06 May 2026 07:10:00"), *OLD[1:]))],
         mailed="new",
     ),
     History(
@@ -240,10 +237,7 @@ LEFT_OUT = [
         "old posts of yesterday without a time",
         [
             at(0, show(post("a", on_the_day(-1)), post("c", on_the_day(-4)))),
-            at(
-                15,
-                show(post("a", on_the_day(-1)), post("b", on_the_day(-3)), post("c", on_the_day(-4))),
-            ),
+            at(15, show(post("a", on_the_day(-1)), post("b", on_the_day(-3)), post("c", on_the_day(-4)))),
         ],
         says="“b”",
     ),

@@ -101,10 +101,7 @@ HISTORIES = [
     ),
     History(
         "a 410 between other errors begins anew",
-        [
-            at(0, send(OLD)),
-            *[at(60 + day * DAY / 2, fail(404 if day % 2 else 410)) for day in range(6)],
-        ],
+        [at(0, send(OLD)), *[at(60 + day * DAY / 2, fail(404 if day % 2 else 410)) for day in range(6)]],
         hours=72,
         health="failing",
     ),

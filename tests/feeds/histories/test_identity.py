@@ -112,13 +112,7 @@ HISTORIES = [
     ),
     History(
         "98 posts without guids at one link, a new one on top each day",
-        [
-            at(
-                day * DAY + 15 * bool(day),
-                show(*posts(1 + day, 98 + day, nameless)),
-            )
-            for day in range(5)
-        ],
+        [at(day * DAY + 15 * bool(day), show(*posts(1 + day, 98 + day, nameless))) for day in range(5)],
         hours=5 * 24,
         mailed="p99 p100 p101 p102",
         never_says="None of its posts",
@@ -134,10 +128,7 @@ HISTORIES = [
     ),
     History(
         "a guid that becomes shared by a new post at the end",
-        [
-            at(0, show(alike("a"), post("b"))),
-            at(15, show(alike("a"), post("b"), alike("new"))),
-        ],
+        [at(0, show(alike("a"), post("b"))), at(15, show(alike("a"), post("b"), alike("new")))],
         mailed="new",
     ),
     History(

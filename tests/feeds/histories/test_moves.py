@@ -77,12 +77,7 @@ HISTORIES = [
     move(to_another_domain, post, 10, tells="ten posts without dates move to another domain"),
     move(to_another_domain, dated, 3, tells="three posts move to another domain"),
     move(to_another_domain, dated, 100, tells="a hundred posts move to another domain"),
-    move(
-        WAYS["to a slash at the end"],
-        dated,
-        100,
-        tells="a hundred posts get a slash",
-    ),
+    move(WAYS["to a slash at the end"], dated, 100, tells="a hundred posts get a slash"),
     History(
         "a feed of one post moves to another domain",
         [
@@ -183,7 +178,7 @@ HISTORIES += [
         ],
         hours=10,
         mailed="new later",
-    ),
+    )
 ]
 
 

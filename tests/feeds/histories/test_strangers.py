@@ -115,11 +115,7 @@ HISTORIES = [
     ),
     History(
         "a feed that shows its latest post only",
-        [
-            at(0, show("a")),
-            at(15, show("b")),
-            at(75, show("c")),
-        ],
+        [at(0, show("a")), at(15, show("b")), at(75, show("c"))],
         mailed="b c",
     ),
     History(
@@ -168,12 +164,7 @@ HISTORIES = [
     ),
     History(
         "a post that is withdrawn and comes back once is new again",
-        [
-            at(0, show(*OWN)),
-            at(15, show(NEW, *OWN)),
-            at(35, show(*OWN)),
-            at(65, show(NEW, *OWN)),
-        ],
+        [at(0, show(*OWN)), at(15, show(NEW, *OWN)), at(35, show(*OWN)), at(65, show(NEW, *OWN))],
         mailed="new",
     ),
 ]

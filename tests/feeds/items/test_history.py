@@ -111,9 +111,7 @@ def test_each_is_one_question() -> None:
     feed = FeedFactory()
     ItemFactory.create_batch(5, feed=feed)
     PollFactory.create_batch(5, feed=feed)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with CaptureQueriesContext(connection) as asked:
         readings(feed)
         posts_per_week(feed, now=NOW)
     assert len(asked) == 2

@@ -25,11 +25,7 @@ def test_a_beginning_without_end_is_no_feed() -> None:
 
 @pytest.mark.parametrize(
     "subset",
-    [
-        b"<!ELEMENT rss ANY>" * (MAX_DECLARATIONS + 1) + b"]>",
-        b"<!ELEMENT rss ANY>",
-        b"<!-- never closed",
-    ],
+    [b"<!ELEMENT rss ANY>" * (MAX_DECLARATIONS + 1) + b"]>", b"<!ELEMENT rss ANY>", b"<!-- never closed"],
 )
 def test_a_doctype_that_does_not_end_hides_no_entities(subset: bytes) -> None:
     kept = b""

@@ -50,9 +50,7 @@ def title_kept() -> Any:
 
 def test_feeds_without_tracked_posts_are_asked_nothing_of_them(blog: Blog) -> None:
     sent(blog, is_tracked=False)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with CaptureQueriesContext(connection) as asked:
         blog.read(60)
         blog.show(CORRECTED, *OLD)
         blog.read(70)

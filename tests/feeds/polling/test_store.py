@@ -95,9 +95,7 @@ def test_in_a_feed_that_appends_the_first_entries_roll_off(blog: Blog) -> None:
 
 
 def queries(blog: Blog, minutes: float) -> int:
-    with CaptureQueriesContext(
-        connection,
-    ) as caught:
+    with CaptureQueriesContext(connection) as caught:
         blog.read(minutes)
     return len(caught)
 

@@ -6,16 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.alerts import (
-    A_DAY,
-    ALONG,
-    GAP,
-    Trouble,
-    due,
-    is_nearly_due,
-    is_our_own_network,
-    may_tell,
-)
+from feeds.rules.alerts import A_DAY, ALONG, GAP, Trouble, due, is_nearly_due, is_our_own_network, may_tell
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

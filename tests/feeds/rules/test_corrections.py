@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feeds.rules.corrections import (
-    MOST_CORRECTIONS,
-    TrackedPost,
-    after_document,
-    after_unchanged,
-)
+from feeds.rules.corrections import MOST_CORRECTIONS, TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Document, Seen
 from feeds.rules.finality import CACHED_FOR, Timing
 from tests.examples import examples

@@ -94,10 +94,7 @@ def test_a_renamed_item_is_found_under_its_new_id() -> None:
 
 @pytest.mark.parametrize(
     ("state", "reason", "fate"),
-    [
-        ("cleared", "", "Done"),
-        ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while too many"),
-    ],
+    [("cleared", "", "Done"), ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while too many")],
 )
 def test_what_is_done_stays_as_it_is(state: str, reason: str, fate: str) -> None:
     one = of(PollPlan(), done=(ForecastStep(7, "a", state, reason, EARLIER, EARLIER),))

@@ -36,10 +36,7 @@ def said(**facts: Any) -> str:
     [
         (REPOST, "Not sent: it repeats an earlier post under a new id."),
         (FLOOD, "Not sent: it arrived with many others at once, and you chose not to send them."),
-        (
-            LEFT_WHILE_HELD,
-            "Not sent: it left the feed while too many posts were held to keep it.",
-        ),
+        (LEFT_WHILE_HELD, "Not sent: it left the feed while too many posts were held to keep it."),
     ],
 )
 def test_an_excluded_post_says_why(reason: str, words: str) -> None:

@@ -153,11 +153,7 @@ def test_a_document_without_entries_withdraws_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("shown", "previous", "aside"),
-    [
-        (("old",), ("a", "old"), [1]),
-        (("b",), ("b", "a"), []),
-        ((), ("a", "old"), []),
-    ],
+    [(("old",), ("a", "old"), [1]), (("b",), ("b", "a"), []), ((), ("a", "old"), [])],
 )
 def test_an_assigned_item_is_set_aside_where_one_that_waits_is_withdrawn(
     shown: tuple[str, ...], previous: tuple[str, ...], aside: list[int]

@@ -74,8 +74,7 @@ class TestFollowing:
 
     @pytest.mark.parametrize("action", ["follow", "preview"])
     @pytest.mark.parametrize(
-        "url",
-        ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/", "http://[::1]:1/"],
+        "url", ["javascript:alert(1)", "file:///etc/passwd", "http://169.254.169.254/", "http://[::1]:1/"]
     )
     def test_no_address_but_public_ones_of_the_web(
         self, api: MicrosubClient, settings: Any, action: str, url: str

@@ -55,11 +55,7 @@ def test_a_whole_post(app: GoogleApp, ada: Reader, post: Post, feed: Feed) -> No
             "summary": {"content": "<p>High &amp; low</p>"},
             "author": "Ada",
             "categories": [READING_LIST, READ, STARRED, label("Home")],
-            "origin": {
-                "streamId": f"feed/{feed.pk}",
-                "title": "Blog",
-                "htmlUrl": "https://blog.example/",
-            },
+            "origin": {"streamId": f"feed/{feed.pk}", "title": "Blog", "htmlUrl": "https://blog.example/"},
             "enclosure": [
                 {"href": "https://blog.example/a.ogg", "type": "audio/ogg"},
                 {"href": "https://blog.example/play?id=1", "type": "audio/mpeg"},

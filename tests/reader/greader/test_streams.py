@@ -225,9 +225,7 @@ def test_few_statements_answer_however_many_posts_there_are(
     app.ids()
 
     def statements(ask: Callable[[], object]) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as told:
+        with CaptureQueriesContext(connection) as told:
             ask()
         return len(told)
 

@@ -42,12 +42,7 @@ def _password(ada: Reader) -> None:
 
 def test_the_page_leads_to_all_of_it(ada: Reader, web: Browser) -> None:
     page = web(ada).get("/reader/account/").content.decode()
-    for link in (
-        "/account/password/",
-        "/reader/account/data/",
-        "/reader/account/erase/",
-        "microsub/ada",
-    ):
+    for link in ("/account/password/", "/reader/account/data/", "/reader/account/erase/", "microsub/ada"):
         assert link in page
 
 
@@ -243,10 +238,7 @@ def test_nobody_changes_the_account_of_another(ada: Reader, bob: Reader, web: Br
     browser = web(bob)
     given = {"user": ada.user.pk, "reader": ada.pk, "username": "ada", "slug": "ada"}
     browser.post("/reader/account/", {**given, "email": "bob@example.org", "password": OLD})
-    browser.post(
-        "/account/password/",
-        {**given, "oldpassword": OLD, "password1": NEW},
-    )
+    browser.post("/account/password/", {**given, "oldpassword": OLD, "password1": NEW})
     browser.post("/reader/account/erase/", {**given, "sure": "on", "password": OLD})
     archive = zipfile.ZipFile(io.BytesIO(b"".join(browser.get("/reader/account/data/?user=ada"))))
     assert json.loads(archive.read("my-data.json"))["reader"] == "bob"

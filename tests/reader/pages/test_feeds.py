@@ -71,10 +71,7 @@ def test_nobody_looks_at_addresses_without_end(browser: Client, ada: Reader) -> 
     [
         ({"first_polled_at": NOW, "newest_at": NOW}, "Its newest post is from"),
         ({"first_polled_at": NOW}, "None of its posts has a date"),
-        (
-            {"failures": 3, "failing_since": NOW, "last_error": "HTTP 500"},
-            "The last 3 attempts",
-        ),
+        ({"failures": 3, "failing_since": NOW, "last_error": "HTTP 500"}, "The last 3 attempts"),
         ({"status": "stopped"}, "This feed is stopped"),
     ],
 )

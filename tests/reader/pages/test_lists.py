@@ -55,8 +55,7 @@ def test_a_list_that_goes_on_says_how_far_it_is_and_can_be_stopped(browser: Clie
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
-    [({}, "Choose a file first."), ({"file": a_file("none")}, "there is no outline in it")],
+    ("given", "says"), [({}, "Choose a file first."), ({"file": a_file("none")}, "there is no outline in it")]
 )
 def test_what_cannot_be_taken_is_said(
     browser: Client, ada: Reader, given: dict[str, object], says: str

@@ -77,12 +77,7 @@ def test_from_the_file_to_the_report(
     work()
     shown = page(admin_client, row)
     assert "data-address" not in shown
-    for said in (
-        "Nothing has changed yet",
-        "Can’t be imported: 1",
-        "To be imported: 2",
-        "URL can’t be read",
-    ):
+    for said in ("Nothing has changed yet", "Can’t be imported: 1", "To be imported: 2", "URL can’t be read"):
         assert said in shown
     assert not GuildFeed.objects.exists()
     assert {request.method for request in servers.requests} == {"GET"}

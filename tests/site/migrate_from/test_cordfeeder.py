@@ -43,13 +43,7 @@ OTHER_GUILD, OTHER_CHANNEL, THIRD_CHANNEL = "701", "1200000000000000071", "12000
 G, C = int(GUILD), int(CHANNEL)
 
 
-def serve(
-    site: FeedServer,
-    path: str,
-    posts: Mapping[str, datetime | None],
-    *,
-    by_guid: bool = True,
-) -> str:
+def serve(site: FeedServer, path: str, posts: Mapping[str, datetime | None], *, by_guid: bool = True) -> str:
     """Serve a feed of these posts (guid → date), newest first."""
     feed = Rss201rev2Feed("Bees", site.url("/"), "About bees")
     for guid, date in posts.items():

@@ -190,10 +190,7 @@ def test_open_issues_keep_their_posts_and_old_ones_are_left_out_unless_asked(dum
     assert weekly is not None
     paris = ZoneInfo("Europe/Paris")
     start, end = weekly.assignable.period_start, weekly.assignable.period_end
-    assert (start, end) == (
-        datetime(2026, 11, 18, tzinfo=paris),
-        datetime(2026, 11, 25, tzinfo=paris),
-    )
+    assert (start, end) == (datetime(2026, 11, 18, tzinfo=paris), datetime(2026, 11, 25, tzinfo=paris))
     assert Subscribable.objects.get(name="harbour-three").counter == 8
     assert Subscribable.objects.get(name="bare-fixed").counter == 5
     assert Item.objects.get(guid__endswith=":dec").state == "excluded"

@@ -306,15 +306,7 @@ def _cut_after(patch: pytest.MonkeyPatch, step: str, error: type[BaseException])
     patch.setattr(holder, step, cut)
 
 
-FIGURES = {
-    "follows": 3,
-    "unread": 6,
-    "places": 13,
-    "mentions": 2,
-    "mutes": 3,
-    "channels": 7,
-    "entries": 13,
-}
+FIGURES = {"follows": 3, "unread": 6, "places": 13, "mentions": 2, "mutes": 3, "channels": 7, "entries": 13}
 
 
 def outcome() -> dict[str, int]:

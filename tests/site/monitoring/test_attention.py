@@ -87,11 +87,7 @@ def test_work_that_no_worker_does_is_said_after_a_while() -> None:
             "1 email can’t be sent.",
             "2 emails can’t be sent.",
         ),
-        (
-            lambda: AssignableFactory(failures=1),
-            "1 issue can’t be created.",
-            "2 issues can’t be created.",
-        ),
+        (lambda: AssignableFactory(failures=1), "1 issue can’t be created.", "2 issues can’t be created."),
     ],
 )
 def test_trouble_is_counted_in_whole_sentences(admin_user: User, make: Any, one: str, two: str) -> None:

@@ -65,9 +65,7 @@ def newsletter(factory: Any = SubscribableFactory, **facts: Any) -> Any:
 def test_at_rest_no_stage_has_work_and_one_statement_says_so() -> None:
     SubscriptionFactory(subscribable=newsletter())
     stages_without_work(NOW)
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
+    with CaptureQueriesContext(connection) as asked:
         assert stages_without_work(NOW) == set(QUESTIONS)
     assert len(asked) == 1
 

@@ -80,9 +80,7 @@ def test_beat_goes_on_when_its_clock_is_moved(
     PeriodicTask.objects.exclude(name=SEND).update(enabled=False)
     moved = [0.0]
     monkeypatch.setattr(
-        SteadyScheduler.Entry,
-        "_default_now",
-        lambda self: datetime.now(UTC) + timedelta(hours=moved[0]),
+        SteadyScheduler.Entry, "_default_now", lambda self: datetime.now(UTC) + timedelta(hours=moved[0])
     )
     monkeypatch.setattr(app, "now", lambda: datetime.now(UTC) + timedelta(hours=moved[0]))
     monkeypatch.setattr(models, "now", lambda: datetime.now(UTC) + timedelta(hours=moved[0]))

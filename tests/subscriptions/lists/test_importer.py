@@ -248,9 +248,7 @@ def test_what_a_spreadsheet_would_run_is_made_text_and_comes_back_as_it_was() ->
     assert (made.display_name, made.destination) == ("=HYPERLINK(1)", there.destination)
 
 
-def test_an_export_takes_few_questions_and_does_not_hold_them_all(
-    django_assert_max_num_queries: Any,
-) -> None:
+def test_an_export_takes_few_questions_and_does_not_hold_them_all(django_assert_max_num_queries: Any) -> None:
     newsletter = SubscribableFactory()
     SubscriptionFactory.create_batch(30, subscribable=newsletter)
     with django_assert_max_num_queries(4):

@@ -279,10 +279,7 @@ class AnyTableTest(TestCase):
     def test_no_line_is_confirmed_in_which_a_cell_says_that_the_person_left(self, data: Any) -> None:
         head = data.draw(names)
         rows = data.draw(st.lists(st.lists(cell, min_size=len(head), max_size=len(head)), max_size=6))
-        table = [
-            ["email", *head],
-            *([f"r{place}@example.org", *cells] for place, cells in enumerate(rows)),
-        ]
+        table = [["email", *head], *([f"r{place}@example.org", *cells] for place, cells in enumerate(rows))]
         left = {
             f"r{place}@example.org"
             for place, cells in enumerate(rows)

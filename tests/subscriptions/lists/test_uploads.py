@@ -29,14 +29,7 @@ from subscriptions.admin.list_import_panels import (
 from subscriptions.lists import importer, reading, worker
 from subscriptions.lists.importer import USUAL_TERMS
 from subscriptions.lists.reading import Terms
-from subscriptions.lists.uploads import (
-    LONGEST_LINE,
-    StoredLines,
-    as_utf8,
-    begin_import,
-    explain,
-    upload,
-)
+from subscriptions.lists.uploads import LONGEST_LINE, StoredLines, as_utf8, begin_import, explain, upload
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import ListImport, ListPart, Notice, RefusedLine, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory

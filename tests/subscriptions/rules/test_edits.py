@@ -24,8 +24,7 @@ def test_posts_without_a_place_come_after_those_with_one_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "order"),
-    [("up", [2, 1, 3]), ("down", [1, 3, 2]), ("first", [2, 1, 3]), ("last", [1, 3, 2])],
+    ("way", "order"), [("up", [2, 1, 3]), ("down", [1, 3, 2]), ("first", [2, 1, 3]), ("last", [1, 3, 2])]
 )
 def test_a_post_moves(way: str, order: list[int]) -> None:
     assert moved([1, 2, 3], 2, way) == order

@@ -39,11 +39,7 @@ from subscriptions.rules.words import describe, moment_words, zone_words
             None,
             "on the last day of each month at 7:00, New York time",
         ),
-        (
-            Schedule("cron", cron="0 18 * * 1,4"),
-            None,
-            "every Monday and Thursday at 18:00, New York time",
-        ),
+        (Schedule("cron", cron="0 18 * * 1,4"), None, "every Monday and Thursday at 18:00, New York time"),
         (
             Schedule("cron", cron="0 7 * * MON-FRI"),
             None,
