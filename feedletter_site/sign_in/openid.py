@@ -89,8 +89,8 @@ def is_connecting(request: HttpRequest) -> bool:
     return request.user.is_authenticated and AuthProcess.CONNECT in given
 
 
-@require_POST
 @login_required
+@require_POST
 def remove_identity(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated and request.user.has_usable_password():
         SocialAccount.objects.filter(user=request.user, uid=request.POST.get("uid", "")).delete()

@@ -124,7 +124,7 @@ MAILGUN: list[tuple[Event, str]] = [
     (failed(607, "Not delivering to a user who marked your messages as spam"), "complaint"),
     (failed(None, "connection timed out"), "soft"),
     (failed(None), "soft"),
-    (failed(498, "No MX for example.org"), "soft"),
+    (failed(498, "No MX for example.org"), "hard"),
     (("failed", {"severity": "temporary", "delivery-status": {"code": 452, "message": "full"}}), "delayed"),
     (("failed", {"severity": "permanent", "delivery-status": None}), "soft"),
     (("rejected", {"reject": {"reason": "Sandbox subdomains are for test purposes only"}}), "policy"),

@@ -78,7 +78,7 @@ COVERED = r"""() => {
         return each.contains(top) || top?.closest('label')?.control === each;
     };
     const within = 'a[href], button, input:not(.trap *), select, textarea, summary, pre, code';
-    const overlay = document.querySelector(':modal, :popover-open') ?? document;
+    const overlay = document.querySelector(':modal, :popover-open, [aria-modal=true]') ?? document;
     const covered = [];
     for (const fold of overlay.querySelectorAll('details')) {
         if (!fold.checkVisibility()) continue;
@@ -86,7 +86,7 @@ COVERED = r"""() => {
         fold.open = true;
         const parts = [...fold.querySelectorAll(within)].filter(each => each.closest('details') === fold
             && each.checkVisibility({visibilityProperty: true, opacityProperty: true})
-            && each.getBoundingClientRect().width > 1);
+            && each.getBoundingClientRect().width > 1 && each.getBoundingClientRect().height > 1);
         covered.push(...parts.filter(each => !isOnTop(each)).map(each => each.outerHTML.slice(0, 160)));
         fold.open = wasOpen;
     }

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from reader.micropub.send import send_due
 from reader.models import Composition, Reader
 from tests.e2e.browser.screens import look_at
-from tests.e2e.browser.test_reader_pages import ada, server, sign_in
+from tests.e2e.browser.test_reader_pages import ada, confirm, server, sign_in
 from tests.reader.conftest import own_site
 from tests.reader.micropub.connected import connected, impatient, nothing_remembered, ours
 from tests.servers.micropub_site import MicropubSite
@@ -34,6 +34,7 @@ def test_a_site_is_connected(page: Any, site: str, ada: Reader, ours: MicropubSi
     look_at(page, "compose-unconnected")
     page.get_by_label("Your website’s address").fill("https://nobody.invalid")
     page.get_by_role("button", name="Connect").click()
+    confirm(page)
     page.get_by_text("This site couldn’t be connected.").wait_for()
     look_at(page, "compose-no-site")
     page.get_by_label("Your website’s address").fill(ours.site.me)

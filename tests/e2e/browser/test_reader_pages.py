@@ -95,6 +95,14 @@ def sign_in(page: Any, site: str) -> None:
     page.wait_for_url("**/reader/")
 
 
+def confirm(page: Any) -> None:
+    """A new way to sign in needs the password again."""
+    page.get_by_role("heading", name="Confirm that it’s you").wait_for()
+    look_at(page, "confirm")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+
+
 def unread() -> int:
     return Unread.objects.count()
 
@@ -186,6 +194,7 @@ def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
     page.goto(f"{site}/reader/app-passwords/")
     page.get_by_label("Name of the app").fill("NetNewsWire on my phone")
     page.get_by_role("button", name="Create app password").click()
+    confirm(page)
     page.get_by_role("heading", name="Password for NetNewsWire on my phone").wait_for()
     look_at(page, "reader-app-password")
     page.get_by_role("button", name="Revoke the password for NetNewsWire on my phone").click()

@@ -15,6 +15,7 @@ from reader.people.readers import add_reader
 from reader.people.tokens import make_token
 from reader.rules.identity import challenge_of
 from tests.e2e.browser.screens import look_at
+from tests.e2e.browser.test_reader_pages import confirm
 from tests.factories import FeedFactory
 from tests.feeds.conftest import server
 from tests.servers.feed_server import FeedServer
@@ -56,6 +57,7 @@ def test_a_site_of_ones_own_is_connected_and_opens_the_door(
     look_at(page, "own-site")
     page.get_by_label("Your website’s address").fill("nonsense words")
     page.get_by_role("button", name="Connect").click()
+    confirm(page)
     page.get_by_text("This site couldn’t be connected.").wait_for()
     look_at(page, "own-site-refused")
     page.get_by_label("Your website’s address").fill(hers.me)

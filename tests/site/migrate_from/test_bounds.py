@@ -31,7 +31,7 @@ worker.source_called = lambda name: time.sleep(60)
 worker.work_off_arrivals(budget=timedelta(minutes=1))
 """
 READ = """
-import resource, sys
+import sys
 from pathlib import Path
 from common.refused import Refused
 from feedletter_site.migrate_from.feedletter.dump import read_dump
@@ -40,7 +40,9 @@ try:
     read_dump(open(sys.argv[1])) if sys.argv[1].endswith("sql") else read_export(Path(sys.argv[1]))
 except Refused as error:
     print(error, file=sys.stderr)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# ru_maxrss would count the parent, too, until exec.
+status = Path("/proc/self/status").read_text()
+print(status.partition("VmHWM:")[2].split()[0])
 """
 
 
