@@ -119,7 +119,7 @@ def test_settings_are_shown_and_secrets_are_not(settings: Settings) -> None:
     rows = {row["name"]: row for row in json_of("show_settings")}
     assert {"SITE_URL", "DATABASE_URL", "EMAIL_URL", "SECRET_KEY"} <= rows.keys()
     assert settings.SECRET_KEY not in printed("show_settings")
-    assert rows["SECRET_KEY"]["from"] in {"environment", "default"}
+    assert rows["SECRET_KEY"]["from"] in {"environment", "default", "SECRET_KEY_FILE"}
 
 
 def test_a_default_is_shown_as_the_reference_has_it() -> None:
