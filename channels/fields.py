@@ -98,7 +98,7 @@ def switch(name: str, label: str, help: str = "") -> Field:
 
 
 def name(example: str) -> Field:
-    """For destinations without a name of their own."""
+    """For destinations that have no name."""
     return needed("account", "Name", f"A short name, such as {example}.", short_name)
 
 

@@ -59,7 +59,7 @@ def _separators_of_addresses(first: bytes) -> bytes:
 
 
 def _one_address_a_line(pieces: Iterable[bytes], separators: bytes) -> Iterator[bytes]:
-    """People copy their recipients out of a mail program: each of the addresses is a line of its own."""
+    """People copy their recipients out of a mail program: each address gets a line."""
     cell = re.compile(rb'(?:"[^"\n]*"|[^"\n' + separators + rb"])+")
     rest = b""
     for piece in chain(pieces, [b""]):

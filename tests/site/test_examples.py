@@ -95,7 +95,7 @@ class Proxy:
 
 @contextmanager
 def in_front_of(folder: Path, name: str, port: int = 0) -> Iterator[Proxy]:
-    """Run it before the server at this port, or before one of its own."""
+    """Run it before the server at this port, or before a new one."""
     path = program(name)
     if path is None:
         pytest.skip(f"Missing: {name}")
