@@ -35,6 +35,8 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave
 
+log = logging.getLogger(__name__)
+
 KEPT_AFTER_REMOVAL = timedelta(days=30)
 
 
@@ -310,8 +312,6 @@ def forget_old(*, now: datetime) -> int:
         done += 1
     return done + drop_unused(before=before, now=now)
 
-
-log = logging.getLogger(__name__)
 
 TRIED_FOR = timedelta(hours=1)
 

@@ -20,6 +20,8 @@ from feeds.rules.alerts import What, is_our_own_network
 from feeds.rules.why import because
 from subscriptions.models import Destination
 
+log = logging.getLogger(__name__)
+
 LISTED = 30
 LONGEST_ALERT_TITLE = 80
 LONGEST_ERROR = 300
@@ -184,8 +186,6 @@ def error(feed: Feed) -> str:
 def since(feed: Feed, now: datetime) -> str:
     return ago(now - (feed.failing_since or now))
 
-
-log = logging.getLogger(__name__)
 
 ALERTS_PERMISSION = "feeds.view_feed"
 BACKEND = "django.contrib.auth.backends.ModelBackend"

@@ -29,6 +29,8 @@ from delivery.models import Bounce, Delivery, Issue, LaneDomain
 from delivery.models.delivery import PENDING_STATES
 from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
 
+log = logging.getLogger(__name__)
+
 ANSWERED = (Delivery.State.SENT, Delivery.State.FAILED)
 
 
@@ -69,8 +71,6 @@ def _last(near: Delivery, most: int) -> list[tuple[int, datetime | None]]:
             break
     return found
 
-
-log = logging.getLogger(__name__)
 
 # Starts the reason of an automatic pause; admins are notified.
 BY_ITSELF = "By itself: "

@@ -24,6 +24,8 @@ from channels.letter import Letter, Recipient
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
 
+log = logging.getLogger(__name__)
+
 
 def backend(target: EspSettings, *, seconds: float) -> Any:
     """Raises ImproperlyConfigured if a package is missing."""
@@ -66,8 +68,6 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
     client.session = EspHttp(seconds=seconds)
     return client
 
-
-log = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 60.0
 # If none was accepted before, the cause is the letter.
