@@ -12,7 +12,7 @@ from bench.ledger import Size, fill
 from bench.lists import Run, command
 from delivery.models import Delivery
 from feedletter_site.export.parts import PARTS
-from tests.databases import migrate_file
+from tests.databases import migrated_file
 
 SIZES = (20_000, 100_000)
 ISSUES = 5
@@ -24,7 +24,7 @@ def export() -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
     with TemporaryDirectory(prefix="feedletter-export-") as name:
         folder = Path(name)
-        empty = migrate_file(folder)
+        empty = migrated_file()
         for subscribers in SIZES:
             call_command("flush", interactive=False, verbosity=0)
             fill(Size(feeds=100, hosts=50, posts=1000, subscribers=subscribers, issues=ISSUES))

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
-from itertools import groupby, islice
 from typing import Any
 
 import pytest
@@ -28,7 +27,8 @@ from tests import examples, services  # noqa: F401 - registers the profiles
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
-from tests.tiers import NIGHTLY, QUICK, SLOW, tier_of
+from tests.tiers import NIGHTLY, QUICK, tier_of
+from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
 NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
@@ -85,29 +85,7 @@ def pytest_collection_modifyitems(
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
-    result = yield
-    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
-    return result
-
-
-def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Return the tests in a chunk per worker, slow ones first and evenly spread.
-
-    xdist gives each worker one chunk. A slow test at the end would leave the other workers idle. Slow tests
-    of one module stay together: its servers and browser start once.
-    """
-    slow = [item for item in items if item.get_closest_marker(SLOW) or item.get_closest_marker(NIGHTLY)]
-    first = set(slow)
-    rest = iter([item for item in items if item not in first])
-    piles: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    for _, module in groupby(slow, key=lambda item: item.path):
-        min(piles, key=len).extend(module)
-    left = len(items)
-    for number, pile in enumerate(piles):
-        # As xdist cuts them.
-        pile += islice(rest, max(left // (workers - number) - len(pile), 0))
-        left -= len(pile)
-    return [item for pile in piles for item in pile] + [*rest]
+    return (yield)
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
@@ -180,7 +158,6 @@ def django_db_setup(
     django_test_environment: None,
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
-    worker_id: str,
 ) -> Iterator[None]:
     """Copy a migrated database for each process, instead of pytest-django's migration.
 
@@ -194,7 +171,7 @@ def django_db_setup(
         yield
         return
     server = request.getfixturevalue("postgres_url")
-    name = f"test_{settings['NAME']}_{worker_id}"
+    name = f"test_{settings['NAME']}_{os.environ.get(WORKER, '')}"
     create_database(server, name, template=migrated_database(server))
     settings["NAME"] = name
     yield

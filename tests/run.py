@@ -10,14 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from tests import databases, services
+from tests import databases, forks, services
 from tests.services import Missing
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         if missing and REQUIRED:
             print(f"REQUIRE_SERVICES=1, but missing: {', '.join(missing)}.", file=sys.stderr)
             return 1
-        migrate_once(stack, environment)
+        prepare(environment)
         report = side_by_side(runs(stack, environment, arguments), started)
     report += [f"not run for want of {name}" for name in missing]
     print(f"\nThe suite{', slow tests included' if REQUIRED else ''}: {'; '.join(report)}.", end=" ")
@@ -95,28 +95,15 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
     return environment, missing
 
 
-def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
-    """Migrate databases to be copied by every process, and add them to the environment.
-
-    In a new clone, meanwhile, one process compiles all tests: otherwise each worker would, at the same time.
-    """
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-migrated-")))
-    with ThreadPoolExecutor() as both:
-        if not list(databases.ROOT.glob("tests/**/*-pytest-*.pyc")):
-            both.submit(collect)
-        file = both.submit(databases.migrate_file, folder)
+def prepare(environment: dict[str, str]) -> None:
+    """Make what every process of pytest would wait for: migrated databases, and a server for forks."""
+    with ThreadPoolExecutor() as all_at_once:
+        tasks: list[Future[Any]] = [all_at_once.submit(databases.migrated_file)]
         if url := environment.get("TEST_POSTGRES_URL"):
-            name = both.submit(databases.migrate_database, url, "feedletter_migrated")
-            environment[databases.DATABASE] = name.result()
-            stack.callback(databases.drop_database, url, name.result())
-        environment[databases.FILE] = str(file.result())
-
-
-def collect() -> None:
-    environment = {**os.environ}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+            tasks.append(all_at_once.submit(databases.migrated_database, url))
+        environment[forks.SERVER] = forks.start_server()
+        for task in tasks:
+            task.result()
 
 
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:
@@ -154,8 +141,7 @@ def side_by_side(todo: list[Run], started: float) -> list[str]:
     """
     workers = [4, 1] if REQUIRED else [5, 1]
     children = [
-        run.start(aloud=place == 0, more=["-n", str(workers[place]), "--dist", "worksteal"])
-        for place, run in enumerate(todo)
+        run.start(aloud=place == 0, more=["-n", str(workers[place])]) for place, run in enumerate(todo)
     ]
     ended = []
     try:

@@ -37,6 +37,7 @@ from demo.scenes import SCENES
 from demo.server import LIGHTHOUSE_FEED, BlogServer
 from demo.sign_in import LIFE, LINKS, offer_sign_in, sign_in
 from subscriptions.models import Subscribable
+from tests import forks
 from tests.e2e.processes import ROOT, answers, clean_environment, running, until
 from tests.factories import FeedFactory
 
@@ -46,7 +47,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def run_demo(folder: Path, *arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forks.run(
         [sys.executable, "manage.py", "demo", *arguments],
         cwd=ROOT,
         env=clean_environment({"DATA_DIR": str(folder), "DEMO_EXIT": "1", **values}),

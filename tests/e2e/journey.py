@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from tests import forks
 from tests.e2e.processes import ROOT, clean_environment, manage
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
@@ -45,7 +46,7 @@ def ping(environment: Mapping[str, str]) -> None:
     )
     command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", code]
     environment = clean_environment(environment)
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, timeout=60, check=True)
+    done = forks.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, timeout=60, check=True)
     assert done.stdout.strip() == b"1"
 
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import forks
+
 ROOT = Path(__file__).parent.parent.parent
 # Variables of this process that children must not inherit.
 OURS = {"DATABASE_URL", "CELERY_BROKER_URL", "EMAIL_URL", "SITE_URL", "DATA_DIR", "BIND", "SECRET_KEY"}
@@ -26,14 +28,13 @@ def clean_environment(values: Mapping[str, str]) -> dict[str, str]:
 
 def manage(*arguments: str, environment: Mapping[str, str]) -> Any:
     """Run `manage.py … --json` and return the document. Raises AssertionError with its output."""
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, "manage.py", *arguments, "--json"],
         cwd=ROOT,
         env=clean_environment(environment),
         capture_output=True,
         text=True,
         timeout=120,
-        check=False,
     )
     assert done.returncode == 0, f"manage.py {arguments[0]}: {done.stderr[-2000:]}"
     return json.loads(done.stdout)
@@ -52,7 +53,7 @@ def running(
     """Run a process in `folder` during the block; terminate it after, and show its log if the block fails."""
     log = logs / f"{name}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        process = forks.Process(
             command, cwd=folder, env=clean_environment(environment), stdout=output, stderr=subprocess.STDOUT
         )
         try:

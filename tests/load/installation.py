@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests import forks
 from tests.databases import ROOT, create_database, drop_database, migrated_database, migrated_file, url_of
 
 # Workers' output goes to a file in the installation's folder, for failed tests.
@@ -53,22 +54,22 @@ class Installation:
 
     def python(self, *arguments: str, timeout: float = 120) -> "subprocess.CompletedProcess[str]":
         environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
-        return subprocess.run(
+        done: subprocess.CompletedProcess[str] = forks.run(
             [sys.executable, *arguments],
             cwd=self.root,
             env=environment,
             capture_output=True,
             text=True,
             timeout=timeout,
-            check=False,
         )
+        return done
 
     def start(
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[bytes]":
         """Start a process that runs until `stop_all`."""
         log = (self.folder / "workers.log").open("ab")
-        worker = subprocess.Popen(
+        worker = forks.Process(
             [sys.executable, *arguments],
             cwd=self.root,
             env={**self.environment, **(environment or {})},

@@ -4,12 +4,12 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.databases import ROOT
 from tests.e2e.processes import running, until
 from tests.load.installation import sqlite_installation
@@ -66,7 +66,7 @@ def test_a_damaged_database_file_is_one_sentence(tmp_path: Path) -> None:
         "DATA_DIR": str(tmp_path),
     }
     for command in (["list_feeds"], ["up", "--bind", f"127.0.0.1:{free_port()}"]):
-        done = subprocess.run(
+        done = forks.run(
             [sys.executable, "manage.py", *command],
             cwd=ROOT,
             env=environment,

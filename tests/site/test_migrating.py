@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests import forks
 from tests.databases import ROOT
 from tests.load.installation import Installation, postgres_installation
 
@@ -24,7 +25,7 @@ def empty(tmp_path: Path, postgres_url: str) -> Iterator[Installation]:
 def migrate_twice_at_once(site: Installation) -> None:
     command = [sys.executable, "manage.py", "migrate", "-v", "0"]
     both = [
-        subprocess.Popen(command, cwd=ROOT, env=site.environment, stderr=subprocess.PIPE, text=True)
+        forks.Process(command, cwd=ROOT, env=site.environment, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     said = [process.communicate(timeout=120)[1] for process in both]

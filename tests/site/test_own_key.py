@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.e2e.processes import clean_environment
 
 ROOT = Path(__file__).parent.parent.parent
@@ -32,7 +33,7 @@ def test_processes_that_start_together_have_one_key_that_nobody_else_can_read(tm
     with ExitStack() as stack:
         started = [
             stack.enter_context(
-                subprocess.Popen(
+                forks.Process(
                     [sys.executable, "-c", SHOW],
                     cwd=ROOT,
                     env=environment,

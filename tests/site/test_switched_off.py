@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import forks
 from tests.databases import ROOT, migrated_file
 from tests.environment import SWITCHES
 from tests.site.switched_off import PAGES
@@ -29,7 +29,7 @@ def facts(folder: Path, variables: dict[str, str]) -> dict[str, Any]:
     }
     code = "import django, json; django.setup(); from tests.site.switched_off import facts; "
     command = [sys.executable, "-c", code + "print(json.dumps(facts()))"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = forks.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

@@ -2,7 +2,6 @@
 
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from feedletter_site import env
+from tests import forks
 from tests.e2e.processes import clean_environment
 
 ROOT = Path(__file__).parent.parent.parent
@@ -160,7 +160,7 @@ def test_every_process_ends_with_one_sentence(process: str, wrong: tuple[str, st
     settings = {"DATA_DIR": str(tmp_path), "SECRET_KEY": GOOD["SECRET_KEY"]}
     settings["DATABASE_URL"] = f"sqlite:///{tmp_path}/feedletter.db"
     settings |= {"C_FORCE_ROOT": "1", "BIND": "127.0.0.1:1", wrong[0]: wrong[1]}
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, *PROCESSES[process]],
         cwd=ROOT,
         env=clean_environment(settings),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests import forks
 from tests.e2e.processes import ROOT, clean_environment, until
 from tests.servers.api_server import Reply
 from tests.servers.services.push_service import PushService
@@ -64,7 +65,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         }
     )
     migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, cwd=ROOT, env=made, check=True, timeout=180)
+    forks.run(migrate, cwd=ROOT, env=made, check=True, timeout=180)
     return made
 
 
@@ -76,7 +77,7 @@ def service() -> Iterator[PushService]:
 
 def process(code: str, *arguments: str, environment: dict[str, str]) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", BEGIN + code, *arguments]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    return forks.Process(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def said(code: str, *arguments: str, environment: dict[str, str]) -> str:
