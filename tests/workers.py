@@ -1,6 +1,6 @@
 """Pytest plugin: `pytest -n 4` collects once and runs modules in four forks of this process.
 
-Each worker gets its next module when it begins the last test of the one before, slow modules first. With
+Each worker gets its next module when it has run the one before, slow modules first. With
 processes that start afresh, each would import and collect everything: half a minute and 600 MB.
 """
 
@@ -8,7 +8,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from multiprocessing import Pipe
@@ -96,6 +97,8 @@ class Pool:
         except KeyboardInterrupt:
             # Servers and browsers of the fixtures end, too.
             self.session._setupstate.teardown_exact(None)
+        except Exception:  # noqa: BLE001 - it is shown
+            os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(code)
 
@@ -176,12 +179,26 @@ def work(session: pytest.Session, name: str, modules: list[Items], todo: Items, 
         todo = list(todo) or list(more())
         while todo:
             item = todo.pop(0)
-            if not todo:
-                todo = list(more())
+            following = todo[0] if todo else Following(todo, more)
             began, processors = time.monotonic(), sum(os.times()[:4])
-            config.hook.pytest_runtest_protocol(item=item, nextitem=todo[0] if todo else None)
+            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             link.send(("took", (key_of(item), time.monotonic() - began)))
             link.send(("took", (item.nodeid, sum(os.times()[:4]) - processors)))
+
+
+class Following:
+    """What comes after a module's last test, asked for when that test is over.
+
+    pytest wants to know which fixtures to keep.
+    """
+
+    def __init__(self, todo: Items, more: Callable[[], Items]) -> None:
+        self.todo, self.more = todo, more
+
+    def listchain(self) -> list[Any]:
+        if not self.todo:
+            self.todo += self.more()
+        return self.todo[0].listchain() if self.todo else []
 
 
 @contextmanager
