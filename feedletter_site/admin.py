@@ -10,6 +10,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
+from django.utils.decorators import method_decorator
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -29,6 +30,7 @@ from feedletter_site.api.admin import ApiTokenAdmin
 from feedletter_site.migrate_from.admin import ArrivalAdmin
 from feedletter_site.ticks.schedule import EVERY_STAGE, STAGES
 from reader.models import Reader
+from reader.pages.access import confirmed
 
 __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 
@@ -59,7 +61,7 @@ class Chosen(PageWords):
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs["widget"] = UnfoldAdminSelect2MultipleWidget()
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
-        field.help_text = "Type to search."
+        field.help_text = "Type to search. “Can change user” lets its owner become superuser."
         return field
 
 
@@ -85,6 +87,8 @@ class IdentityInline(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(User)
+@method_decorator(confirmed(bool), name="changeform_view")
+@method_decorator(confirmed(bool), name="user_change_password")
 class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     form = UserChangeForm
     add_form = UserCreationForm

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -20,6 +21,7 @@ from common.text import pluralize
 from feedletter_site.api_urls import router
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
+from reader.pages.access import confirmed
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked"))
 
@@ -74,6 +76,7 @@ def revoke(request: HttpRequest, keys: list[int]) -> str:
 
 
 @admin.register(ApiToken)
+@method_decorator(confirmed(bool), name="changeform_view")
 class ApiTokenAdmin(ServiceAdmin):
     list_display = ("name", "begins", "opens", "made", "last_used", "shown_standing")
     list_select_related = ("made_by",)

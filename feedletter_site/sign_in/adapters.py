@@ -5,10 +5,12 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, gettext_lazy
@@ -16,6 +18,8 @@ from django.utils.translation import gettext, gettext_lazy
 from common.optional_apps import is_on
 from common.secrets import decrypt, encrypt
 from feedletter_site.services.password_limits import SIGNED_IN_AT, tries_left
+
+BEGUN_WITH = "sign_in_begun_with"
 
 
 def is_own(request: HttpRequest, url: str) -> bool:
@@ -52,9 +56,24 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return super().get_reauthentication_methods(user) or [again]
 
     def is_reauthentication_required(self, *, app: str, **_: Any) -> bool:
-        age = time.time() - self.request.session.get(SIGNED_IN_AT, 0)
-        can_confirm = super().get_reauthentication_methods(self.request.user)
-        return bool(can_confirm) or age > app_settings.REAUTHENTICATION_TIMEOUT
+        """For apps (not allauth's `app`) a sign-in with the password or second factor counts, too."""
+        recent = time.time() - app_settings.REAUTHENTICATION_TIMEOUT
+        if not super().get_reauthentication_methods(self.request.user):
+            return bool(self.request.session.get(SIGNED_IN_AT, 0) < recent)
+        records = get_authentication_records(self.request, self.request.user)
+        methods = app_settings.REAUTHENTICATION_METHODS
+        return bool(app) or not any(each["method"] in methods and each["at"] > recent for each in records)
+
+    def pre_login(self, request: HttpRequest, user: Any, **about: Any) -> HttpResponse | None:
+        request.session[BEGUN_WITH] = user.get_session_auth_hash()
+        response: HttpResponse | None = super().pre_login(request, user, **about)
+        return response
+
+    def login(self, request: HttpRequest, user: Any) -> None:
+        """Refuse if the password was changed while a second factor was waited for."""
+        if request.session.pop(BEGUN_WITH, "") != user.get_session_auth_hash():
+            raise ImmediateHttpResponse(HttpResponseRedirect(reverse("account_login")))
+        super().login(request, user)
 
     def is_safe_url(self, url: str) -> bool:
         return is_own(self.request, url)

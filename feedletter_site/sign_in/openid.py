@@ -101,7 +101,7 @@ def explained(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer with a page if the provider is not reached or says what it should not."""
 
     # allauth asks on return, too.
-    confirmed = reauthentication_required(view, enabled=is_connecting)
+    confirmed = reauthentication_required(view, enabled=is_connecting, app="allauth.socialaccount")
 
     @wraps(view)
     def wrapped(request: HttpRequest, provider_id: str) -> HttpResponse:

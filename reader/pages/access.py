@@ -86,16 +86,19 @@ def for_users(view: View) -> View:
     return reading_page(wrapped)
 
 
-def confirmed(is_needed: Callable[[QueryDict], bool]) -> Callable[[View], View]:
-    """Ask for the password again before a POST that gives a new way to sign in."""
+def confirmed(is_needed: Callable[[QueryDict], bool], *, before_page: bool = False) -> Callable[[View], View]:
+    """Ask for the password again before a POST that gives a new way to sign in, or before its page."""
 
-    def decorated(view: View) -> View:
-        guarded: View = reauthentication_required(
-            view, enabled=lambda request: request.method == "POST" and is_needed(request.POST)
-        )
-        return guarded
+    def asks(request: HttpRequest) -> bool:
+        if not (before_page or request.method == "POST") or not is_needed(request.POST):
+            return False
+        if not before_page:
+            # allauth would resume a POST to an address with a query as a GET.
+            request.GET, request.META["QUERY_STRING"] = request.GET, ""
+        return True
 
-    return decorated
+    guarded: Callable[[View], View] = reauthentication_required(enabled=asks)
+    return guarded
 
 
 def is_connecting(given: QueryDict) -> bool:

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.encoding import iri_to_uri
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from common.rates import Limit, count_within
@@ -22,7 +22,7 @@ from reader.indieauth.endpoints import exchange_for_name
 from reader.indieauth.grants import make_code
 from reader.media.pictures import media_path
 from reader.models import Reader
-from reader.pages.access import for_readers, policy_with_form_to
+from reader.pages.access import confirmed, for_readers, policy_with_form_to
 from reader.rules import scopes
 from reader.rules.identity import client_id_of, is_challenge, origin_of
 
@@ -70,14 +70,28 @@ def authorize(request: HttpRequest) -> HttpResponseBase:
 
 
 @for_readers
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
+@confirmed(lambda given: given.get("act") != "deny", before_page=True)
 def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """A POST is the decision on the same query, which is checked again."""
     try:
         asked = _asked(request, reader)
     except CannotLeadBack as error:
-        return _refused(request, error)
+        return render(request, "reader/consent_refused.html", {"details": str(error)}, status=error.status)
     if asked.problem:
         return asked.answer({"error": asked.problem})
+    if request.method == "POST":
+        if request.POST.get("act") != "allow":
+            return asked.answer({"error": "access_denied"})
+        code = make_code(
+            reader=reader,
+            client=asked.client,
+            redirect_uri=asked.redirect_uri,
+            challenge=asked.challenge,
+            scopes=set(request.POST.getlist("scope")) & set(asked.scopes),
+            now=utcnow(),
+        )
+        return asked.answer({"code": code})
     known = scopes.known_scopes(asked.scopes)
     words = scope_words()
     context = {
@@ -97,29 +111,6 @@ def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
     target = f"{urlsplit(target).scheme}:" if "[" in target else target
     response.headers["Content-Security-Policy"] = policy_with_form_to(target)
     return response
-
-
-@for_readers
-@require_POST
-def allow(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Handle the decision on the same query, which is checked again."""
-    try:
-        asked = _asked(request, reader)
-    except CannotLeadBack as error:
-        return _refused(request, error)
-    if asked.problem:
-        return asked.answer({"error": asked.problem})
-    if request.POST.get("act") != "allow":
-        return asked.answer({"error": "access_denied"})
-    code = make_code(
-        reader=reader,
-        client=asked.client,
-        redirect_uri=asked.redirect_uri,
-        challenge=asked.challenge,
-        scopes=set(request.POST.getlist("scope")) & set(asked.scopes),
-        now=utcnow(),
-    )
-    return asked.answer({"code": code})
 
 
 def _asked(request: HttpRequest, reader: Reader) -> Asked:
@@ -156,11 +147,6 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
         scopes=tuple(dict.fromkeys(given.get("scope", "").split()))[:50],
         problem=problem,
     )
-
-
-def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
-    context = {"details": str(error)}
-    return render(request, "reader/consent_refused.html", context, status=error.status)
 
 
 def scope_words() -> dict[str, str]:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.models import Tally
+from feedletter_site.models import ApiToken
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/account/sign-in/"
@@ -118,3 +119,44 @@ def test_a_user_without_rights_is_told_so() -> None:
     client = Client()
     client.force_login(User.objects.create_user("plain"))
     assert client.get("/admin/", follow=True).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("page", "form", "made"),
+    [
+        ("feedletter_site/apitoken/add", {"name": "x", "scopes": "feeds:read"}, "token"),
+        ("auth/user/add", {"username": "eve", "usable_password": "false", "is_staff": "on"}, "eve"),
+        (
+            "auth/user/{pk}/password",
+            {"usable_password": "true", "password1": "new-horse-7", "password2": "new-horse-7"},
+            "password",
+        ),
+        (
+            "auth/user/{pk}/change",
+            {
+                "username": "ada",
+                "email": "eve@x.example",
+                "date_joined_0": "2026-01-01",
+                "date_joined_1": "0:00",
+            },
+            "address",
+        ),
+    ],
+)
+def test_the_admin_asks_for_the_password_before_a_new_way_in_and_keeps_the_form(
+    ada: User, page: str, form: dict[str, str], made: str
+) -> None:
+    def ways_in() -> set[str]:
+        ada.refresh_from_db()
+        ways = {"token": ApiToken.objects.exists(), "eve": User.objects.filter(username="eve").exists()}
+        ways |= {"password": ada.check_password("new-horse-7"), "address": bool(ada.email)}
+        return {way for way, is_there in ways.items() if is_there}
+
+    client = Client()
+    client.force_login(ada)
+    address = f"/admin/{page.format(pk=ada.pk)}/?_changelist_filters=q%3Dx"
+    assert client.get(address).status_code == 200
+    asked = client.post(address, form)
+    assert (asked["Location"][:23], ways_in()) == ("/account/confirm/?next=", set())
+    client.post(asked["Location"], {"password": RIGHT})
+    assert ways_in() == {made}

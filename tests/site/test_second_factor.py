@@ -72,6 +72,16 @@ def test_a_code_works_once_and_so_does_a_recovery_code() -> None:
         assert is_in(client) is works
 
 
+def test_a_sign_in_that_waits_for_a_code_ends_when_the_password_changes() -> None:
+    secret, _ = set_up()
+    client, answer = typed_password()
+    ada = User.objects.get()
+    ada.set_password("another-horse-2")
+    ada.save()
+    assert client.post(answer["Location"], {"code": code_of(secret)})["Location"] == SIGN_IN
+    assert not is_in(client)
+
+
 def test_after_twenty_wrong_codes_even_the_right_one_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     secret, _ = set_up()
     with caplog.at_level(logging.WARNING):

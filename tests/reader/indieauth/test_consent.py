@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from reader.indieauth.clients import read_client
 from reader.models import Code, Reader
@@ -77,6 +78,27 @@ class TestThePage:
     def test_whoever_is_not_signed_in_signs_in_first(self, app: ClientApp) -> None:
         asked = app.http.get(app.asks())
         assert asked.headers["Location"].startswith("/account/sign-in/?next=/indieauth/authorize%3F")
+
+    def test_an_old_session_types_the_password_and_the_request_survives(self, app: ClientApp) -> None:
+        app.reader.user.set_password("right-horse-1")
+        app.reader.user.save()
+        app.browser = Client()
+        app.browser.force_login(app.reader.user)
+        decision = app.asks().replace("/indieauth/authorize", "/reader/allow/")
+        for asked in (app.browser.get(app.asks()), app.browser.post(decision, {"act": "allow"})):
+            assert asked["Location"].startswith("/account/confirm/?next=")
+        assert "error=access_denied" in app.browser.post(decision, {"act": "deny"})["Location"]
+        page = app.browser.post(asked["Location"], {"password": "right-horse-1"}, follow=True)
+        assert "asks for access to your account" in page.content.decode()
+        assert app.exchange(app.answered()["code"])[0] == 200
+
+    def test_a_sign_in_with_the_password_counts_as_typing_it(self, app: ClientApp) -> None:
+        app.reader.user.set_password("right-horse-1")
+        app.reader.user.save()
+        app.browser = Client()
+        given = {"login": app.reader.user.username, "password": "right-horse-1", "next": app.asks()}
+        assert app.browser.post("/account/sign-in/", given, follow=True).status_code == 200
+        assert app.exchange(app.answered()["code"])[0] == 200
 
     def test_a_form_from_another_site_is_refused(self, app: ClientApp) -> None:
         action = app.asks().replace("/indieauth/authorize", "/reader/allow/")
