@@ -2,6 +2,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -311,6 +312,9 @@ def database(name: str, default: str, base: Path, **about: str) -> dict[str, Any
     if parts.scheme == "sqlite" and parts.path.strip("/"):
         path = base / parts.path[1:]
         make_folder(name, path.parent)
+        with suppress(OSError):
+            # SQLite would let everybody read it. Its other files get the same mode.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": str(path),
@@ -366,7 +370,7 @@ def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
 
 def make_folder(name: str, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise wrong(name, f"a folder that can be made ({error.strerror})") from None
 

@@ -68,7 +68,7 @@ def _secret_key() -> str:
     path = DATA_DIR / "secret_key"
     try:
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=path.parent, prefix="secret_key.") as fresh:
                 fresh.write(get_random_secret_key().encode("ascii"))
                 fresh.flush()
@@ -422,9 +422,8 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = urlsplit(SITE_URL).scheme
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"  # noqa: S105
-# Passwords and emails are limited in rows, by `networks_of` (feedletter_site.services.password_limits).
-# The last is of codes, for a user.
-ACCOUNT_RATE_LIMITS = {"login": None, "reset_password": None, "login_failed": "20/d/key"}
+# Limited in rows, by `networks_of` (feedletter_site.services.password_limits).
+ACCOUNT_RATE_LIMITS = {"login": None, "reset_password": None, "login_failed": None}
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_SIGNUP_ENABLED = False
 MFA_ADAPTER = f"{_ACCOUNTS}.adapters.SecondFactorAdapter"
@@ -519,41 +518,21 @@ CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
-    f"{app}.{stage}": {"queue": stage}
-    for app, stage in (
-        ("feeds", "poll"),
-        ("subscriptions", "assign"),
-        ("delivery", "complete"),
-        ("delivery", "send"),
-        ("delivery", "reap"),
-        ("delivery", "bounces"),
-        ("delivery", "webhooks"),
-    )
-} | {
-    # So that letters never wait for placing posts in channels.
-    "reader.place": {"queue": "reader"},
-    "reader.lists": {"queue": "reader"},
-    "reader.filters": {"queue": "reader"},
-    "reader.mentions": {"queue": "reader"},
-    "reader.compose": {"queue": "reader"},
-    "reader.prune": {"queue": "reader"},
-    # Rare and short.
-    "feeds.pushes": {"queue": "poll"},
-    "feeds.hubs": {"queue": "poll"},
-    "feeds.prune": {"queue": "poll"},
-    "feeds.audience": {"queue": "poll"},
-    "subscriptions.expire": {"queue": "assign"},
-    "subscriptions.forget": {"queue": "assign"},
-    "subscriptions.lists": {"queue": "assign"},
-    "delivery.alert": {"queue": "reap"},
-    "delivery.prune": {"queue": "reap"},
-    "delivery.old_issues": {"queue": "assign"},
-    "feedletter_site.figures": {"queue": "reap"},
-    "feedletter_site.migrate_from": {"queue": "assign"},
-    "feedletter_site.backup": {"queue": "reap"},
-    "chat.answer": {"queue": "chat"},
-    "chat.notify": {"queue": "chat"},
-    "chat.tidy": {"queue": "chat"},
+    task: {"queue": queue}
+    for queue, tasks in {
+        "poll": "feeds.poll feeds.pushes feeds.hubs feeds.prune feeds.audience",
+        "assign": "subscriptions.assign subscriptions.expire subscriptions.forget subscriptions.lists "
+        "delivery.old_issues feedletter_site.migrate_from",
+        "complete": "delivery.complete",
+        "send": "delivery.send",
+        "reap": "delivery.reap delivery.alert delivery.prune feedletter_site.figures feedletter_site.backup",
+        "bounces": "delivery.bounces",
+        "webhooks": "delivery.webhooks",
+        # So that letters never wait for placing posts in channels.
+        "reader": "reader.place reader.lists reader.filters reader.mentions reader.compose reader.prune",
+        "chat": "chat.answer chat.notify chat.tidy",
+    }.items()
+    for task in tasks.split()
 }
 if CELERY_BROKER_URL.startswith("redis"):
     # Otherwise beat would hang for ever when the host of Redis vanishes. Ticks are not restored, as kombu 5.7

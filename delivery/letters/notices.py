@@ -15,6 +15,7 @@ from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue
 from delivery.issues.publish import LATE_KEY, queue
 from delivery.lanes.lanes import mail_to
+from delivery.letters.password_resets import mail_resets
 from delivery.models import Delivery
 from delivery.models.issue import FOR_SOME, SENT_HERE
 from subscriptions.models import Notice, SignInRequest
@@ -56,6 +57,7 @@ def take_notices(*, now: datetime) -> int:
     """Turn waiting notices into deliveries with first priority. Return their number."""
     if not _WAITING.at(now):
         return 0
+    mail_resets(now=now)
     mail_links(now=now)
     total = 0
     while count := _take_batch(now):

@@ -78,6 +78,7 @@ def _replace_file(copy: Path, database: Path) -> None:
     connection.close()
     fresh = database.with_name(f"{database.name}.new")
     try:
+        fresh.touch(mode=0o600)
         shutil.copyfile(copy, fresh)
         for suffix in ("-wal", "-shm"):
             database.with_name(database.name + suffix).unlink(missing_ok=True)

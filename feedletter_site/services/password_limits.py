@@ -21,16 +21,18 @@ OF_NETWORK = Limit("sign-in ip", 10, HOUR)
 OF_NAME = Limit("sign-in user", 20, DAY)
 # Of a browser in which the user signed in before, so that strangers can't lock them out; and of all of them.
 OF_BROWSER, OF_BROWSERS = Limit("sign-in browser", 20, DAY), Limit("sign-in browsers", 100, DAY)
+OF_CODES = Limit("sign-in code", 20, DAY)
 BROWSER, REMEMBERED_FOR = "known-browser", timedelta(days=400)
 LONGEST_USER_NAME = 150
 SIGNED_IN_AT = "signed_in_at"
 FAILED = "Sign-in failed from %s: %s"
 
 
-def tries_left(request: HttpRequest, username: str) -> bool:
+def tries_left(request: HttpRequest, *, username: str = "", codes_of: User | None = None) -> bool:
     """Check without a lock."""
     try:
-        check_rows(_uses(request, username), timezone.now())
+        uses = _uses(request, username) if codes_of is None else [(OF_CODES, str(codes_of.pk))]
+        check_rows(uses, timezone.now())
     except OverLimit:
         log.warning(FAILED, _address(request), "too many wrong passwords")
         return False
@@ -50,10 +52,12 @@ def count_wrong(
 
 
 def count_wrong_code(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
-    """Receive authentication_failed of allauth, which limits the codes for a user itself."""
+    """Receive authentication_failed of allauth."""
     ip = _address(request)
     log.warning(FAILED, ip, f"a wrong code of {one_line(user.get_username())!r}")
     count_rows_within(*OF_NETWORK.by_network(ip), now=timezone.now())
+    # By itself: a network over its limit must not go uncounted.
+    count_rows_within((OF_CODES, str(user.pk)), now=timezone.now())
 
 
 def note_sign_in(sender: Any, request: HttpRequest, user: User, **_: Any) -> None:

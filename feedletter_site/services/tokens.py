@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
@@ -14,6 +15,7 @@ from common.api.permissions import SCOPES
 from common.refused import Refused
 from common.text import one_line
 from feedletter_site.models import ApiToken
+from reader.models import AppPassword, Code, Token
 
 # A double click selects the whole key.
 _LETTERS = string.ascii_letters + string.digits
@@ -86,6 +88,14 @@ def why_not(token: ApiToken, *, now: datetime) -> str:
 def revoke_tokens(*, tokens: Iterable[int], now: datetime) -> int:
     """Return how many were not revoked before."""
     return ApiToken.objects.filter(pk__in=list(tokens), revoked_at=None).update(revoked_at=now)
+
+
+def end_programs(*, user: User, now: datetime) -> None:
+    """Revoke all that programs sign in with as the user."""
+    ApiToken.objects.filter(made_by=user, revoked_at=None).update(revoked_at=now)
+    Code.objects.filter(reader__user=user).delete()
+    for model in (Token, AppPassword):
+        model._default_manager.filter(reader__user=user, revoked_at=None).update(revoked_at=now)
 
 
 def _random(length: int) -> str:

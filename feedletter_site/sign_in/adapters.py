@@ -37,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse even the right password after too many wrong ones."""
-        if not tries_left(request, credentials["username"]):
+        if not tries_left(request, username=credentials["username"]):
             raise self.validation_error("too_many_login_attempts")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:

@@ -7,18 +7,23 @@ from typing import Any
 
 from allauth.account import forms
 from allauth.account.adapter import get_adapter
+from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.ratelimit import respond_429
 from allauth.mfa.base import forms as mfa
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
+from django.contrib.auth.models import User
+from django.forms import BooleanField
 from django.http import HttpRequest
 from django.utils.translation import get_language, gettext, gettext_lazy
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
 from common.rates import OverLimit
-from feedletter_site.services.password_resets import ask_for_reset
+from delivery.letters.password_resets import ask_for_reset
+from feedletter_site.services.password_limits import tries_left
+from feedletter_site.services.tokens import end_programs
 
 
 class Plain:
@@ -47,7 +52,20 @@ class SignInForm(Plain, forms.LoginForm):  # type: ignore[misc]
         self.fields["login"].widget.attrs |= {"autocapitalize": "none", "spellcheck": "false"}
 
 
-class NewPasswordForm(Plain, forms.ResetPasswordKeyForm):  # type: ignore[misc]
+class EndsPrograms(Plain):
+    user: User
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["end_apps"] = BooleanField(label=gettext("Also disconnect all apps"), required=False)
+
+    def save(self) -> None:
+        super().save()  # type: ignore[misc]
+        if self.cleaned_data["end_apps"]:  # type: ignore[attr-defined]
+            end_programs(user=self.user, now=utcnow())
+
+
+class NewPasswordForm(EndsPrograms, forms.ResetPasswordKeyForm):  # type: ignore[misc]
     pass
 
 
@@ -55,7 +73,7 @@ class FirstPasswordForm(Plain, forms.SetPasswordForm):  # type: ignore[misc]
     pass
 
 
-class ChangePasswordForm(Plain, forms.ChangePasswordForm):  # type: ignore[misc]
+class ChangePasswordForm(EndsPrograms, forms.ChangePasswordForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["oldpassword"].label = gettext("Current password")
@@ -100,10 +118,17 @@ class ResetForm(Plain, forms.ResetPasswordForm):  # type: ignore[misc]
 
 
 class OneCode(Plain):
+    user: User
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["code"].label = gettext("Code")
         self.fields["code"].widget.attrs |= {"inputmode": "numeric", "maxlength": 20}
+
+    def clean_code(self) -> str:
+        if not tries_left(context.request, codes_of=self.user):
+            raise get_adapter().validation_error("too_many_login_attempts")
+        return str(super().clean_code())  # type: ignore[misc]
 
 
 class CodeForm(OneCode, mfa.AuthenticateForm):  # type: ignore[misc]

@@ -1,4 +1,5 @@
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 from django.core.checks import run_checks
@@ -78,3 +79,22 @@ def test_a_public_site_that_may_call_its_own_machine_is_warned_of(
 def test_a_private_site_may_call_its_own_machine(settings: Settings, host: str) -> None:
     settings.ALLOW_PRIVATE_NETWORKS, settings.SITE_HOST = [ip_network("127.0.0.0/8")], host
     assert ids() == []
+
+
+def test_a_provider_without_a_client_is_warned_of(settings: Settings) -> None:
+    settings.OIDC_URL, settings.OIDC_CLIENT_ID = "https://id.example.org", ""
+    assert ids() == ["feedletter.W009"]
+
+
+def test_a_folder_for_backups_that_cannot_be_made_is_warned_of(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    for folder, expected in (
+        ("new/folder", []),
+        ("file/folder", ["W010"]),
+        ("file", ["W010"]),
+        ("link", ["W010"]),
+    ):
+        settings.BACKUP_DIR = str(tmp_path / folder)
+        assert [each.removeprefix("feedletter.") for each in ids()] == expected, folder
+    assert not (tmp_path / "new").exists()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 
@@ -88,11 +89,22 @@ def test_after_twenty_wrong_codes_even_the_right_one_is_refused(caplog: pytest.L
         for number in range(20):
             client, answer = typed_password()
             client.post(answer["Location"], {"code": "000000"}, REMOTE_ADDR=f"198.51.100.{number}")
+    # Of a process that has restarted.
+    cache.clear()
     client, answer = typed_password()
     refused = client.post(answer["Location"], {"code": code_of(secret)})
     assert "Too many" in refused.content.decode()
     assert not is_in(client)
     assert "Sign-in failed from 198.51.100.3: a wrong code of 'ada'" in caplog.text
+
+
+def test_codes_of_a_network_over_its_limit_count_for_the_user_too() -> None:
+    secret, _ = set_up()
+    client, answer = typed_password()
+    for _ in range(20):
+        client.post(answer["Location"], {"code": "000000"}, REMOTE_ADDR="198.51.100.3")
+    client.post(answer["Location"], {"code": code_of(secret)})
+    assert not is_in(client)
 
 
 def test_it_is_set_up_only_by_who_knows_the_password() -> None:

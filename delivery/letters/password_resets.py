@@ -11,6 +11,8 @@ from common.rates import DAY, HOUR, Limit, check_rows, count_rows, count_rows_wi
 from common.refused import Refused
 from common.text import one_line, shortened
 from delivery.letters.mails import PASSWORD_RESET
+from subscriptions.models import SignInRequest
+from subscriptions.subscribers.sign_in import FOR_PASSWORD, WAITS_FOR
 
 log = logging.getLogger(__name__)
 
@@ -23,15 +25,23 @@ LONGEST_SHOWN = 150
 
 
 def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> None:
-    """Queue a mail that lists the users of the address, with the same result for every address.
+    """Store a request, the same way for known and unknown addresses.
 
     Raises OverLimit if the network asked too often.
     """
     log.warning(ASKED, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
     with transaction.atomic():
         count_rows(check_rows(RESETS_OF_NETWORK.by_network(ip), now))
-        if not count_rows_within(*OF_ADDRESS.by_network(ip, email.lower()), now=now):
-            return
+        if count_rows_within(*OF_ADDRESS.by_network(ip, email.lower()), now=now):
+            SignInRequest.objects.create(core=FOR_PASSWORD + email, language=language, asked_at=now)
+
+
+@transaction.atomic
+def mail_resets(*, now: datetime) -> None:
+    """Queue a mail for each request that lists the users of the address."""
+    wishes = SignInRequest.objects.filter(core__startswith=FOR_PASSWORD).order_by("pk")
+    for wish in wishes.select_for_update(skip_locked=True):
+        email = wish.core.removeprefix(FOR_PASSWORD) if now - wish.asked_at < WAITS_FOR else ""
         # Active users with a usable password.
         users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
         # Anyone may add a reader with this address.
@@ -47,7 +57,8 @@ def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> 
                     template=PASSWORD_RESET,
                     context={"user": first, **({"others": " ".join(map(str, others))} if others else {})},
                     now=now,
-                    language=language,
+                    language=wish.language,
                 )
             except Refused as error:
                 log.warning("a user's address cannot be written to: %s", error)
+        wish.delete()
