@@ -53,8 +53,8 @@ def install() -> None:
     add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add(
         "feeds.Item",
-        Column("fate", "what happened", what_became_of_each),
-        Panel("What happened", what_became_of, order=10),
+        Column("fate", "what happened", lambda items: {**fates_of(items, utcnow())}),
+        Panel("What happened", lambda item: paragraph(fate_of(item, utcnow())), order=10),
         Panel("Issues", item_issues, order=30),
     )
     add(
@@ -93,29 +93,25 @@ def install() -> None:
     )
     add(
         "subscriptions.Subscription",
-        Column("reach", "do they get it?", whether_each_is_reached),
-        Panel("Do they get it?", whether_reached, order=5),
+        Column(
+            "reach",
+            "do they get it?",
+            lambda rows: {pk: reach.answer for pk, reach in reaches_of(rows, now=utcnow()).items()},
+        ),
+        Panel("Do they get it?", lambda row: paragraph(reach_of(row, now=utcnow()).sentence), order=5),
         Panel("Mailbox", where_email_is, order=6),
-        Panel("Sent emails", sent_to_subscriber, order=20),
-        Panel("Bounces", bounces_of_subscriber, order=25),
+        Panel("Sent emails", lambda row: sent_to(row.destination), order=20),
+        Panel("Bounces", lambda row: bounces_of(row.destination.bounces.all()), order=25),
     )
     add(
         "subscriptions.Destination",
-        Column("reach", "do they get it?", whether_people_are_reached),
+        Column("reach", "do they get it?", lambda rows: {**answers_of_people(rows, now=utcnow())}),
         Panel("Do they get it?", whether_person_reached, order=5),
         Panel("Sent emails", sent_to, order=30),
-        Panel("Bounces", bounces_of, order=35),
+        Panel("Bounces", lambda row: bounces_of(row.bounces.all()), order=35),
     )
-    add("delivery.Delivery", Panel("Bounces", bounces_of_delivery, order=15))
+    add("delivery.Delivery", Panel("Bounces", lambda row: bounces_of(row.bounces.all()), order=15))
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
-
-
-def what_became_of(item: Item) -> SafeString:
-    return paragraph(fate_of(item, utcnow()))
-
-
-def what_became_of_each(items: Sequence[Item]) -> dict[int, SafeString | str]:
-    return {**fates_of(items, utcnow())}
 
 
 def item_issues(item: Item) -> SafeString:
@@ -193,18 +189,6 @@ def first_issue(subscribable: Subscribable) -> SafeString | str:
     return format_html("{}{}", paragraph(said), facts([("The first subscriber gets", link_to(waiting))]))
 
 
-def whether_reached(subscription: Subscription) -> SafeString:
-    return paragraph(reach_of(subscription, now=utcnow()).sentence)
-
-
-def whether_each_is_reached(subscriptions: Sequence[Subscription]) -> dict[int, SafeString | str]:
-    return {pk: found.answer for pk, found in reaches_of(subscriptions, now=utcnow()).items()}
-
-
-def whether_people_are_reached(destinations: Sequence[Destination]) -> dict[int, SafeString | str]:
-    return {**answers_of_people(destinations, now=utcnow())}
-
-
 def whether_person_reached(destination: Destination) -> SafeString | str:
     """Show one sentence if it applies to all newsletters, else one each."""
     now = utcnow()
@@ -229,10 +213,6 @@ def where_email_is(subscription: Subscription) -> SafeString | str:
     link = '<a class="fl-button" href="{}">Open the mailbox</a>'
     said = paragraph("Email isn’t sent yet. It’s kept in a mailbox on this server.")
     return format_html("{}{}", said, format_html(link, reverse("delivery:mailbox")))
-
-
-def sent_to_subscriber(subscription: Subscription) -> SafeString:
-    return sent_to(subscription.destination)
 
 
 def sent_to(destination: Destination) -> SafeString:
@@ -269,19 +249,7 @@ def sent_to(destination: Destination) -> SafeString:
     return format_html("{}{}", paragraph(listed(links)), newest)
 
 
-def bounces_of_delivery(delivery: Delivery) -> SafeString | str:
-    return _bounces(delivery.bounces.all())
-
-
-def bounces_of_subscriber(subscription: Subscription) -> SafeString | str:
-    return bounces_of(subscription.destination)
-
-
-def bounces_of(destination: Destination) -> SafeString | str:
-    return _bounces(destination.bounces.all())
-
-
-def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
+def bounces_of(rows: "QuerySet[Bounce]") -> SafeString | str:
     shown = [
         (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]

@@ -28,10 +28,6 @@ from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
 
-def as_it_went_out(issue: Issue) -> SafeString:
-    return letter_frame(issue_letter(issue))
-
-
 def letter_frame(letter: Letter) -> SafeString:
     """Show subject and html, filled in for a sample reader."""
     values = values_for(letter, ada())
@@ -205,4 +201,4 @@ def letter(issue: Issue) -> SafeString | str:
     if issue.pruned_at is not None:
         page, words = issue_url(issue), TEXT_FORGOTTEN if issue.issue_import_id is None else ONLY_ARCHIVED
         return format_html("{} {}", words, web_link(page, "See it there")) if page else words
-    return as_it_went_out(issue)
+    return letter_frame(issue_letter(issue))

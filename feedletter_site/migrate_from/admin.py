@@ -101,10 +101,6 @@ def sentence_about_state(row: Arrival, now: datetime) -> str:
     return SAID.get(State(row.state), UNCHANGED)
 
 
-def what_to_mind(row: Arrival) -> SafeString | str:
-    return format_html_join("", "<p>{}</p>", ((note,) for note in row.notes))
-
-
 def report(row: Arrival) -> SafeString | str:
     """Show the first lines of each fate, the most urgent first."""
     numbers = dict(counts_of([row])[row.pk])
@@ -299,10 +295,6 @@ def what_ours_do(keys: list[int]) -> list[str]:
     ]
 
 
-def send_ours(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(send_confirmations(now=utcnow()), 'confirmation')} will be sent."
-
-
 @admin.register(Arrival)
 class ArrivalAdmin(ReportedUploadAdmin):
     rows = ("file", "files")
@@ -317,7 +309,9 @@ class ArrivalAdmin(ReportedUploadAdmin):
     )
     own_panels = (
         Panel("Progress", how_far, order=10),
-        Panel("Notes", what_to_mind, order=20),
+        Panel(
+            "Notes", lambda row: format_html_join("", "<p>{}</p>", ((note,) for note in row.notes)), order=20
+        ),
         Panel("Report", report, order=30),
         Panel("About this import", about_arrival, order=40),
     )
@@ -341,7 +335,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
         Action(
             "confirm",
             "Send confirmations",
-            send_ours,
+            lambda *_: f"{pluralize(send_confirmations(now=utcnow()), 'confirmation')} will be sent.",
             what_ours_do,
             fits=lambda row: row.source == "feedletter" and row.state == State.DONE and count_unsent() > 0,
         ),

@@ -184,7 +184,7 @@ class SubscribableAdmin(ServiceAdmin):
         periods = " || ".join(
             f"arrangement == '{each}'" for each in ARRANGEMENTS if ARRANGEMENTS[each] & {"at", "cron"}
         )
-        of_channel = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
+        of_channel = {kind.key: f"channel == '{kind.key}'" for kind in channels.newsletter_kinds()}
         by_mail = dict.fromkeys(("from_email", "reply_to", "content"), "channel == 'email'")
         to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
         for_people = dict.fromkeys(("sign_up", "embed_hosts", *WELCOME_AND_GOODBYE), to_people)

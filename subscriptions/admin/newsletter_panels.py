@@ -92,10 +92,6 @@ NEWEST_SHOWN = 20
 NEXT_TIMES = 5
 
 
-def channel_labels() -> list[tuple[str, str]]:
-    return [(kind.key, kind.label) for kind in channels.newsletter_kinds()]
-
-
 def what_next(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:
     """Show the steps after creation; "" once it has sent something, and for a bridge."""
     if subscribable.channel != "email" or subscribable.last_completed_wti:
