@@ -33,10 +33,6 @@ def letters_of(name: str) -> int:
     return letters.filter(kept_message__isnull=False).count()
 
 
-def without_letters(rows: Iterable[TableRow]) -> list[str]:
-    return [str(row["rhythm"]) for row in rows if not row["emails"]]
-
-
 def story(tally: Tally, rows: Iterable[TableRow], bridged: int, seconds: float) -> Iterator[str]:
     yield f"Five weeks of Harbour Notes, replayed in {seconds:.0f} seconds:"
     yield f"  {tally.posts} posts seen; {tally.there_before} were older than the newsletters, so not sent."

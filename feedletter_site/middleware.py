@@ -73,14 +73,11 @@ class Middleware:
         self.get_response = get_response
 
 
-class HeadMiddleware:
+class HeadMiddleware(Middleware):
     """Remove bodies from answers to HEAD (RFC 9110 §9.3.2); gunicorn would warn of each."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
+        response: HttpResponseBase = self.get_response(request)
         if request.method == "HEAD":
             if isinstance(response, StreamingHttpResponse):
                 response.streaming_content = ()

@@ -29,11 +29,7 @@ CHOSE_ENCRYPTED = (
 )
 
 
-def encrypted_rooms() -> TtlCache[bool]:
-    return TtlCache(room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
-
-
-ENCRYPTED_ROOMS = encrypted_rooms()
+ENCRYPTED_ROOMS = TtlCache[bool](room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
 
 
 class MatrixSession(EditingSession, DeletingSession):

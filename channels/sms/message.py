@@ -1,6 +1,6 @@
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from channels.announcement import Announcement, announcement_of
@@ -96,17 +96,13 @@ def sms_of(letter: Letter) -> TextMessage:
     if post.refusal:
         raise CannotPost(post.refusal)
     as_written = letter.options.get("letters") == "all"
-    fits = fits_parts(parts_allowed(letter.options), as_written=as_written)
+    fits = fits_parts(int(letter.options.get("parts") or 1), as_written=as_written)
     try:
         linked = replace(post, link=_fitting_link(post.link, letter.web_url, fits))
         words = fit_parts(_words(linked, letter.options.get("template", "")), fits)
     except DoesNotFit:
         raise CannotPost(NO_ROOM) from None
     return TextMessage(sms_text(words, as_written=as_written).strip())
-
-
-def parts_allowed(options: Mapping[str, str]) -> int:
-    return int(options.get("parts") or 1)
 
 
 def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
 
-from channels.discord.spec import PICTURE_SIZES, STYLES, THREAD_MINUTES
+from channels.discord.spec import THREAD_MINUTES
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in
@@ -150,15 +150,7 @@ def _said(one: GuildFeed) -> list[str]:
     return lines
 
 
-def chose_style(context: Context) -> Result:
-    return _chosen(context, "style", STYLES)
-
-
-def chose_image(context: Context) -> Result:
-    return _chosen(context, "image", PICTURE_SIZES)
-
-
-def _chosen(context: Context, name: str, known: Mapping[str, str]) -> Message:
+def choose(context: Context, name: str, known: Mapping[str, str]) -> Message:
     value = next(iter(context.asked.values), USUAL)
     value = "" if value == USUAL else value
     return _changed(context.feed, **({name: value} if value in known else {}))

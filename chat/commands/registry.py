@@ -1,7 +1,9 @@
 from collections.abc import Mapping
 
+from channels.discord.spec import PICTURE_SIZES, STYLES
 from chat.commands import add, contents, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
+from chat.models import ServerAlert
 
 OPEN: Mapping[str, Handler] = {"list": feeds.list_feeds, "preview": trials.preview}
 COMMANDS: Mapping[str, Mapping[str, Handler]] = {
@@ -31,8 +33,8 @@ BUTTONS: Mapping[str, Handler] = {
     "resume": feeds.resume,
     "filter": contents.filter_form,
     "edit": looks.edit,
-    "style": looks.chose_style,
-    "image": looks.chose_image,
+    "style": lambda context: looks.choose(context, "style", STYLES),
+    "image": lambda context: looks.choose(context, "image", PICTURE_SIZES),
     "does": looks.chose_switches,
     "role": looks.chose_role,
     "words": looks.words_form,
@@ -40,9 +42,9 @@ BUTTONS: Mapping[str, Handler] = {
     "remove": feeds.remove,
     "gone": feeds.gone,
     "kept": feeds.kept,
-    "newest": trials.send_newest,
-    "all": trials.send_all,
-    "skip": trials.skip,
+    "newest": lambda context: trials.decide(context, ServerAlert.Decision.NEWEST),
+    "all": lambda context: trials.decide(context, ServerAlert.Decision.ALL),
+    "skip": lambda context: trials.decide(context, ServerAlert.Decision.SKIP),
 }
 # Accept "all" in place of a feed.
 TAKE_ALL = frozenset({"pause", "resume"})

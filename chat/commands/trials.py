@@ -17,19 +17,7 @@ from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.models import RemotePost
 
 
-def send_newest(context: Context) -> Result:
-    return _decided(context, ServerAlert.Decision.NEWEST)
-
-
-def send_all(context: Context) -> Result:
-    return _decided(context, ServerAlert.Decision.ALL)
-
-
-def skip(context: Context) -> Result:
-    return _decided(context, ServerAlert.Decision.SKIP)
-
-
-def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
+def decide(context: Context, decision: ServerAlert.Decision) -> Message:
     """Replace the message, so that nobody decides again."""
     was_new = decide_alert(
         alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now

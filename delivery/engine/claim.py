@@ -94,7 +94,7 @@ def claim_due(
     if room.count and lane.parent_id is not None:
         # Always locked after the lane's own row. Only one lane of an account claims at a time.
         lane.parent = Lane.objects.select_for_update(no_key=True).get(pk=lane.parent_id)
-        room = limits.shared_room(room, lane.parent, now)
+        room = limits.within_limits(lane.parent, room.count, now)
     if not room.count:
         return Claim(again_at=room.again_at)
     if (turn_at := take_turn(lane.kind, now)) is not None:

@@ -99,15 +99,10 @@ def room(
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
     if not most or lane.paused:
         return ClaimRoom(0)
-    return _within_limits(lane, most, now)
+    return within_limits(lane, most, now)
 
 
-def shared_room(room: ClaimRoom, account: Lane, now: datetime) -> ClaimRoom:
-    """Return what the shared account allows."""
-    return _within_limits(account, room.count, now)
-
-
-def _within_limits(lane: Lane, most: int, now: datetime) -> ClaimRoom:
+def within_limits(lane: Lane, most: int, now: datetime) -> ClaimRoom:
     limits = lane.limits
     used = windows(lane, [WHOLE_LANE], now).get(WHOLE_LANE, Used()) if limits.counts else Used()
     open_now = allowed(limits, used, now)

@@ -133,13 +133,11 @@ def _written(found: Figures) -> dict[str, Any]:
         "letters": _texts(found.letters),
         "growth": {name: _texts(days) for name, days in found.growth.items()},
         "issues": {
-            str(pk): dict(counts) for pk, counts in found.issues.items() if _is_large_and_over(counts)
+            str(pk): dict(counts)
+            for pk, counts in found.issues.items()
+            if total(counts) >= LARGE and not (waiting(counts) or counts.get("held"))
         },
     }
-
-
-def _is_large_and_over(counts: Mapping[str, int]) -> bool:
-    return total(counts) >= LARGE and not (waiting(counts) or counts.get("held"))
 
 
 def _read(value: Mapping[str, Any]) -> Figures:

@@ -1,7 +1,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -28,10 +28,9 @@ SIGNED_IN_AT = "signed_in_at"
 FAILED = "Sign-in failed from %s: %s"
 
 
-def tries_left(request: HttpRequest, *, username: str = "", codes_of: User | None = None) -> bool:
+def tries_left(request: HttpRequest, uses: Iterable[Use]) -> bool:
     """Check without a lock."""
     try:
-        uses = _uses(request, username) if codes_of is None else [(OF_CODES, str(codes_of.pk))]
         check_rows(uses, timezone.now())
     except OverLimit:
         log.warning(FAILED, _address(request), "too many wrong passwords")
@@ -48,7 +47,7 @@ def count_wrong(
     username = str(credentials.get("username", ""))
     log.warning(FAILED, _address(request), repr(shortened(one_line(username), LONGEST_USER_NAME)))
     # If refused, a concurrent request used the last try.
-    count_rows_within(*_uses(request, username), now=timezone.now())
+    count_rows_within(*password_uses(request, username), now=timezone.now())
 
 
 def count_wrong_code(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
@@ -84,7 +83,7 @@ def watch() -> None:
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 
 
-def _uses(request: HttpRequest, username: str) -> Iterator[Use]:
+def password_uses(request: HttpRequest, username: str) -> Iterator[Use]:
     user = User.objects.filter(username=username[:LONGEST_USER_NAME]).first()
     if user and (browser := _cookie_of(request, user) or _session_of(request, user)):
         yield OF_BROWSER, f"{browser} {user.password}"

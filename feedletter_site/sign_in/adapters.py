@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.optional_apps import is_on
 from common.secrets import decrypt, encrypt
-from feedletter_site.services.password_limits import SIGNED_IN_AT, tries_left
+from feedletter_site.services.password_limits import SIGNED_IN_AT, password_uses, tries_left
 
 BEGUN_WITH = "sign_in_begun_with"
 
@@ -37,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse even the right password after too many wrong ones."""
-        if not tries_left(request, username=credentials["username"]):
+        if not tries_left(request, password_uses(request, credentials["username"])):
             raise self.validation_error("too_many_login_attempts")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:

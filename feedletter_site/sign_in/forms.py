@@ -22,7 +22,7 @@ from common.clock import utcnow
 from common.ports.site_mail import site_mail
 from common.rates import OverLimit
 from delivery.letters.password_resets import ask_for_reset
-from feedletter_site.services.password_limits import tries_left
+from feedletter_site.services.password_limits import OF_CODES, tries_left
 from feedletter_site.services.tokens import end_programs
 
 
@@ -126,7 +126,7 @@ class OneCode(Plain):
         self.fields["code"].widget.attrs |= {"inputmode": "numeric", "maxlength": 20}
 
     def clean_code(self) -> str:
-        if not tries_left(context.request, codes_of=self.user):
+        if not tries_left(context.request, [(OF_CODES, str(self.user.pk))]):
             raise get_adapter().validation_error("too_many_login_attempts")
         return str(super().clean_code())  # type: ignore[misc]
 

@@ -40,7 +40,7 @@ def join(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("reader:begin"))
     ip = str(request.META.get("REMOTE_ADDR", ""))
     form = JoinForm(request.POST or None, ip=ip)
-    status = 200
+    status = 400 if request.method == "POST" else 200
     if request.method == "POST":
         if form.is_robot:
             return HttpResponseRedirect(reverse("account_login"))
@@ -52,7 +52,6 @@ def join(request: HttpRequest) -> HttpResponse:
         if reader is not None:
             login(request, reader.user, MODEL_BACKEND)
             return HttpResponseRedirect(reverse("reader:all"))
-        status = status if status == 429 else 400
     return render(request, "reader/begin.html", {"form": form}, status=status)
 
 

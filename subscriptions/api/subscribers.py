@@ -1,8 +1,11 @@
 """Subscriptions."""
 
+from collections import defaultdict
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -14,14 +17,15 @@ from rest_framework.response import Response
 from common.api.problems import Conflict, InvalidRequest, problem_sentence, translated
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
+from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from subscriptions.api import bodies
 from subscriptions.api.serializers import SubscriptionSerializer, core_of
-from subscriptions.models import Subscribable, Subscription, Tagging
+from subscriptions.models import Destination, Subscribable, Subscription, Suppression, Tagging
 from subscriptions.rules.pauses import BadDate
 from subscriptions.rules.tags import tag_key, tidy_tags
-from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
+from subscriptions.subscribers.admin_changes import add_subscriber, subscribe_new, unsubscribe
 from subscriptions.subscribers.bulk import confirm_many
 from subscriptions.subscribers.details import pause, resume, save_details
 from subscriptions.subscribers.tags import fetch_tags, tag_people
@@ -84,7 +88,9 @@ class SubscriptionViewSet(ResourceViewSet):
     def bulk(self, request: Request) -> Response:
         """Each is added or refused independently. Results have the same order, each with the status that it
         would have had alone. For newsletters by email; safe to repeat."""
-        return Response([added(asked) for asked in self.body()["subscriptions"]])
+        asked = self.body()["subscriptions"]
+        new = add_new(asked)
+        return Response([new.get(place) or added(one) for place, one in enumerate(asked)])
 
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
@@ -147,6 +153,38 @@ def add(asked: dict[str, Any]) -> tuple[Subscription, bool]:
     if tags:
         tag_people(destinations=[made.destination_id], names=tags)
     return made, is_new
+
+
+def add_new(asked: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Add addresses that are unknown here, all at once, and return their results by place.
+
+    `added` does the others.
+    """
+    named = Subscribable.objects.filter(channel="email").in_bulk(
+        {one["subscribable"] for one in asked}, field_name="name"
+    )
+    wanted: dict[str, Any] = {}
+    for place, one in enumerate(asked):
+        with suppress(KeyError, Refused):
+            newsletter, tags = named[one["subscribable"]], tidy_tags(one.get("tags", ()))
+            parsed = channels.get("email").parse_destination(one["to"])
+            wish = newsletter, parsed, one["confirmed"], one.get("language", "")
+            wanted.setdefault(parsed.core, (place, tuple(tags), wish))
+    for rows in (Destination.objects.all(), Suppression.objects.all()):
+        for core in rows.filter(kind="email", core__in=wanted).values_list("core", flat=True):
+            wanted.pop(core, None)
+    try:
+        with transaction.atomic():
+            made = subscribe_new([wish for _, _, wish in wanted.values()], now=utcnow())
+            by_tags = defaultdict[tuple[str, ...], list[int]](list)
+            for row, (_, tags, _) in zip(made, wanted.values(), strict=True):
+                by_tags[tags].append(row.destination_id)
+            for tags, destinations in by_tags.items():
+                tag_people(destinations=destinations, names=tags)
+    except (IntegrityError, Refused):
+        return {}
+    results = [{"status": status.HTTP_201_CREATED, "id": row.pk, "detail": ""} for row in made]
+    return dict(zip((place for place, _, _ in wanted.values()), results, strict=True))
 
 
 def added(asked: dict[str, Any]) -> dict[str, Any]:

@@ -43,10 +43,6 @@ def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
     return f"{kind.key}_{name}".replace("-", "_")
 
 
-def option_form_fields() -> dict[str, forms.Field]:
-    return {name_of(kind, field): form_field(field) for kind, field in _each("option_fields")}
-
-
 def destination_form_fields() -> dict[str, forms.Field]:
     return {name_of(kind, field): form_field(field) for kind, field in _each("destination_fields")}
 
@@ -311,7 +307,8 @@ def free_name(title: str) -> str:
 
 
 def subscribable_form() -> type[SubscribableForm]:
-    return type("SubscribableForm", (SubscribableForm,), option_form_fields())
+    fields = {name_of(kind, field): form_field(field) for kind, field in _each("option_fields")}
+    return type("SubscribableForm", (SubscribableForm,), fields)
 
 
 def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> None:

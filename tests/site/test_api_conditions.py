@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.cache import cache
 
 from feeds.models import Feed
-from subscriptions.models import Subscription
+from subscriptions.models import Notice, Subscription, Suppression
 from subscriptions.subscribers.tags import tags_of
 from tests.api import Api, problem
 from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory, UnconfirmedFactory
@@ -138,6 +139,49 @@ class TestAddingSubscribers:
         assert Subscription.objects.get(pk=rows[5]["id"]).status == "unconfirmed"
         again = api.post("subscriptions/bulk/", subscriptions=asked).json()
         assert [row["status"] for row in again] == [200, 422, 200, 422, 422, 200]
+
+    def test_many_new_ones_take_few_statements_and_are_as_if_added_alone(
+        self, django_assert_max_num_queries: Any
+    ) -> None:
+        api, newsletter, other = Api(), SubscribableFactory(name="weekly"), SubscribableFactory(name="daily")
+        Suppression.objects.create(kind="email", core="never@example.org")
+        both = {"to": {"email": "both@example.org"}, "subscribable": "weekly"}
+        asked = [
+            {
+                "to": {"email": f"new{place}@example.org", "name": "New"},
+                "subscribable": "weekly",
+                "confirmed": place % 2 == 0,
+                "language": "de",
+                "tags": ["vip"] if place % 3 else [],
+            }
+            for place in range(60)
+        ]
+        with django_assert_max_num_queries(130):
+            rows = api.post("subscriptions/bulk/", subscriptions=asked).json()
+        assert {row["status"] for row in rows} == {201}
+        api.post("subscriptions/", **{**asked[0], "to": {"email": "alone@example.org", "name": "New"}})
+        api.post("subscriptions/", **{**asked[1], "to": {"email": "asks@example.org", "name": "New"}})
+        alike = ("status", "display_name", "language", "subscribable", "asked_name", "left_at", "ended_at")
+        for place, email in ((0, "alone@example.org"), (1, "asks@example.org")):
+            one = Subscription.objects.get(pk=rows[place]["id"])
+            alone = Subscription.objects.get(destination__core=email)
+            assert [getattr(one, f"{name}") for name in alike] == [getattr(alone, name) for name in alike]
+            assert bool(one.confirmed_at) is bool(alone.confirmed_at) is not bool(one.confirm_nonce)
+            acts = [list(each.consents.values_list("act", "how", "words")) for each in (one, alone)]
+            assert acts[0] == acts[1]
+            assert Notice.objects.filter(subscription=one).count() == place
+        tagged = tags_of(Subscription.objects.values_list("destination_id", flat=True))
+        assert len(tagged) == 41
+        mixed = [
+            both,
+            {**both, "subscribable": "daily"},
+            both,
+            {**both, "to": {"email": "never@example.org"}},
+        ]
+        again = api.post("subscriptions/bulk/", subscriptions=mixed).json()
+        assert [row["status"] for row in again] == [201, 201, 200, 422]
+        assert newsletter.subscriptions.count() == 63
+        assert other.subscriptions.count() == 1
 
     def test_a_body_of_too_many_or_with_wrong_fields_is_refused_whole(self) -> None:
         row = {"to": {"email": "a@example.org"}, "subscribable": SubscribableFactory().name}

@@ -133,7 +133,7 @@ class Command(FeedletterCommand):
 
     def tell(self, tally: Tally, seconds: float, blog_url: str, password: str) -> Printed:
         rows = report.newsletter_rows()
-        if missing := report.without_letters(rows):
+        if missing := [str(row["rhythm"]) for row in rows if not row["emails"]]:
             raise CommandError(
                 f"The demo went wrong: the mailbox has no email for {' and for '.join(missing)}. "
                 "Please report this, with what was printed above."
