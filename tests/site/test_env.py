@@ -1,5 +1,7 @@
 """Wrong environment variables stop the start; the error has the name and the expected form."""
 
+import sqlite3
+from contextlib import closing
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -172,6 +174,18 @@ def test_postgres_is_asked_to_bound_everything_unless_told_otherwise(monkeypatch
     )
     options = env.database("DATABASE_URL", "", BASE)["OPTIONS"]
     assert (options["keepalives_idle"], options["options"]) == (60, "-c statement_timeout=0")
+
+
+def test_a_new_sqlite_database_is_for_its_user_only(tmp_path: Path) -> None:
+    path = Path(env.database("NO_SUCH", "sqlite:///new/x.db", tmp_path)["NAME"])
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE x (y)")
+        modes = {each.name: each.stat().st_mode & 0o777 for each in (path.parent, *path.parent.iterdir())}
+    assert modes == {"new": 0o700, "x.db": 0o600, "x.db-wal": 0o600, "x.db-shm": 0o600}
+    path.chmod(0o640)
+    env.database("NO_SUCH", "sqlite:///new/x.db", tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_sqlite_path_is_relative_to_the_project_or_absolute(
