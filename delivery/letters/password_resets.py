@@ -40,10 +40,11 @@ def ask_for_reset(*, email: str, ip: str, now: datetime, language: str = "") -> 
 def mail_resets(*, now: datetime) -> None:
     """Queue a mail for each request that lists the users of the address."""
     wishes = SignInRequest.objects.filter(core__startswith=FOR_PASSWORD).order_by("pk")
+    wishes.filter(asked_at__lte=now - WAITS_FOR).delete()
     for wish in wishes.select_for_update(skip_locked=True):
-        email = wish.core.removeprefix(FOR_PASSWORD) if now - wish.asked_at < WAITS_FOR else ""
         # Active users with a usable password.
-        users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
+        found = PasswordResetForm().get_users(wish.core.removeprefix(FOR_PASSWORD))
+        users = [user for user in found if isinstance(user, User)]
         # Anyone may add a reader with this address.
         users.sort(key=lambda user: (not user.is_superuser, not user.is_staff, user.date_joined, user.pk))
         by_address = defaultdict[str, list[int]](list)

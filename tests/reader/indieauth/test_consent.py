@@ -92,6 +92,18 @@ class TestThePage:
         assert "asks for access to your account" in page.content.decode()
         assert app.exchange(app.answered()["code"])[0] == 200
 
+    def test_who_has_no_password_signs_in_again_and_the_request_survives(self, app: ClientApp) -> None:
+        app.browser = Client()
+        app.browser.force_login(app.reader.user)
+        session = app.browser.session
+        session["signed_in_at"] = 0
+        session.save()
+        asked = app.browser.get(app.asks())
+        assert asked["Location"].startswith("/account/sign-out/?next=")
+        back = app.browser.post(asked["Location"])["Location"]
+        assert back == app.asks()
+        assert app.browser.get(back)["Location"].startswith("/account/sign-in/?next=/indieauth/authorize%3F")
+
     def test_a_sign_in_with_the_password_counts_as_typing_it(self, app: ClientApp) -> None:
         app.reader.user.set_password("right-horse-1")
         app.reader.user.save()
