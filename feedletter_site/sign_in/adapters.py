@@ -66,8 +66,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def pre_login(self, request: HttpRequest, user: Any, **about: Any) -> HttpResponse | None:
         request.session[BEGUN_WITH] = user.get_session_auth_hash()
-        response: HttpResponse | None = super().pre_login(request, user, **about)
-        return response
+        return super().pre_login(request, user, **about)  # type: ignore[no-any-return]
 
     def login(self, request: HttpRequest, user: Any) -> None:
         """Refuse if the password was changed while a second factor was waited for."""

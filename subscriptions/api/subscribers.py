@@ -156,10 +156,7 @@ def add(asked: dict[str, Any]) -> tuple[Subscription, bool]:
 
 
 def add_new(asked: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
-    """Add addresses that are unknown here, all at once, and return their results by place.
-
-    `added` does the others.
-    """
+    """Add unknown addresses at once, and return results by place. `added` does the others."""
     named = Subscribable.objects.filter(channel="email").in_bulk(
         {one["subscribable"] for one in asked}, field_name="name"
     )
@@ -173,18 +170,20 @@ def add_new(asked: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     for rows in (Destination.objects.all(), Suppression.objects.all()):
         for core in rows.filter(kind="email", core__in=wanted).values_list("core", flat=True):
             wanted.pop(core, None)
+    # In an order, so that concurrent requests cannot deadlock.
+    new = [wanted[core] for core in sorted(wanted)]
     try:
         with transaction.atomic():
-            made = subscribe_new([wish for _, _, wish in wanted.values()], now=utcnow())
+            made = subscribe_new([wish for _, _, wish in new], now=utcnow())
             by_tags = defaultdict[tuple[str, ...], list[int]](list)
-            for row, (_, tags, _) in zip(made, wanted.values(), strict=True):
+            for row, (_, tags, _) in zip(made, new, strict=True):
                 by_tags[tags].append(row.destination_id)
             for tags, destinations in by_tags.items():
                 tag_people(destinations=destinations, names=tags)
     except (IntegrityError, Refused):
         return {}
     results = [{"status": status.HTTP_201_CREATED, "id": row.pk, "detail": ""} for row in made]
-    return dict(zip((place for place, _, _ in wanted.values()), results, strict=True))
+    return dict(zip((place for place, _, _ in new), results, strict=True))
 
 
 def added(asked: dict[str, Any]) -> dict[str, Any]:

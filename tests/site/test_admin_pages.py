@@ -100,7 +100,8 @@ def test_a_user_who_is_added_can_sign_in_to_the_admin(admin_client: Client, clie
         "is_staff": "on",
     }
     assert fields(admin_client.get(address(User, "add"))) == set(given)
-    answer = admin_client.post(address(User, "add"), given)
+    asked = admin_client.post(address(User, "add"), given)
+    answer = admin_client.post(asked["Location"], {"password": "password"})
     assert answer["Location"] == address(User, "change", User.objects.get(username="bo").pk)
     client.post(reverse("account_login"), {"login": "bo", "password": password})
     assert client.get(reverse("admin:index")).status_code == 200

@@ -160,3 +160,9 @@ def test_the_admin_asks_for_the_password_before_a_new_way_in_and_keeps_the_form(
     assert (asked["Location"][:23], ways_in()) == ("/account/confirm/?next=", set())
     client.post(asked["Location"], {"password": RIGHT})
     assert ways_in() == {made}
+
+
+def test_the_page_of_a_user_says_what_changing_users_allows(ada: User) -> None:
+    client = Client()
+    client.force_login(ada)
+    assert "become superuser" in client.get(f"/admin/auth/user/{ada.pk}/change/").content.decode()
