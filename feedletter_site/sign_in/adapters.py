@@ -56,7 +56,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return super().get_reauthentication_methods(user) or [again]
 
     def is_reauthentication_required(self, *, app: str, **_: Any) -> bool:
-        """For apps (not allauth's `app`) a sign-in with the password or second factor counts, too."""
+        """Without `app`, a sign-in with the password or second factor counts, too."""
         recent = time.time() - app_settings.REAUTHENTICATION_TIMEOUT
         if not super().get_reauthentication_methods(self.request.user):
             return bool(self.request.session.get(SIGNED_IN_AT, 0) < recent)

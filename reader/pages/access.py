@@ -86,7 +86,9 @@ def for_users(view: View) -> View:
     return reading_page(wrapped)
 
 
-def confirmed(is_needed: Callable[[QueryDict], bool], *, before_page: bool = False) -> Callable[[View], View]:
+def confirmed(
+    is_needed: Callable[[QueryDict], bool], *, before_page: bool = False, app: str = ""
+) -> Callable[[View], View]:
     """Ask for the password again before a POST that gives a new way to sign in, or before its page."""
 
     def asks(request: HttpRequest) -> bool:
@@ -97,7 +99,7 @@ def confirmed(is_needed: Callable[[QueryDict], bool], *, before_page: bool = Fal
             request.GET, request.META["QUERY_STRING"] = request.GET, ""
         return True
 
-    guarded: Callable[[View], View] = reauthentication_required(enabled=asks)
+    guarded: Callable[[View], View] = reauthentication_required(enabled=asks, app=app)
     return guarded
 
 

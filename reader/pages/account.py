@@ -73,7 +73,7 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(lambda given: "revoke" not in given)
+@confirmed(lambda given: "revoke" not in given, app="reader")
 def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
     """List the passwords. A POST makes one, or (`revoke`) revokes one.
 

@@ -27,7 +27,7 @@ FAILED = gettext_noop("This site couldn’t be connected.")
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(is_connecting)
+@confirmed(is_connecting, app="reader")
 def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.method != "POST":
         return unconnected(request, reader, reader.me)

@@ -35,7 +35,7 @@ BEGUN = "own_site"
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(is_connecting)
+@confirmed(is_connecting, app="reader")
 def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.method != "POST":
         return _page(request, reader)
