@@ -120,13 +120,19 @@ def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None
 
 def asks(feeds: Sequence[Feed]) -> list[Ask]:
     # The first document after a change of address is read in full.
-    read_before = [feed.pk for feed in feeds if feed.first_polled_at is not None]
+    read_before = {feed.pk: feed for feed in feeds if feed.first_polled_at is not None}
     rows = FeedDocument.objects.filter(feed__in=read_before).values_list(
         "feed_id", "sha256", "headers", "channel", "sent_at", "fetched_at"
     )
     kept = {
         pk: Kept(
-            sha256, headers, Channel.from_json(channel), sent_at or fetched_at, channel.get(HOLDERS) or {}
+            sha256,
+            headers,
+            Channel.from_json(channel),
+            sent_at or fetched_at,
+            read_at=read_before[pk].fetched_through or fetched_at,
+            silent_since=max(filter(None, (read_before[pk].added_at, read_before[pk].newest_at))),
+            holders=channel.get(HOLDERS) or {},
         )
         for pk, sha256, headers, channel, sent_at, fetched_at in rows
     }

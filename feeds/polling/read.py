@@ -39,6 +39,8 @@ CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 NOT_MODIFIED = 304
 # Prefix of a validator's name, in the kept headers, when its last value did not change with the document.
 FALSE = "false-"
+# In the kept headers: the server has answered a conditional request with a new document.
+COMPARES = "compares"
 # Of empty files (MD5, SHA-1), and of nothing.
 EMPTY_TAGS = frozenset(
     ("", "0", "d41d8cd98f00b204e9800998ecf8427e", "da39a3ee5e6b4b0d3255bfef95601890afd80709")
@@ -68,13 +70,18 @@ def unforeseen(error: Exception) -> ReadingFailed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A feed's last document, sent in full at `sent_at`; `holders` of shared guids."""
+    """A feed's last document, sent in full at `sent_at`; `holders` of shared guids.
+
+    The feed was last read at `read_at`; its newest post is of `silent_since`.
+    """
 
     sha256: str
     headers: Mapping[str, str]
-    channel: Channel = field(default_factory=Channel)
-    sent_at: datetime | None = None
-    holders: Mapping[str, str] | None = None
+    channel: Channel
+    sent_at: datetime
+    read_at: datetime
+    silent_since: datetime
+    holders: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,8 @@ class Ask:
         first = every[0] if every else None
         if first is None or any(kept is None or kept.sha256 != first.sha256 for kept in every):
             return {}
-        if wants_all(first.sent_at, now):
+        silent_since = None if COMPARES in first.headers else first.silent_since
+        if wants_all(first.sent_at, now, silent_since=silent_since, read_at=first.read_at):
             return {}
         return {asked: first.headers[name] for name, asked in CONDITIONS.items() if first.headers.get(name)}
 
@@ -104,7 +112,7 @@ class Ask:
 class FetchResult:
     """`moment` is just before the request; finality uses no other clock.
 
-    `parsed` is set if the body is new to a feed.
+    `parsed` is set if the body is new to a feed. `asked_all`: without conditions.
     """
 
     moment: datetime
@@ -113,6 +121,7 @@ class FetchResult:
     sha256: str = ""
     parsed: ParsedFeed | None = None
     failure: ReadingFailed | None = None
+    asked_all: bool = False
 
 
 def digest(guid: str) -> str:
@@ -224,7 +233,7 @@ def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchRes
         sha256 = hashlib.sha256(fetched.body).hexdigest()
         known = all(kept is not None and kept.sha256 == sha256 for kept in ask.feeds.values())
         document = None if known else parsed(fetched)
-        return FetchResult(moment, seconds, fetched, sha256, document)
+        return FetchResult(moment, seconds, fetched, sha256, document, asked_all=not conditions)
     except FetchError as error:
         failure = ReadingFailed(str(error), unreached=isinstance(error, Unreached))
     except ReadingFailed as error:
@@ -275,6 +284,12 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
     false = _false_ones(checked, kept.headers if kept and kept.sha256 else {}, document, answer.moment)
     values = _unless_false(checked, {**(kept.headers if kept else {}), **false})
     headers = {"content-type": content_type(fetched), "link": link, **values, "url": url}
+    # After a push the server's document was not known, which proves nothing.
+    compares = kept is not None and COMPARES in kept.headers
+    if document is not None and kept is not None and kept.sha256:
+        compares = not answer.asked_all
+    if compares:
+        headers[COMPARES] = "yes"
     return Reading(
         body=fetched.body,
         sha256=answer.sha256,

@@ -17,16 +17,16 @@ from common.net.client import keeps_secrets
 from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
-from feeds.models import Feed, Item, Poll
+from feeds.models import Feed, FeedDocument, Item, Poll
 from feeds.polling.audience import tell_audience
 from feeds.polling.claims import is_scout, wake
 from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
-from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
+from feeds.polling.read import CONDITIONS, FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
 from feeds.polling.store import PollCounts, prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
-from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed, wants_all
+from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed
 from feeds.rules.pace import KEEP_AWAY, Next, Signs, first_pause, fresh_for, longest_wish, next_poll, retry_at
 
 LONGEST_BACKOFF = timedelta(hours=24)
@@ -151,7 +151,7 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
     live = live_among(feed_ids=feeds, now=every[0].answer.moment)
-    results, polls = [], []
+    results, polls, in_full = [], [], list[FeedDocument]()
     for one in every:
         feed = feeds.get(one.feed.pk)
         if feed is None:
@@ -163,13 +163,14 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         if feed.pk in with_items or feed.is_tracked(moment):
             counts = store(feed, reading, moment)
             waits = _waits(feed, moment)
-        elif one.kept is not None and (
-            reading.headers != one.kept.headers or (reading.was_sent and wants_all(one.kept.sent_at, moment))
-        ):
+        elif one.kept is not None and reading.headers != one.kept.headers:
             keep_answer(feed, reading, moment)
+        elif one.answer.asked_all and CONDITIONS.keys() & reading.headers.keys():
+            in_full.append(FeedDocument(feed=feed, sent_at=moment))
         is_live = feed.pk in live
         polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=is_live, moment=moment))
         results.append(_result(feed.pk, counts))
+    update_rows(in_full, ["sent_at"])
     after = [read_fields(feed) for feed in feeds.values()]
     # Without feeds there are no columns.
     columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=False)
