@@ -1,5 +1,5 @@
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -66,9 +66,16 @@ def code_of(answer: ApiResponse) -> Any:
 
 
 def _words(answer: ApiResponse) -> str:
-    """For 50035, include the invalid part."""
-    said, errors = answer.at("message"), answer.at("errors")
-    return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
+    """For 50035, include what is invalid."""
+    said = answer.at("message")
+    return ": ".join(filter(None, [said if isinstance(said, str) else "", *_messages(answer.at("errors"))]))
+
+
+def _messages(errors: Any) -> Iterator[str]:
+    """They are in lists, below the names of the invalid parts."""
+    for each in errors.values() if isinstance(errors, dict) else errors if isinstance(errors, list) else ():
+        message = each.get("message") if isinstance(each, dict) else None
+        yield from [message] if isinstance(message, str) else _messages(each)
 
 
 # https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
@@ -97,7 +104,8 @@ WEBHOOK = replace(
 BOT = replace(
     _COMMON,
     verdicts={**_VERDICTS, **dict.fromkeys((401, 50014, 40001, "everywhere"), Verdict.SHARED)},
-    advice="Check the bot’s token and its permissions in the channel.",
+    advice="Its operator must check the bot’s token.",
+    gone="It no longer exists.",
 )
 
 

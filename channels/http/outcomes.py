@@ -53,7 +53,8 @@ class Verdict(Enum):
 class ApiService:
     """Conventions of one service. `code` extracts its code; `verdicts` maps codes.
 
-    `advice` is for an invalid token or destination. `name` completes "does not answer like ...".
+    `advice` is for an invalid token or destination; `gone`, if any, for the latter. `name` completes
+    "does not answer like ...".
     """
 
     name: str
@@ -62,6 +63,7 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
+    gone: str = ""
     # None: the service blocks nobody.
     breaker: Breaker | None = None
     # For a 403 with a text and an unknown code.
@@ -99,7 +101,7 @@ def of_answer(
             text = said if answer.status == 429 else f"{said} {service.advice}"
             return Temporary(text, retry_at=again, stops_account=True)
         case Verdict.DESTINATION:
-            return Permanent(f"{said} {service.advice}", disables=True)
+            return Permanent(f"{said} {service.gone or service.advice}", disables=True)
         case _:
             return Permanent(said)
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, chosen_channel, feed_buttons, time_of_day
+from chat.commands.context import Context, chosen_channel, feed_buttons, time_of_day, undone_by
 from chat.commands.feeds import named, still_refused
 from chat.discord.messages import (
     MOST_CHOICES,
@@ -71,7 +71,7 @@ def moved(one: GuildFeed, context: Context) -> Message:
     one.refresh_from_db(fields=["channel_id"])
     # The channel may have refused another feed.
     why = still_refused(one, now=context.now)
-    return Message(why or words, [feed_buttons(one)])
+    return Message(why or f"{words} {undone_by('move', one)}", [feed_buttons(one)])
 
 
 def checked_address(url: str) -> None:
@@ -203,4 +203,4 @@ def card(one: GuildFeed, latest: list[str]) -> Message:
         lines += [_("Latest posts:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
     if soon := one.feed.next_poll_at:
         lines.append(_("I’ll check for new posts from %(time)s.") % {"time": time_of_day(soon)})
-    return Message("\n".join(lines), [feed_buttons(one)])
+    return Message("\n".join([*lines, undone_by("remove", one)]), [feed_buttons(one)])

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, feed_buttons
+from chat.commands.context import Context, feed_buttons, undone_by
 from chat.commands.feeds import named
 from chat.discord.messages import Form, Input, Message, Result, shown_title
 from chat.guilds.filters import set_words, words_of
@@ -44,9 +44,8 @@ def filtered(context: Context) -> Result:
         lines.append(
             _("%(feed)s skips posts that contain one of: %(words)s") % {"feed": named(one), "words": said}
         )
-    return Message(
-        "\n".join(lines) or _("%(feed)s posts everything.") % {"feed": named(one)}, [feed_buttons(one)]
-    )
+    lines = lines or [_("%(feed)s posts everything.") % {"feed": named(one)}]
+    return Message("\n".join([*lines, undone_by("filter", one)]), [feed_buttons(one)])
 
 
 def digest(context: Context) -> Result:
@@ -58,9 +57,8 @@ def digest(context: Context) -> Result:
             arrangement=Subscribable.Arrangement.EACH,
             visibility=Subscribable.Visibility.PRIVATE,
         )
-        return Message(
-            _("%(feed)s posts each post as it’s published.") % {"feed": named(one)}, [feed_buttons(one)]
-        )
+        said = _("%(feed)s posts each post as it’s published.") % {"feed": named(one)}
+        return Message(f"{said} {undone_by('digest', one)}", [feed_buttons(one)])
     hour = typed.get("hour", "8")
     if not hour.isascii() or not hour.isdecimal() or int(hour) > 23:
         raise Refused(_("The hour must be a number from 0 to 23."))
@@ -80,7 +78,8 @@ def digest(context: Context) -> Result:
         if when == WEEKLY
         else _("%(feed)s posts a digest each day at %(hour)s:00 (%(zone)s).")
     )
-    return Message(said % {"feed": named(one), "hour": int(hour), "zone": zone}, [feed_buttons(one)])
+    said = said % {"feed": named(one), "hour": int(hour), "zone": zone}
+    return Message(f"{said} {undone_by('digest when:each', one)}", [feed_buttons(one)])
 
 
 def checked_zone(typed: str) -> str:

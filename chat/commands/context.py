@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from channels.http.outcomes import is_answer
 from chat.discord.messages import (
     DANGER,
     Body,
@@ -96,11 +98,16 @@ def trouble_in_words(one: GuildFeed) -> str:
 
 def try_words(refusal: ChannelRefusal) -> str:
     if refusal.retry_at is None:
-        return ""
+        return _("Choose another channel with `/feed move`.") if is_answer(refusal.words) else ""
     if refusal.retry_at <= utcnow():
         return _("New posts are waiting. I’ll try again with the next post, or at once after `/feed resume`.")
     said = _("New posts are waiting. I’ll try again %(when)s, or at once after `/feed resume`.")
     return said % {"when": ago(refusal.retry_at)}
+
+
+def undone_by(command: str, one: GuildFeed | None = None) -> str:
+    command += f" feed:{one.number}" if one else ""
+    return _("To undo this, use `/feed %(command)s`.") % {"command": command}
 
 
 def ago(moment: datetime | None) -> str:
@@ -130,13 +137,10 @@ def chosen_channel(context: Context) -> int:
 
 
 def words_of(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return " ".join(error.messages)
-    text = str(error)
+    texts = error.messages if isinstance(error, ValidationError) else [str(error)]
     # Server members don't know the option of “channel_id: …”.
-    name, _colon, rest = text.partition(": ")
-    text = rest if rest and name.replace("_", "").isalpha() and name.islower() else text
-    return f"{text[:1].upper()}{text[1:]}"
+    texts = [re.sub(r"^[a-z_]+: (?=.)", "", text) for text in texts]
+    return " ".join(f"{text[:1].upper()}{text[1:]}" for text in texts)
 
 
 def options_of(one: GuildFeed, **changes: str) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from channels.http.outcomes import is_answer
-from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
+from chat.commands.context import (
+    Context,
+    ago,
+    feed_buttons,
+    feed_line,
+    trouble_in_words,
+    try_words,
+    undone_by,
+)
 from chat.discord.messages import (
     DANGER,
     Body,
@@ -102,7 +110,8 @@ def _paused(context: Context, *, is_paused: bool) -> Message:
         if is_paused
         else _("%(feed)s is resumed.")
     )
-    return Message(said % {"feed": named(one)}, [feed_buttons(one)])
+    undone = undone_by("resume" if is_paused else "pause", one)
+    return Message(f"{said % {'feed': named(one)}} {undone}", [feed_buttons(one)])
 
 
 def _means_all(context: Context) -> bool:
@@ -129,7 +138,9 @@ def _all_paused(context: Context, *, is_paused: bool, tries_again: bool = False)
         else ngettext("%(count)s feed is resumed.", "%(count)s feeds are resumed.", len(changed))
     )
     wrong = [] if is_paused else [feed_line(one) for one in rows if trouble_in_words(one)]
-    return Message(fitting([said % {"count": len(changed)}, *wrong, *dict.fromkeys(missing.values())]))
+    undone = [undone_by(f"{'resume' if is_paused else 'pause'} feed:{ALL}")] if changed else []
+    lines = [said % {"count": len(changed)}, *undone, *wrong, *dict.fromkeys(missing.values())]
+    return Message(fitting(lines))
 
 
 def _asked_again(one: GuildFeed, now: datetime) -> str:
@@ -160,7 +171,9 @@ def remove(context: Context) -> Result:
 def gone(context: Context) -> Result:
     one = context.feed
     remove_feed(one, now=context.now)
-    return Message(_("%(feed)s was removed.") % {"feed": named(one)})
+    return Message(
+        _("%(feed)s was removed. `/feed add` adds it again, with new settings.") % {"feed": named(one)}
+    )
 
 
 def kept(context: Context) -> Result:

@@ -8,7 +8,7 @@ from channels.discord.spec import THREAD_MINUTES
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in
-from chat.commands.context import Context, feed_buttons, options_of
+from chat.commands.context import Context, feed_buttons, options_of, undone_by
 from chat.commands.feeds import fitting, named
 from chat.discord.messages import (
     Body,
@@ -99,7 +99,8 @@ def work_edit(context: Context, row: Interaction) -> Message:
     url = found[0].url
     change_address(one, url=url, now=context.now)
     said = _("%(feed)s is now read from %(url)s. The settings are kept.")
-    return Message(said % {"feed": named(one), "url": shown_link(url, url)}, [feed_buttons(one)])
+    said = said % {"feed": named(one), "url": shown_link(url, url)}
+    return Message(f"{said} {undone_by('edit', one)}", [feed_buttons(one)])
 
 
 def panel(one: GuildFeed) -> Message:
@@ -129,7 +130,10 @@ def panel(one: GuildFeed) -> Message:
 
 def _said(one: GuildFeed) -> list[str]:
     options = one.subscribable.options
-    lines = [_("Layout of %(feed)s. Changes apply immediately.") % {"feed": named(one)}]
+    lines = [
+        _("Layout of %(feed)s. Changes apply immediately. `/feed edit` changes it again.")
+        % {"feed": named(one)}
+    ]
     said = {
         _("Sender"): options.get("sender_name", ""),
         _("Picture of the sender"): options.get("sender_picture", ""),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chat.commands.contents import checked_zone
-from chat.commands.context import Context, chosen_channel
+from chat.commands.context import Context, chosen_channel, undone_by
 from chat.discord.messages import Message, Result, channel_mention
 from chat.models import Guild
 from common.refused import Refused
@@ -42,6 +42,7 @@ def set_up_server(context: Context) -> Result:
             "Anyone who can manage this server can use `/feed`. To let a role use it, "
             "open Server Settings, Integrations."
         ),
+        *([undone_by("settings")] if changes else []),
     ]
     return Message("\n".join(lines))
 

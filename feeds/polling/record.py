@@ -151,7 +151,7 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
     live = live_among(feed_ids=feeds, now=every[0].answer.moment)
-    results, polls, in_full = [], [], list[FeedDocument]()
+    results, polls, in_full = [], [], []
     for one in every:
         feed = feeds.get(one.feed.pk)
         if feed is None:
@@ -166,11 +166,12 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
         elif one.kept is not None and reading.headers != one.kept.headers:
             keep_answer(feed, reading, moment)
         elif one.answer.asked_all and CONDITIONS.keys() & reading.headers.keys():
-            in_full.append(FeedDocument(feed=feed, sent_at=moment))
+            in_full.append(feed.pk)
         is_live = feed.pk in live
         polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=is_live, moment=moment))
         results.append(_result(feed.pk, counts))
-    update_rows(in_full, ["sent_at"])
+    if in_full:
+        FeedDocument.objects.filter(pk__in=in_full).update(sent_at=max(one.answer.moment for one in every))
     after = [read_fields(feed) for feed in feeds.values()]
     # Without feeds there are no columns.
     columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=False)

@@ -313,7 +313,7 @@ def test_a_form_changes_name_and_words(ada: DiscordClient) -> None:
     assert "Our bees" in ada.said
     ada.command("feed edit", feed="1", part="words")
     assert ada.fill_in(template="{nonsense}")["type"] == 4
-    assert "there is no {nonsense}" in ada.said.replace("\\", "")
+    assert "There is no {nonsense}" in ada.said.replace("\\", "")
     assert options()["template"] == "{title} {link}"
     for name, typed, said in (("colour", "honey", "six digits"), ("role_words", "*", "words")):
         ada.command("feed edit", feed="1", part="words")
