@@ -24,7 +24,7 @@ from reader.channels.channels import NoSuchChannel, drop_channel
 from reader.channels.filters import mutes_in
 from reader.channels.followers import count_followers
 from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
-from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
 from reader.media.icons import want_icon
@@ -112,6 +112,7 @@ def _follow(
 ) -> Followed | None:
     """Return None if the feed was polled meanwhile."""
     place_in_turn()
+    now = arrival(now)
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
         raise Refused("That feed was just removed. Try again.", "url")

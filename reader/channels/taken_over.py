@@ -34,7 +34,7 @@ from reader.channels.channels import ALL_CHANNELS, LONGEST_CHANNEL_NAME, add_cha
 from reader.channels.filters import change_filters, mutes_in
 from reader.channels.follows import follow_feed, refuse_more_in, shared_feed_at
 from reader.entries.filters import ask_again
-from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import said_by
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
@@ -223,6 +223,7 @@ def _take(
     reader: Reader, channel: Channel | None, feed: Feed | None, rows: Sequence[_Row], now: datetime
 ) -> int:
     place_in_turn()
+    now = arrival(now)
     if feed is not None:
         feed = Feed.objects.select_for_update().filter(pk=feed.pk).first()
         if feed is None:

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 LOOKED_UP_TOGETHER = 50
 CHANNELS_TOGETHER = 900
 TRIED_AGAIN_AFTER = timedelta(minutes=1)
+# Times further ahead are of a clock that was wrong.
+SET_BACK_AT_MOST = timedelta(days=1)
 # Of pg_advisory_xact_lock.
 PLACING = 7_301_201
 
@@ -72,7 +74,7 @@ def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> boo
 @transaction.atomic
 def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable[[], datetime]) -> bool:
     place_in_turn()
-    now = clock()
+    now = arrival(clock())
     entry = Entry.objects.due(now).filter(pk=entry_id).select_for_update().defer("jf2", "text").first()
     if entry is None:
         return False
@@ -99,6 +101,12 @@ def place_in_turn() -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLACING])
+
+
+def arrival(now: datetime) -> datetime:
+    """Return the time for places made in turn: streams follow it, so a clock set back does not count."""
+    newest = TimelineEntry.objects.order_by("-pk").values_list("came_at", flat=True).first()
+    return newest if newest and now < newest < now + SET_BACK_AT_MOST else now
 
 
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:

@@ -18,7 +18,7 @@ from feeds.addresses import host_of_url
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from reader.channels.filters import mutes_in
-from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import said_by
 from reader.entries.visibility import hide
 from reader.mentions.look import Look, look_at
@@ -73,6 +73,7 @@ def _looked(row: Mention) -> Look:
 @transaction.atomic
 def record_look(*, mention: Mention, look: Look, now: datetime) -> None:
     place_in_turn()
+    now = arrival(now)
     ours = Mention.objects.filter(pk=mention.pk, lease_token=mention.lease_token)
     row = ours.select_for_update().first()
     if row is None:

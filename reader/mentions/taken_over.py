@@ -13,7 +13,7 @@ from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.channels.filters import mutes_in
-from reader.entries.place import place_in_turn
+from reader.entries.place import arrival, place_in_turn
 from reader.entries.take import said_by
 from reader.mentions.check import show_mention
 from reader.mentions.receive import pair_of
@@ -49,6 +49,7 @@ def take_mention(
     columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
     with transaction.atomic():
         place_in_turn()
+        now = arrival(now)
         Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
         pair = pair_of(source, target)
         if Mention.objects.filter(reader=reader, pair=pair).exists():

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from common.refused import Refused
 from feeds.polling.known_items import chunks
-from reader.entries.place import PlaceIn, insert_places, place_in_turn
+from reader.entries.place import PlaceIn, arrival, insert_places, place_in_turn
 from reader.entries.visibility import delete_unread, hide, insert_unread, show
 from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
@@ -63,6 +63,7 @@ def remove(timeline: Timeline, places: Collection[int]) -> int:
 def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datetime) -> int:
     """Move posts to the top of a channel, as read as before."""
     place_in_turn()
+    now = arrival(now)
     rows = list(_seen(timeline, sorted(places)[:1_000]).exclude(channel=to).order_by("at", "pk"))
     entries = {
         entry.pk: entry

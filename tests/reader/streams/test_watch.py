@@ -1,6 +1,7 @@
 """A stream's events: posts in order of arrival, and the current counts and channels."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,6 +48,17 @@ def test_it_begins_with_all_channels_and_what_was_there_is_no_news(ada: Reader, 
         ("home", 1),
     ]
     assert begun(ada).look(at_counts=True) == []
+
+
+def test_posts_of_an_hour_in_which_the_clock_was_set_back_are_told(ada: Reader, home: Channel) -> None:
+    follow = Follow.objects.create(channel=home, feed=FeedFactory())
+    watch = begun(ada)
+    for minute in (60, 5, 55, 61):
+        entry = an_entry(feed=follow.feed, placed_at=None, due_at=minutes(minute))
+        assert place_entry(entry_id=entry.pk, clock=partial(minutes, minute))
+        events = watch.look(at_counts=False)
+        assert names(events) == ["new-item", "unread-count"]
+        assert [one.place.entry_id for one in events if one.place] == [entry.pk]
 
 
 def test_posts_are_told_oldest_first_with_the_new_count(ada: Reader, home: Channel) -> None:
