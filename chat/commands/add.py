@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, chosen_channel, feed_buttons, time_of_day, undone_by
+from chat.commands.context import Context, chosen_channel, feed_buttons, undone_by
 from chat.commands.feeds import named, still_refused
 from chat.discord.messages import (
     MOST_CHOICES,
@@ -187,10 +187,6 @@ def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int
     )
     if why := still_refused(one, now=context.now):
         return Message(why, [feed_buttons(one)])
-    return card(one, kept["latest"])
-
-
-def card(one: GuildFeed, latest: list[str]) -> Message:
     lines = [
         _("%(feed)s will now be posted in %(channel)s. Its number is %(number)s.")
         % {
@@ -199,8 +195,11 @@ def card(one: GuildFeed, latest: list[str]) -> Message:
             "number": one.number,
         }
     ]
-    if latest:
+    if latest := kept["latest"]:
         lines += [_("Latest posts:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
     if soon := one.feed.next_poll_at:
-        lines.append(_("I’ll check for new posts from %(time)s.") % {"time": time_of_day(soon)})
+        # Correct when read late.
+        lines.append(
+            _("I’ll check for new posts from %(time)s.") % {"time": f"<t:{int(soon.timestamp())}:t>"}
+        )
     return Message("\n".join([*lines, undone_by("remove", one)]), [feed_buttons(one)])

@@ -115,14 +115,9 @@ def ago(moment: datetime | None) -> str:
     return f"<t:{int(moment.timestamp())}:R>" if moment else "–"
 
 
-def time_of_day(moment: datetime) -> str:
-    """Like `ago`, but correct when read late."""
-    return f"<t:{int(moment.timestamp())}:t>"
-
-
-def chosen_channel(context: Context) -> int:
+def chosen_channel(context: Context, option: str = "channel") -> int:
     """Raises Refused if the bot may not post there."""
-    asked, typed = context.asked, context.asked.fields.get("channel", "")
+    asked, typed = context.asked, context.asked.fields.get(option, "")
     channel_id = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 20 else asked.channel_id
     kind, bits = asked.channels.get(channel_id, (asked.channel_type, None))
     if bits is None and channel_id == asked.channel_id:

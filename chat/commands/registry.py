@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from functools import partial
 
 from channels.discord.spec import PICTURE_SIZES, STYLES
 from chat.commands import add, contents, feeds, looks, server, trials
@@ -33,8 +34,8 @@ BUTTONS: Mapping[str, Handler] = {
     "resume": feeds.resume,
     "filter": contents.filter_form,
     "edit": looks.edit,
-    "style": lambda context: looks.choose(context, "style", STYLES),
-    "image": lambda context: looks.choose(context, "image", PICTURE_SIZES),
+    "style": partial(looks.choose, name="style", known=STYLES),
+    "image": partial(looks.choose, name="image", known=PICTURE_SIZES),
     "does": looks.chose_switches,
     "role": looks.chose_role,
     "words": looks.words_form,
@@ -42,9 +43,9 @@ BUTTONS: Mapping[str, Handler] = {
     "remove": feeds.remove,
     "gone": feeds.gone,
     "kept": feeds.kept,
-    "newest": lambda context: trials.decide(context, ServerAlert.Decision.NEWEST),
-    "all": lambda context: trials.decide(context, ServerAlert.Decision.ALL),
-    "skip": lambda context: trials.decide(context, ServerAlert.Decision.SKIP),
+    "newest": partial(trials.decide, decision=ServerAlert.Decision.NEWEST),
+    "all": partial(trials.decide, decision=ServerAlert.Decision.ALL),
+    "skip": partial(trials.decide, decision=ServerAlert.Decision.SKIP),
 }
 # Accept "all" in place of a feed.
 TAKE_ALL = frozenset({"pause", "resume"})

@@ -1,6 +1,5 @@
 """`/feed settings`."""
 
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -15,8 +14,8 @@ from common.refused import Refused
 
 def set_up_server(context: Context) -> Result:
     typed, changes = context.asked.fields, dict[str, Any]()
-    if log_channel := typed.get("log_channel"):
-        changes["log_channel"] = _log_channel(context, log_channel)
+    if typed.get("log_channel"):
+        changes["log_channel"] = chosen_channel(context, "log_channel")
     if language := typed.get("language"):
         if language not in dict(settings.LANGUAGES):
             raise Refused(_("I don’t speak that language."))
@@ -45,8 +44,3 @@ def set_up_server(context: Context) -> Result:
         *([undone_by("settings")] if changes else []),
     ]
     return Message("\n".join(lines))
-
-
-def _log_channel(context: Context, typed: str) -> int:
-    asked = replace(context.asked, fields={**context.asked.fields, "channel": typed})
-    return chosen_channel(replace(context, asked=asked))

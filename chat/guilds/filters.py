@@ -1,3 +1,5 @@
+from dataclasses import asdict
+
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
@@ -30,19 +32,11 @@ def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
     wanted = {"keep": _read(keep), "drop": _read(drop)}
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))
-    rows: list[PostRule] = []
-    for name, words in wanted.items():
-        for word in words:
-            test = word_test(word)
-            rows.append(
-                PostRule(
-                    subscribable=one.subscribable,
-                    position=len(rows),
-                    action=ACTIONS[name],
-                    test=test.test,
-                    pattern=test.pattern,
-                )
-            )
+    tests = [(ACTIONS[name], word_test(word)) for name, words in wanted.items() for word in words]
+    rows = [
+        PostRule(subscribable=one.subscribable, position=place, action=action, **asdict(test))
+        for place, (action, test) in enumerate(tests)
+    ]
     try:
         change_rules(subscribable=one.subscribable, saved=rows, gone=list(one.subscribable.post_rules.all()))
     except ValidationError as error:

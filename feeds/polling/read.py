@@ -265,16 +265,8 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
     assert fetched is not None  # noqa: S101 - there is a failure or an answer
     if fetched.status == NOT_MODIFIED and kept is not None:
         headers = {**kept.headers, **_unless_false(validators(fetched.headers, answer.moment), kept.headers)}
-        return Reading(
-            b"",
-            kept.sha256,
-            headers,
-            kept.headers.get("url", ""),
-            None,
-            kept.channel,
-            fetched,
-            answer.seconds,
-        )
+        url = kept.headers.get("url", "")
+        return Reading(b"", kept.sha256, headers, url, None, kept.channel, fetched, answer.seconds)
     # For WebSub (RFC 8288).
     link = one_line(fetched.headers.get("link", ""))[:MAX_LINK]
     url = without_controls(fetched.url)

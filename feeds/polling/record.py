@@ -26,7 +26,7 @@ from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import CONDITIONS, FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
 from feeds.polling.store import PollCounts, prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
-from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed
+from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, PROBED_FOR, is_away, is_gone
 from feeds.rules.pace import KEEP_AWAY, Next, Signs, first_pause, fresh_for, longest_wish, next_poll, retry_at
 
 LONGEST_BACKOFF = timedelta(hours=24)
@@ -336,7 +336,8 @@ def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
         return Next(min(wish, now + max(pause, longest_wish(now - (kept_to or now)))), "retry_after")
     if not is_away(failure.status, unreached=failure.unreached):
         return Next(now + pause, "gone" if is_gone else "backoff")
-    if pause > PROBED_EVERY and is_probed(feed.failing_since or now, now) and is_scout(feed, now):
+    is_recent = now - (feed.failing_since or now) < PROBED_FOR
+    if pause > PROBED_EVERY and is_recent and is_scout(feed, now):
         return Next(now + PROBED_EVERY, "probe")
     return Next(now + pause, "unreachable")
 

@@ -35,7 +35,3 @@ def wants_all(sent_at: datetime, now: datetime, *, silent_since: datetime | None
 
 def is_away(status: int | None, *, unreached: bool) -> bool:
     return unreached or (status is not None and status >= NO_SERVER)
-
-
-def is_probed(failing_since: datetime, now: datetime) -> bool:
-    return now - failing_since < PROBED_FOR
