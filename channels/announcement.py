@@ -33,6 +33,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 _IMG = re.compile(r"<img( [^<>]*)>")
 _WORD = re.compile(r"\w+")
+_SHARP = re.compile(r"(?<=\w)#(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ class Announcement:
     page_url: str = ""
     # For channels that use html.
     posts: tuple[Entry, ...] = field(default=(), repr=False)
+
+    @property
+    def tags_to_add(self) -> list[str]:
+        """Return hashtags with #, without those in the title."""
+        shown = {tag.casefold() for tag in re.findall(r"#(\w+)", self.title)}
+        return [f"#{tag}" for tag in self.hashtags if tag.casefold() not in shown]
 
     @property
     def refusal(self) -> str:
@@ -143,10 +150,11 @@ def announcement_of(letter: Letter) -> Announcement:
 
 
 def hashtags_of(entry: Entry) -> tuple[str, ...]:
-    """Return unique hashtags without #: “urban planning” becomes UrbanPlanning."""
+    """Return unique hashtags without #: “urban planning” becomes UrbanPlanning, and C++ CPlusPlus."""
     found: dict[str, str] = {}
     for category in entry.categories:
-        words = _WORD.findall(plain_line(category).replace("’", "").replace("'", ""))
+        line = plain_line(category).replace("’", "").replace("'", "").replace("+", " Plus ")
+        words = _WORD.findall(_SHARP.sub(" Sharp ", line))
         tag = words[0] if len(words) == 1 else "".join(word[0].upper() + word[1:] for word in words)
         # Services accept no numbers.
         if tag and len(tag) <= HASHTAG_LIMIT and not tag.replace("_", "").isdecimal():

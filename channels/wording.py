@@ -22,7 +22,7 @@ PLACES: Mapping[str, Callable[[Announcement], str]] = {
     "link": lambda post: post.link,
     "authors": lambda post: post.authors,
     "summary": lambda post: post.summary,
-    "hashtags": lambda post: " ".join(f"#{tag}" for tag in post.hashtags),
+    "hashtags": lambda post: " ".join(post.tags_to_add),
     "date": lambda post: f"{post.at:%Y-%m-%d}",
     "count": lambda post: str(len(post.lines) or 1),
     "titles": lambda post: "\n".join(f"• {line.title}" for line in post.lines),
@@ -73,8 +73,8 @@ def extra_parts(post: Announcement, names: Collection[str]) -> list[FittingPart]
     if "hashtags" in names:
         joints = chain(["\n\n"], repeat(" "))
         parts += [
-            FittingPart(f"{joint}#{tag}", optional=1)
-            for joint, tag in zip(joints, post.hashtags, strict=False)
+            FittingPart(f"{joint}{tag}", optional=1)
+            for joint, tag in zip(joints, post.tags_to_add, strict=False)
         ]
     return parts
 

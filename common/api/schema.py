@@ -67,10 +67,11 @@ PROBLEMS: Mapping[str, str] = {
     "415": "Only JSON is taken.",
     "422": "Well-formed, but not possible; `errors` says which field and why.",
     "429": "Too many requests; Retry-After says how many seconds to wait.",
+    "503": "The database or a service is away; Retry-After says how many seconds to wait.",
 }
 HEADERS = (
     OpenApiParameter(
-        "Retry-After", int, OpenApiParameter.HEADER, response=["429"], description="Seconds to wait."
+        "Retry-After", int, OpenApiParameter.HEADER, response=["429", "503"], description="Seconds to wait."
     ),
     OpenApiParameter(
         "WWW-Authenticate", str, OpenApiParameter.HEADER, response=["401"], description="RFC 6750, 3."
@@ -154,7 +155,7 @@ class Schema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
         if isinstance(self.view, ApiView):
-            codes = ["400", "401", "403", "406", "429"]
+            codes = ["400", "401", "403", "406", "429", "503"]
             if "{" in self.path:
                 codes.append("404")
             if self.method in ("POST", "PATCH", "DELETE"):

@@ -341,8 +341,10 @@ def summary(results: list[PollResult], failed: int) -> str:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
     feeds = pluralize(len(results), "feed")
-    trouble = f", {pluralize(failed, 'feed')} failed" if failed else ""
-    return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{trouble}."
+    excluded = sum(one.excluded for one in results)
+    more = f", {excluded} not for newsletters" if excluded else ""
+    more += f", {pluralize(failed, 'feed')} failed" if failed else ""
+    return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{more}."
 
 
 def failure(result: PollResult) -> str:

@@ -64,16 +64,16 @@ def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]
 def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
     """Raises Refused if that takes too long."""
     query = parse_query(text)
-    if not query.wanted:
+    if not query.wanted and not query.unwanted:
         return Page((), frozenset(), Paging())
     rows = timeline.seen().order_by("-at", "-pk")
     newest = frozenset(rows.values_list("pk", flat=True)[:LOOKED_THROUGH])
     matches = _matching(TimelineEntry.objects.filter(pk__any_of=newest), query, limit)
     if len(matches) < limit and len(newest) == LOOKED_THROUGH:
-        entries = frozenset(entries_with(query))
-        matches = (
-            _matching(timeline.seen().filter(entry__pk__any_of=entries), query, limit) if entries else []
-        )
+        places = timeline.seen()
+        if query.wanted:
+            places = places.filter(entry__pk__any_of=frozenset(entries_with(query)))
+        matches = _matching(places, query, limit)
     shown, unread = with_entries(matches)
     return Page(shown, unread, Paging())
 

@@ -23,7 +23,7 @@ from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feeds.addresses import MAX_FEED_URL, listed_address
+from feeds.addresses import MAX_FEED_URL, NO_ADDRESS, is_address, listed_address
 from feeds.credentials import split_address, without_secrets
 from feeds.parsing.opml import (
     FILE_TOO_LARGE,
@@ -114,7 +114,8 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
         for line in lines:
             line.follow_list = kept
         FollowLine.objects.bulk_create(lines, batch_size=500)
-    used = {line.channel: None for line in lines if line.channel}
+    wanted = [line for line in lines if line.outcome != Outcome.REFUSED and is_address(line.url)]
+    used = {line.channel: None for line in wanted if line.channel}
     folders = [name for name in opml.folders if _channel_name(name) in used or name in opml.kept_folders]
     named = [*map(_channel_name, folders), *used]
     for name in reversed(list(dict.fromkeys(named))):
@@ -272,6 +273,8 @@ def _followed(
         if line.post is not None:
             is_new = take_saved(reader=reader, saved=SavedPost(**line.post), now=clock())
             return Outcome.FOLLOWED if is_new else Outcome.KNOWN, ""
+        if not is_address(line.url):
+            return Outcome.REFUSED, NO_ADDRESS
         channel = _channel_named(reader, line.channel)
         followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:

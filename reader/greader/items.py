@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from common.html.clean import plain
+from common.text import shortened
 from feeds.models import Feed
 from feeds.parsing.pictures import beside
 from reader.media.icons import feed_icon
@@ -38,7 +40,8 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
         "timestampUsec": microseconds(standing.came_at),
         "published": published,
         "updated": published,
-        "title": jf2.get("name", ""),
+        # Some apps show “No title”.
+        "title": jf2.get("name") or shortened(plain(_html(jf2)), 80),
         "canonical": [link],
         "alternate": [{**link, "type": "text/html"}],
         "summary": {"content": _html(jf2)},

@@ -72,6 +72,11 @@ class TestWords:
         made = record(message(URL, text=f"Read {LINK}\nnow"))
         assert made["text"] == "Read blog.example/posts/bees?a=1&b=2\nnow"
 
+    def test_a_hashtag_of_the_title_is_not_repeated_and_symbols_become_words(self) -> None:
+        post = entry("About #Bees", categories=("bees", "C++", "C#", "#wax", "A+B"))
+        made = record(message(URL, entries=(post,), options={"template": "{title} {hashtags}"}))
+        assert made["text"] == "About #Bees #CPlusPlus #CSharp #wax #APlusB"
+
     def test_a_template_with_hashtags_shows_them_and_hides_none(self) -> None:
         post = entry("A post", categories=("bees", "urban planning"))
         made = record(message(URL, entries=(post,), options={"template": "{title} {hashtags}"}))

@@ -53,7 +53,7 @@ class TestEarlierAttempts:
         keys = [request.headers["idempotency-key"] for request in instance.asked("/api/v1/statuses")]
         assert keys == ["key-1", "key-1"]
 
-    @pytest.mark.parametrize("minutes", [50, 600])
+    @pytest.mark.parametrize("minutes", [50, 600, -1, -90])
     def test_an_old_one_is_found_among_the_last_statuses(
         self, instance: MastodonInstance, minutes: int
     ) -> None:

@@ -143,6 +143,11 @@ def test_poll_reads_what_is_due_and_a_failure_is_no_failure_of_the_command(serve
     assert {one["feed_id"]: one["ok"] for one in done["feeds"]} == {good.pk: True, bad.pk: False}
 
 
+def test_poll_counts_posts_that_only_readers_get(server: FeedServer) -> None:
+    FeedFactory(url=server.url("/feed.xml"), for_letters=False)
+    assert printed("poll") == "Read 1 feed: 0 new posts, 0 changed, 3 not for newsletters.\n"
+
+
 def test_poll_all_ignores_when_a_feed_is_due(server: FeedServer) -> None:
     FeedFactory(url=server.url("/feed.xml"), next_poll_at=datetime(2999, 1, 1, tzinfo=UTC))
     assert json_of("poll")["polled"] == 0

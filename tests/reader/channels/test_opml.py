@@ -97,6 +97,14 @@ def test_an_address_with_feed_before_it_is_followed(ada: Reader) -> None:
     assert {url for _, url, _ in where(ada)} == {"http://a.example.org/x", "https://b.example.org/"}
 
 
+def test_a_folder_whose_lines_are_all_refused_becomes_no_channel(ada: Reader) -> None:
+    lines = '<outline xmlUrl="mailto:odd@example.org"/><outline xmlUrl="https://ada:w@secret.example.org/"/>'
+    good = '<outline text="Good"><outline xmlUrl="https://a.example.org/x"/></outline>'
+    taken(ada, f'<opml version="2.0"><body><outline text="Bad">{lines}</outline>{good}</body></opml>')
+    assert ada.channels.filter(name="Good").exists()
+    assert not ada.channels.filter(name="Bad").exists()
+
+
 def test_a_second_time_changes_nothing(ada: Reader) -> None:
     taken(ada, LIST)
     before = where(ada)

@@ -72,6 +72,11 @@ def test_what_a_post_lacks_is_empty_and_not_missing(shown: Callable[..., dict[st
     assert not {"author", "enclosure"} & item.keys()
 
 
+def test_a_post_without_title_has_its_first_words_as_title(shown: Callable[..., dict[str, Any]]) -> None:
+    assert shown(content={"html": "<p>High &amp; low</p>"})["title"] == "High & low"
+    assert len(shown(content={"html": f"<p>{'tide ' * 100}</p>"})["title"]) <= 80
+
+
 def test_a_text_without_html_is_escaped(shown: Callable[..., dict[str, Any]]) -> None:
     assert shown(content={"text": "a < b"})["summary"]["content"] == "a &lt; b"
 
