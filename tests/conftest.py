@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
@@ -14,7 +15,9 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
-from django.db import connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -282,6 +285,41 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
     loopback_guard.tried.clear()
     yield
     assert not loopback_guard.tried, f"Tests stay on loopback, but this one called {loopback_guard.tried}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def seen_beside() -> Iterator[set[str]]:
+    """Collect what only a committed row can be shown to: other connections, processes and what waits for it."""
+    seen: set[str] = set()
+    start, wait_for_commit = subprocess.Popen.__init__, BaseDatabaseWrapper.on_commit
+
+    def started(process: Any, *args: Any, **options: Any) -> None:
+        seen.add("a process")
+        start(process, *args, **options)
+
+    def waits(connection: Any, *args: Any, **options: Any) -> None:
+        seen.add("on_commit")
+        wait_for_commit(connection, *args, **options)
+
+    def connected(connection: Any, **_: Any) -> None:
+        if connection is not connections[DEFAULT_DB_ALIAS]:
+            seen.add("a connection")
+
+    connection_created.connect(connected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", started)
+        patch.setattr(BaseDatabaseWrapper, "on_commit", waits)
+        yield seen
+
+
+@pytest.fixture(autouse=True)
+def commits_for_a_reason(request: pytest.FixtureRequest, seen_beside: set[str]) -> Iterator[None]:
+    """Fail a test with `transaction=True` that would pass without, in a tenth of the time."""
+    seen_beside.clear()
+    yield
+    mark = request.node.get_closest_marker("django_db")
+    if mark and mark.kwargs.get("transaction") and not seen_beside | set(mark.kwargs.get("reason", ())):
+        pytest.fail("Nothing here needs a commit: take transaction=True away.")
 
 
 @pytest.fixture(autouse=True)
