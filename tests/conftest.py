@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
@@ -35,6 +36,8 @@ from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
 NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
+# What a test has done that others see only when it commits.
+REASONS: set[str] = set()
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -288,38 +291,43 @@ def on_loopback(loopback_guard: LoopbackGuard) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def seen_beside() -> Iterator[set[str]]:
-    """Collect what only a committed row can be shown to: other connections, processes and what waits for it."""
-    seen: set[str] = set()
+def reasons_to_commit_are_noted() -> Iterator[None]:
     start, wait_for_commit = subprocess.Popen.__init__, BaseDatabaseWrapper.on_commit
 
     def started(process: Any, *args: Any, **options: Any) -> None:
-        seen.add("a process")
+        REASONS.add("a process")
         start(process, *args, **options)
 
     def waits(connection: Any, *args: Any, **options: Any) -> None:
-        seen.add("on_commit")
+        REASONS.add("on_commit")
         wait_for_commit(connection, *args, **options)
 
     def connected(connection: Any, **_: Any) -> None:
-        if connection is not connections[DEFAULT_DB_ALIAS]:
-            seen.add("a connection")
+        if threading.current_thread() is not threading.main_thread():
+            REASONS.add("another connection")
 
-    connection_created.connect(connected)
+    connection_created.connect(connected, weak=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess.Popen, "__init__", started)
         patch.setattr(BaseDatabaseWrapper, "on_commit", waits)
-        yield seen
+        yield
 
 
-@pytest.fixture(autouse=True)
-def commits_for_a_reason(request: pytest.FixtureRequest, seen_beside: set[str]) -> Iterator[None]:
-    """Fail a test with `transaction=True` that would pass without, in a tenth of the time."""
-    seen_beside.clear()
-    yield
-    mark = request.node.get_closest_marker("django_db")
-    if mark and mark.kwargs.get("transaction") and not seen_beside | set(mark.kwargs.get("reason", ())):
-        pytest.fail("Nothing here needs a commit: take transaction=True away.")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    REASONS.clear()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test that commits without need: emptying the tables afterwards takes a tenth of a second."""
+    result = yield
+    mark = item.get_closest_marker("django_db")
+    if mark and mark.kwargs.get("transaction"):
+        fixtures = {"live_server", "postgres_url"} & set(getattr(item, "fixturenames", ()))
+        assert REASONS or fixtures, "Nothing here needs a commit: take transaction=True away."
+    return result
 
 
 @pytest.fixture(autouse=True)

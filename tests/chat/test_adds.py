@@ -13,9 +13,10 @@ from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.django_db(transaction=True)
 def test_of_three_feeds_people_choose(ada: DiscordClient, site: FeedServer) -> None:
     paths = [f"/{name}.xml" for name in ("news", "talk", "all")]
     for path in paths:
@@ -31,6 +32,7 @@ def test_a_choice_that_is_no_longer_known_fails_kindly(ada: DiscordClient) -> No
     assert "request has expired" in ada.said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_json_feed_is_a_feed(ada: DiscordClient, site: FeedServer) -> None:
     item = {"id": "1", "url": site.url("/1"), "title": "Post 1", "content_text": "Bees"}
     feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Bees", "items": [item]}
@@ -40,6 +42,7 @@ def test_a_json_feed_is_a_feed(ada: DiscordClient, site: FeedServer) -> None:
     assert "Post 1" in said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_document_beyond_five_megabytes_is_told_of(ada: DiscordClient, site: FeedServer) -> None:
     large = b"<rss version='2.0'><channel><title>Bees</title>" + b"<!-- bees -->" * 500_000
     url = site.serve("/feed.xml", large, headers={"Content-Type": "application/rss+xml"})
@@ -66,6 +69,7 @@ def test_in_a_thread_another_permission_counts(ada: DiscordClient, site: FeedSer
     assert ada.said.endswith("Send Messages in Threads.")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_all_servers_together_have_so_many_feeds(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:

@@ -11,7 +11,7 @@ from subscriptions.models import Subscribable
 from tests.factories import FeedFactory, SubscribableFactory
 from tests.servers.services.discord_client import DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

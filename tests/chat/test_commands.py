@@ -21,7 +21,7 @@ from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, FORUM, GUILD
 from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 OTHER_CHANNEL = "1200000000000000007"
 MANY = " ".join(f"word{number}" for number in range(51))
 
@@ -91,6 +91,7 @@ def test_the_list_says_how_often_a_feed_is_read(minutes: int, words: str, ada: D
     assert f"is read {words}" in ada.said
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", [2, 13])
 def test_voice_and_stage_channels_are_taken_by_option_as_by_here(
     kind: int, service: DiscordService, ada: DiscordClient, site: FeedServer
@@ -121,10 +122,12 @@ def test_what_cannot_be_added_is_refused_at_once(typed: str, said: str, ada: Dis
     assert not Feed.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_page_without_a_feed_says_so(ada: DiscordClient, site: FeedServer) -> None:
     assert "No feed was found" in add(ada, serve_page(site))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> None:
     serve_feed(site, "/news.xml")
     said = add(ada, serve_page(site, "/news.xml"))
@@ -132,6 +135,7 @@ def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> N
     assert "Post 3" in said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_private_address_is_not_read(ada: DiscordClient, site: FeedServer) -> None:
     """Discord's fake is on loopback, so this uses another private network."""
     assert "couldn’t be read" in add(ada, "http://10.1.2.3/feed")
@@ -147,6 +151,7 @@ def test_a_channel_without_permission_leaves_no_row(ada: DiscordClient, site: Fe
     assert not Feed.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_channel_that_discord_does_not_know_leaves_no_row(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -156,6 +161,7 @@ def test_a_channel_that_discord_does_not_know_leaves_no_row(
     assert not Feed.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_channel_of_another_server_is_refused(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -164,6 +170,7 @@ def test_a_channel_of_another_server_is_refused(
     assert not GuildFeed.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_server_has_so_many_feeds(ada: DiscordClient, site: FeedServer) -> None:
     BotSettings.objects.create(pk=1, feeds_per_guild=1)
     add(ada, serve_feed(site))
@@ -231,6 +238,7 @@ def test_a_title_stays_words(service: DiscordService, ada: DiscordClient) -> Non
     assert "@everyone" not in ada.said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_stranger_may_not_press_a_public_button(service: DiscordService, ada: DiscordClient) -> None:
     some_feeds(1)
     stranger = DiscordClient(service, person="77", permissions="0", roles=("5",))
@@ -240,6 +248,7 @@ def test_stranger_may_not_press_a_public_button(service: DiscordService, ada: Di
     assert not Subscribable.objects.get().stopped
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_role_that_was_let_use_the_command_may(service: DiscordService, ada: DiscordClient) -> None:
     some_feeds(1)
     known = service.portal.known
@@ -336,6 +345,7 @@ def test_a_form_gives_each_post_a_thread(ada: DiscordClient) -> None:
     assert options() == wanted
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tags_by_category_are_looked_up_in_the_forum(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -351,6 +361,7 @@ def test_tags_by_category_are_looked_up_in_the_forum(
     assert to.config["tags"] == "10001 Honey\n10002 Wax"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_who_may_use_the_command_alone_is_told_how_to_open_a_form(
     service: DiscordService, ada: DiscordClient
 ) -> None:
@@ -407,6 +418,7 @@ def test_settings_of_a_server(ada: DiscordClient) -> None:
     assert "Deutsch" in ada.said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_test_posts_the_newest_post(service: DiscordService, ada: DiscordClient, site: FeedServer) -> None:
     add(ada, serve_feed(site))
     poll_due(clock=Clock(utcnow()))
@@ -419,6 +431,7 @@ def test_a_test_posts_the_newest_post(service: DiscordService, ada: DiscordClien
     assert "Post 3" in ada.said
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_preview_of_an_address_writes_nothing(ada: DiscordClient, site: FeedServer) -> None:
     ada.command("feeds preview", feed=serve_feed(site))
     answer_due()
@@ -426,6 +439,7 @@ def test_a_preview_of_an_address_writes_nothing(ada: DiscordClient, site: FeedSe
     assert not Feed.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_feed_moves_with_its_settings(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -441,6 +455,7 @@ def test_a_feed_moves_with_its_settings(
     assert [row.destination.core for row in active] == ["discord/1200000000000000007"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_number_in_place_of_an_address_moves_that_feed(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -459,6 +474,7 @@ def test_in_a_conversation_there_is_no_server(ada: DiscordClient) -> None:
     assert not Interaction.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_no_token_is_kept_after_the_answer(ada: DiscordClient, site: FeedServer) -> None:
     add(ada, serve_feed(site))
     row = Interaction.objects.values().get()

@@ -41,6 +41,7 @@ def data_of(client: DiscordClient, act: str, url: str) -> dict[str, Any]:
     return client._command(f"feed {act}", given)
 
 
+@pytest.mark.django_db
 @pytest.mark.every_case
 @pytest.mark.parametrize("act", OF_ONE_FEED)
 def test_the_feed_of_another_server_is_not_there(

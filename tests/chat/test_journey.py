@@ -210,6 +210,7 @@ def test_an_expired_token_ends_it_and_the_feed_is_there(
     assert GuildFeed.objects.count() == 1
 
 
+@pytest.mark.django_db
 def test_three_seconds_are_kept_whatever_a_site_does(ada: DiscordClient, site: FeedServer) -> None:
     """The client itself fails the test if a response takes longer."""
     dripping = site.serve("/slow", b"<html>" + b" " * 500, drip=1.0)

@@ -40,7 +40,7 @@ ROOM = {
 }
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("locale", "said"),
     [
@@ -58,7 +58,7 @@ def test_an_answer_is_in_the_persons_language(locale: str, said: str, ada: Disco
     assert said in ada.said
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_forms_of_all_languages_fit(ada: DiscordClient) -> None:
     some_feeds(1)
     Guild.objects.update(log_channel=int(CHANNEL))

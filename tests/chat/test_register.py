@@ -12,7 +12,7 @@ from common.checks import OWN_CHECKS
 from delivery.models import ServiceAccount
 from tests.servers.services.discord_client import APPLICATION, DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def registered(*arguments: str) -> dict[str, Any]:

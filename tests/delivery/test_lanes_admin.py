@@ -160,7 +160,7 @@ def test_an_accounts_password_is_never_shown_again(admin_client: Client) -> None
 
 # aiosmtpd warns about a login without TLS; here it is intended.
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
     with SmtpServer(login=("ada", "s3cret")) as server:
         good = add_account(name="good", url=server.url)

@@ -19,7 +19,7 @@ from delivery.models import Account
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db,
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
 ]
 PAGE = "/admin/mail/"

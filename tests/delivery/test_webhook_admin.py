@@ -21,7 +21,7 @@ from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import NOW, FeedFactory, SubscribableFactory
 from tests.servers.feed_server import Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 STATES: list[tuple[dict[str, Any], str, str]] = [
     ({}, "active", "It is called when something happens."),
     ({"active": False}, "paused", "Paused: nothing is sent"),

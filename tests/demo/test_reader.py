@@ -18,7 +18,7 @@ from reader.models import Star, TimelineEntry, Unread
 from tests.demo.test_demo import NOW, TODAY
 
 NEEDS_APP = "reader"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_three_channels_have_unread_posts_and_nothing_of_it_is_sent(settings: Any) -> None:

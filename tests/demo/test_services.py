@@ -168,7 +168,7 @@ def test_only_the_demos_overview_leads_there(
     assert line.also[1] == f"http://127.0.0.1:{services.server_port}/"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_an_account_of_the_demos_mastodon_is_connected_by_a_yes(
     services: ServicesServer, admin_client: Client, settings: Any
 ) -> None:

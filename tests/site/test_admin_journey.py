@@ -13,7 +13,7 @@ from tests.factories import DeliveryFactory, FeedFactory, FinalItemFactory, Item
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 
 TIMING = {
     "min_delay_minutes": 30,

@@ -18,7 +18,7 @@ from tests.servers.oidc_provider import CLIENT, SECRET, OidcProvider, back_from
 
 __all__ = ["server"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 ADA = {"sub": "7", "email": "Ada@Example.org", "email_verified": True, "groups": ["writers"]}
 BACK = "http://testserver/account/oidc/back/"
 

@@ -82,6 +82,7 @@ def test_a_new_password_disconnects_all_apps_if_wanted(page: str, ends: bool) ->
     assert live == ([0, 0, 0] if ends else [1, 1, 1])
 
 
+@pytest.mark.django_db
 def test_the_answer_is_the_same_whether_there_is_such_a_user() -> None:
     User.objects.create_user("reader", "reader@example.org", "right-horse-1")
     User.objects.create_user("left", "left@example.org", "right-horse-1", is_staff=True, is_active=False)
@@ -129,6 +130,7 @@ def test_one_mail_lists_the_users_of_an_address_with_its_owner_first(settings: A
     assert "a new password for owner" in text
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("user", ["%20", "%00", "1%00", "%C3%A9", "-1", "z" * 13, "z" * 40, "%C2%B2"])
 def test_a_link_that_is_none_is_said_to_be_invalid(user: str) -> None:
     for tail in ("", ")"):
@@ -136,6 +138,7 @@ def test_a_link_that_is_none_is_said_to_be_invalid(user: str) -> None:
         assert (answer.status_code, "already used" in answer.content.decode()) == (200, True)
 
 
+@pytest.mark.django_db
 def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(10):
@@ -148,6 +151,7 @@ def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCa
     assert mailed() == 4
 
 
+@pytest.mark.django_db
 def test_without_a_mail_server_it_says_what_to_do_and_keeps_no_link(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
     assert "manage.py changepassword NAME" in Client().get(ASK).content.decode()

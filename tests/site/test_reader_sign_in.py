@@ -17,7 +17,7 @@ from tests.factories import NOW
 
 NEEDS_APP = "reader"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 PASSWORD, NEW = "a-long-pass-17", "another-pass-18"
 SIGN_IN, JOIN = "/account/sign-in/", "/reader/join/"
 

@@ -91,6 +91,7 @@ def test_it_has_a_line_and_a_number(
     assert dict(counts) == number
 
 
+@pytest.mark.django_db
 def test_a_feed_that_begins_to_fail_is_told_once_and_so_is_its_recovery(
     loopback_allowed: None, counts: Counter[Any], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -41,6 +41,7 @@ def post_one(bridge: Any, minutes: float) -> Any:
     return send_due(clock=Clock(NOW + timedelta(minutes=minutes)))
 
 
+@pytest.mark.django_db
 def test_a_subscriber_is_known_by_its_did_and_taken_off_by_its_handle(
     bridge: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

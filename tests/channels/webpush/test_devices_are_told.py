@@ -65,6 +65,7 @@ def test_an_issue_goes_to_readers_and_devices_each_by_its_own_lane(
     assert "/unsubscribe/" in said["leave"]
 
 
+@pytest.mark.django_db
 def test_who_left_is_not_told_and_who_comes_late_may_be(newsletter: Any, service: PushService) -> None:
     gone = service.subscribe("/push/gone")
     told(newsletter, gone)
@@ -75,6 +76,7 @@ def test_who_left_is_not_told_and_who_comes_late_may_be(newsletter: Any, service
     assert list(late_subscribers(issue.__class__.objects.get(pk=issue.pk))) == [late]
 
 
+@pytest.mark.django_db
 def test_while_it_is_switched_off_devices_are_told_nothing(newsletter: Any, service: PushService) -> None:
     told(newsletter, service.subscribe())
     newsletter.__class__.objects.update(offers_devices=False)
@@ -122,6 +124,7 @@ def test_a_key_that_cannot_be_read_rests_the_lane_and_fails_nobody(
     assert service.requests == []
 
 
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_two_who_make_the_key_at_once_have_one() -> None:
     first, second = beside(push_public_key, push_public_key)
@@ -129,6 +132,7 @@ def test_two_who_make_the_key_at_once_have_one() -> None:
     assert Account.objects.count() == 1
 
 
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_a_device_that_asks_twice_at_once_is_told_once(newsletter: Any, service: PushService) -> None:
     device = service.subscribe()

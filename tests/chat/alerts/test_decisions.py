@@ -18,7 +18,7 @@ from tests.factories import FeedFactory, ItemFactory
 from tests.servers.services.discord import CHANNEL, GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 LOG = "1200000000000000008"
 
 

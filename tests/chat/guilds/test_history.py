@@ -142,7 +142,7 @@ def test_another_servers_posts_say_nothing_here(one: GuildFeed) -> None:
     assert said(one) == "not posted because it existed when the feed was added"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_feed_without_posts_says_so(ada: DiscordClient, one: GuildFeed) -> None:
     ada.guild = str(one.guild_id)
     ada.command("feed why", feed="1")

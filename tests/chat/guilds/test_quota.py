@@ -16,7 +16,7 @@ from tests.factories import NOW, BridgeFactory, DestinationFactory, FeedFactory,
 from tests.servers.services.discord import CHANNEL
 from tests.servers.services.discord_client import DiscordService
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_what_is_beyond_a_days_posts_waits_till_midnight(service: DiscordService) -> None:

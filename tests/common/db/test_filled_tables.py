@@ -55,6 +55,7 @@ def test_what_cannot_be_done_is_left_to_autovacuum(monkeypatch: pytest.MonkeyPat
     assert Issue.objects.count() == 0
 
 
+@pytest.mark.django_db
 def test_little_is_not_worth_it() -> None:
     with transaction.atomic():
         vacuum_analyze(Delivery, rows=bulk.MANY - 1)

@@ -307,7 +307,7 @@ def test_a_slow_drip_over_tls_ends_too(tmp_path: Path) -> None:
         assert time.monotonic() - start < 2
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_no_request_leaves_an_open_transaction(server: FeedServer, http: SafeClient) -> None:
     url = server.serve("/x", "hello")
     with transaction.atomic(), pytest.raises(NetworkInTransaction):

@@ -74,6 +74,7 @@ def test_another_domains_letters_go_unsigned(smtp: SmtpServer, keys: list[DkimKe
     assert b"DKIM-Signature" not in smtp.messages[0].data
 
 
+@pytest.mark.django_db
 def test_a_letter_whose_key_cannot_be_read_waits_and_does_not_go_unsigned(
     smtp: SmtpServer, keys: list[DkimKey], settings: Any
 ) -> None:

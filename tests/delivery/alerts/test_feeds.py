@@ -19,7 +19,7 @@ from tests.factories import NOW, FeedFactory, PollFactory
 from tests.races import beside
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 ERROR = "The server answered with an error (HTTP 500)."
 
@@ -225,6 +225,7 @@ def test_two_workers_tell_once_and_do_not_wait_for_each_other() -> None:
     assert tuple(told) == (1, 0)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("admin")
 def test_the_mail_arrives(smtp: SmtpServer) -> None:
     failing(title="Blog")

@@ -215,6 +215,7 @@ def test_what_a_foreign_host_says_of_us_lets_its_domain_rest_and_nobody_else(
     assert all_arrive(smtp, issue, NOW + 2 * HOUR)
 
 
+@pytest.mark.django_db
 @pytest.mark.slow
 def test_a_domain_that_goes_on_refusing_rests_longer_and_in_the_end_waits_for_a_person() -> None:
     an_issue_for("odd.example", each=1)
@@ -244,6 +245,7 @@ def blocked() -> Temporary:
     return Temporary(said, status="5.7.1", holdup=Holdup.DOMAIN, meaning=Meaning.BLOCKED)
 
 
+@pytest.mark.django_db
 def test_several_connections_that_hear_it_of_one_claim_count_once() -> None:
     an_issue_for("odd.example", each=3)
     for job in claimed():
@@ -251,6 +253,7 @@ def test_several_connections_that_hear_it_of_one_claim_count_once() -> None:
     assert LaneDomain.objects.get().failures == 1
 
 
+@pytest.mark.django_db
 def test_a_domain_that_was_well_for_a_while_begins_anew() -> None:
     an_issue_for("odd.example", each=2)
     first, second = claimed()
@@ -261,6 +264,7 @@ def test_a_domain_that_was_well_for_a_while_begins_anew() -> None:
     assert (row.failures, row.refused_since, row.paused) == (1, later, False)
 
 
+@pytest.mark.django_db
 def test_a_resting_domain_that_is_resumed_by_hand_is_tried_at_once(client: Client) -> None:
     an_issue_for("odd.example", each=2)
     ended(blocked(), *claimed())
@@ -274,6 +278,7 @@ def test_a_resting_domain_that_is_resumed_by_hand_is_tried_at_once(client: Clien
     assert len(claimed(now=NOW + SECOND)) == 2
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("reply", "state"),
     [

@@ -22,7 +22,7 @@ from tests.delivery.ledger import Clock, queued
 from tests.factories import NOW, SubscriptionFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 LEAVE = "leave@bounces.example"
 APPLE_MAIL = Path(__file__).parents[2] / "fixtures" / "leaving" / "apple_mail.eml"
 
@@ -58,6 +58,7 @@ def test_who_writes_to_leave_has_left_this_newsletter_only_and_once() -> None:
     assert not Bounce.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_link_of_a_letter_that_was_sent_ends_it(smtp: SmtpServer) -> None:
     (row,) = queued()
     assert send_due(clock=Clock()).sent == 1
@@ -88,6 +89,7 @@ def test_the_pipe_takes_both_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert status(ours) == "unsubscribed"
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("by_address", [False, True])
 def test_apple_mails_way_to_leave_ends_the_subscription(
     by_address: bool, smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch

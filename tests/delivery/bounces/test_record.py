@@ -24,7 +24,7 @@ from tests.delivery.ledger import Clock, queued
 from tests.factories import NOW, DeliveryFactory, IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
@@ -59,6 +59,7 @@ def suppressed() -> list[str]:
     return sorted(Suppression.objects.values_list("core", flat=True))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_letter_that_comes_back_by_the_pipe_suppresses_its_address(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +173,7 @@ def test_a_message_id_of_ours_proves_it_together_with_the_right_recipient(settin
     assert suppressed() == [core(row)]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_message_id_that_is_sent_is_the_one_that_proves(smtp: SmtpServer, settings: Any) -> None:
     settings.BOUNCE_DOMAIN = ""
     (row,) = queued()

@@ -164,7 +164,7 @@ def test_addresses_are_read() -> None:
 # --- the pass
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @SERVERS
 def test_a_pass_takes_what_waits_once(kind: type[MailServer], settings: Any) -> None:
     settings.BOUNCE_DOMAIN = "bounces.example"
@@ -178,7 +178,7 @@ def test_a_pass_takes_what_waits_once(kind: type[MailServer], settings: Any) -> 
     assert Suppression.objects.get().core == row.destination.core
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @SERVERS
 def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
     kind: type[MailServer], settings: Any, monkeypatch: pytest.MonkeyPatch
@@ -202,7 +202,7 @@ def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
     assert Bounce.objects.count() == 3
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_one_that_cannot_be_taken_stays_and_stops_no_other(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

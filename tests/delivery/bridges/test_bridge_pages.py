@@ -18,7 +18,7 @@ from tests.delivery.own_letters import a_read_feed
 from tests.factories import NOW, FeedFactory, SubscribableFactory, an_issue
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 ADD, PAGE = "/admin/add-bridge/", "/admin/bridge/bees/"
 
 

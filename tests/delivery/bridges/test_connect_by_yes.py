@@ -24,7 +24,7 @@ from tests.servers.services import discord as fake_discord
 from tests.servers.services.discord import Discord
 from tests.servers.services.incoming_webhooks import SLACK_APP, SlackWebhooks
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 BACK = "/admin/bridge-connected/"
 PAGE = "/admin/bridge/bees/"
 

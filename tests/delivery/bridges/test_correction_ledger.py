@@ -129,6 +129,7 @@ class TestWhoIsTold:
         blog.pass_by(80, 100, 120)
         assert changes() == []
 
+    @pytest.mark.django_db
     @pytest.mark.parametrize("option", sorted(BOTH))
     def test_digests_are_refused(self, option: str) -> None:
         bridge = BridgeFactory(arrangement="daily")
@@ -176,6 +177,7 @@ class TestNotSentYet:
         assert changes() == [("edit", "sent", "")]
         assert not Correction.objects.exclude(look_at=None).exists()
 
+    @pytest.mark.django_db
     def test_what_was_withdrawn_before_it_was_sent_is_not_sent(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:

@@ -26,7 +26,7 @@ from tests.delivery.ledger import Clock
 from tests.factories import NOW, DestinationFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_the_newest_post_is_posted_and_says_where_it_stands(instance: MastodonInstance) -> None:
@@ -102,6 +102,7 @@ def test_an_answer_that_is_lost_leaves_a_row_for_a_person(instance: MastodonInst
     assert Delivery.objects.get().state == "held"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_process_that_dies_while_it_posts_leaves_no_second_post(
     instance: MastodonInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from tests.factories import NOW, BridgeFactory, SubscribableFactory
 from tests.servers.dns_server import DnsServer
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 OWN = "192.0.2.7"
 ZONE = {
     "sender.example": {"TXT": [f"v=spf1 ip4:{OWN} -all"], "MX": ["10 mx.sender.example."]},

@@ -91,7 +91,7 @@ def test_nobody_there_is_one_sentence_within_the_time() -> None:
         assert time.monotonic() - began < 3
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_nothing_is_asked_inside_a_transaction() -> None:
     with DnsServer() as server, transaction.atomic(), pytest.raises(NetworkInTransaction):
         dns(server)("example.org", "TXT")

@@ -72,6 +72,7 @@ def test_a_child_process_that_has_no_lane_holds_no_connection_to_the_database(sm
     wait_until(lambda: not _recording())
 
 
+@pytest.mark.django_db
 def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp: SmtpServer) -> None:
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4, failures=1))
     assert send_due().sent == LETTERS
@@ -79,6 +80,7 @@ def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp
     assert Lane.objects.get().failures == 0
 
 
+@pytest.mark.django_db
 def test_without_a_way_to_the_database_the_worker_records(
     smtp: SmtpServer, by_worker: list[SendTask], monkeypatch: pytest.MonkeyPatch
 ) -> None:

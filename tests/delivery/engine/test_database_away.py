@@ -20,7 +20,7 @@ def _lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "_lost_at", time.monotonic())
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_write_is_repeated_until_the_database_takes_it() -> None:
     tries = []
 
@@ -71,7 +71,7 @@ def test_after_a_loss_sending_goes_on_without_reaping(smtp: SmtpServer) -> None:
     assert states() == {"sending": 2, "sent": 1}
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_process_that_was_told_to_end_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "LONGEST_GOODBYE", 0.0)
     stopping.set()

@@ -57,6 +57,7 @@ def untouched(count: int) -> bool:
     return rows.count() == count and facts <= {(None, None, None, 0, "")}
 
 
+@pytest.mark.django_db
 @pytest.mark.every_case
 @pytest.mark.parametrize("number", [1, 30, 51, 75])
 def test_a_database_that_goes_while_letters_are_made_loses_nothing(
@@ -94,6 +95,7 @@ def test_a_database_that_goes_in_the_thread_beside_loses_nothing(
     assert len(set(smtp.recipients)) == sent
 
 
+@pytest.mark.django_db
 def test_term_while_a_claim_is_under_way_gives_the_rest_back(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +180,7 @@ def test_however_many_letters_wait_no_more_are_held_than_the_lane_can_send(smtp:
     assert not [one for one in gc.get_objects() if type(one) is SendTask]
 
 
+@pytest.mark.django_db
 def test_what_a_look_has_claimed_as_it_ends_is_given_back(smtp: SmtpServer) -> None:
     """The look ends just between the two checks whether anything is left to do."""
     letters(1)

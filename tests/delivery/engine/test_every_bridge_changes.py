@@ -113,6 +113,7 @@ def written(service: Any) -> int:
     return sum(request.method != "GET" for request in service.requests)
 
 
+@pytest.mark.django_db
 def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
     for kind in channels.bridge_kinds():
         session = channel(kind.key).connect(LaneFacts(kind.key, "account"))

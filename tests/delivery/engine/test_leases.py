@@ -90,6 +90,7 @@ def test_what_another_worker_has_claimed_is_neither_begun_nor_given_back(smtp: S
     assert (second.state, str(second.lease_token)) == ("sending", other)
 
 
+@pytest.mark.django_db
 def test_nothing_is_begun_when_the_last_renewal_is_too_long_ago() -> None:
     assert Permit(renewed_at=monotonic()).allows(1)
     assert not Permit(renewed_at=monotonic() - FRESH - 1).allows(1)

@@ -28,7 +28,7 @@ from tests.factories import (
 from tests.races import beside
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 RESTORED = NOW + timedelta(hours=1)
 LATER = NOW + timedelta(hours=2)
 
@@ -77,6 +77,7 @@ def test_an_issue_that_is_made_later_is_held_when_it_is_due(smtp: SmtpServer) ->
     assert smtp.messages == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_mails_that_somebody_asks_for_after_it_go_out(smtp: SmtpServer) -> None:
     earlier = a_mail()
     restored()
@@ -88,6 +89,7 @@ def test_mails_that_somebody_asks_for_after_it_go_out(smtp: SmtpServer) -> None:
     assert (earlier.state, earlier.held_for) == ("held", "restore")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_go_sends_all_of_it_once(smtp: SmtpServer) -> None:
     queued(3)
     restored()
@@ -141,6 +143,7 @@ def test_what_is_held_is_listed_by_newsletter_and_issue() -> None:
     assert [(bool(one.issue), one.count) for one in held_issues()] == [(False, 1), (True, 2)]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_command_holds_shows_cancels_and_goes(smtp: SmtpServer) -> None:
     issue, other = IssueFactory(title="Sent before"), IssueFactory(title="Not sent")
     queued(2, issue=issue)
@@ -176,6 +179,7 @@ def test_a_claim_beside_a_restore_gets_nothing_that_was_there_before() -> None:
     assert states() == {"held": 3}
 
 
+@pytest.mark.django_db(transaction=True)
 @two_connections
 def test_a_restore_beside_a_claim_waits_for_it_and_takes_back_what_it_took() -> None:
     queued(3)
@@ -187,6 +191,7 @@ def test_a_restore_beside_a_claim_waits_for_it_and_takes_back_what_it_took() -> 
     assert set(Delivery.objects.values_list("state", "lease_token")) == {("held", None)}
 
 
+@pytest.mark.django_db(transaction=True)
 @two_connections
 def test_go_waits_for_a_claim_that_still_holds_and_queues_what_it_held() -> None:
     restored()

@@ -98,6 +98,7 @@ def test_a_success_and_a_failure_of_its_own_count_nothing(discord: Discord) -> N
     assert not ServiceBreaker.objects.exists()
 
 
+@pytest.mark.django_db
 def test_a_test_post_counts_too_and_waits_for_the_rest(discord: Discord) -> None:
     bridge = bridge_to("discord")
     with transaction.atomic():

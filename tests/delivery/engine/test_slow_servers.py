@@ -60,6 +60,7 @@ def test_a_pass_that_goes_on_for_a_slow_server_does_not_hang(
     assert len(seen) > 1
 
 
+@pytest.mark.django_db
 def test_progress_is_noted_for_the_pass_of_this_thread() -> None:
     seen = []
 

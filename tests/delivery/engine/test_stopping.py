@@ -29,7 +29,7 @@ def _usual_handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_after_being_told_to_stop_nothing_is_claimed(smtp: SmtpServer) -> None:
     queued(3)
     stop(sig="SIGTERM")

@@ -21,7 +21,7 @@ from tests.factories import (
 )
 from tests.races import beside
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def an_issue(**changes: Any) -> Issue:
@@ -69,6 +69,7 @@ def test_publishing_twice_is_publishing_once() -> None:
     assert Delivery.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_two_who_publish_at_once_publish_once() -> None:
     issue = an_issue()

@@ -10,7 +10,7 @@ from tests.delivery.ledger import HOUR, Clock, claimed, one_ended, queued, state
 from tests.factories import NOW, AssignableFactory, DeliveryFactory, LeftFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("state", ["failed", "held", "deferred", "cancelled", "stored"])
@@ -65,6 +65,7 @@ def test_who_left_is_cancelled_again_with_the_reason() -> None:
     assert (row.state, row.last_error) == ("cancelled", "Left before it was sent.")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_stored_letters_are_sent_once_there_is_a_server(smtp: SmtpServer) -> None:
     row = one_ended(Sent(stored=b"Subject: Hello\r\n\r\nHello\r\n"))
     retry_delivery(delivery=row, now=NOW)

@@ -142,6 +142,7 @@ def test_a_letter_beside_the_deletion_of_such_a_tag_goes_to_nobody(of_two: Any) 
     assert "“out”, which no longer exists" in of_two.last_error
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("at", ["publish", "render_issue"])
 def test_a_worker_that_dies_in_between_leaves_it_to_the_next(
     letter: Any, at: str, monkeypatch: pytest.MonkeyPatch

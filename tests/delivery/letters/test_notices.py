@@ -15,7 +15,7 @@ from tests.factories import NOW, DestinationFactory, NoticeFactory
 from tests.races import beside
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 CONTEXT = {"newsletter": "Letter", "confirm_url": "https://letters.example/confirm/x/", "hours": "48"}
 
@@ -86,6 +86,7 @@ def test_two_workers_take_each_notice_once() -> None:
     assert Delivery.objects.count() == 3
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_pass_takes_them_and_sends_them_first(smtp: SmtpServer) -> None:
     queued(3, lane=a_lane(concurrency=1))
     notice = a_notice()

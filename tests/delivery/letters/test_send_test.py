@@ -29,7 +29,7 @@ from tests.factories import (
 from tests.servers.documents import rss
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def a_feed(*, posts: int, first: int = 0) -> object:
@@ -49,6 +49,7 @@ def a_feed(*, posts: int, first: int = 0) -> object:
     return feed
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_test_mail_goes_before_all_letters(smtp: SmtpServer) -> None:
     queued(3, lane=a_lane(concurrency=1), due_at=NOW - timedelta(hours=1))
     row = send_test_email(to="Ada <ada@example.org>", now=NOW)
@@ -77,6 +78,7 @@ def test_a_suppressed_address_gets_no_test_either() -> None:
     assert "suppression" in Delivery.objects.get().last_error
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_test_of_a_newsletter_is_the_letter_as_it_would_look_now(smtp: SmtpServer) -> None:
     subscribable = SubscribableFactory(feeds=[a_feed(posts=3)], title="My Letter")
     send_test_issue(subscribable=subscribable, to="ada@example.org", now=NOW)
@@ -87,6 +89,7 @@ def test_a_test_of_a_newsletter_is_the_letter_as_it_would_look_now(smtp: SmtpSer
     assert "letters@sender.example" in str(message.email["From"])
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("language", "mark"), [("en", "Test: "), ("pt-BR", "Teste: "), ("xx", "Test: ")])
 def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
     smtp: SmtpServer, language: str, mark: str
@@ -125,6 +128,7 @@ def test_a_newsletter_without_posts_says_so_and_is_not_tried_again(smtp: SmtpSer
     assert "There is no post to show yet" in row.last_error
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_newsletter_dropped_meanwhile_stops_nobody(smtp: SmtpServer) -> None:
     subscribable = SubscribableFactory()
     send_test_issue(subscribable=subscribable, to="ada@example.org", now=NOW)

@@ -20,7 +20,7 @@ from tests.servers.esp_server import KEY, EspServer
 from tests.servers.smtp_server import STALL, SmtpServer
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db,
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
 ]
 ADA = "ada@example.org"

@@ -10,7 +10,7 @@ from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from tests.factories import NOW, DeliveryFactory, IssueFactory, NoticeFactory, SubscriptionFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 AFTER = NOW + timedelta(hours=1)
 

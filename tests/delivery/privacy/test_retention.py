@@ -29,7 +29,7 @@ from tests.factories import (
 from tests.races import beside
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 LATER = NOW + 91 * DAY
 OVER: dict[str, Any] = {"state": "sent", "sent_at": NOW}
@@ -116,6 +116,7 @@ def test_batches_and_a_budget_bound_the_work(monkeypatch: pytest.MonkeyPatch) ->
     assert pruned(told=heard.append) == {"attempts": 5 - heard[0]} or heard == [5]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_issue_published_again_after_pruning_goes_to_nobody_twice(smtp: SmtpServer) -> None:
     issue = an_issue(published_at=None)
     SubscriptionFactory.create_batch(3, subscribable=issue.subscribable)
@@ -147,6 +148,7 @@ def test_an_issue_whose_texts_are_gone_is_still_in_the_archive_and_the_admin(adm
     assert "The text of this email was deleted." in shown
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_a_retry_beside_pruning_keeps_the_texts() -> None:
     row = DeliveryFactory(state="failed")

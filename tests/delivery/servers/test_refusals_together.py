@@ -15,7 +15,7 @@ from tests.delivery.ledger import a_lane, claimed, ended_task, queued
 from tests.factories import NOW, IssueFactory
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db,
     pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time"),
 ]
 WORKERS = 4

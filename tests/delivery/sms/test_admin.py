@@ -15,7 +15,7 @@ from tests.delivery.sms.texting import ACCOUNT, SITE, a_reader, an_account
 from tests.factories import DeliveryFactory, LaneFactory
 from tests.servers.services.twilio import TOKEN, VALUES, Twilio
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

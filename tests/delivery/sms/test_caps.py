@@ -46,6 +46,7 @@ def admin() -> None:
     get_user_model().objects.create_superuser("ada", "ada@example.org", "x")
 
 
+@pytest.mark.django_db
 def test_an_account_has_its_caps_from_the_start(lane: Lane) -> None:
     assert (lane.per_day, lane.per_recipient) == (1_000, 10)
 
@@ -109,6 +110,7 @@ def test_a_cap_that_is_raised_lets_them_go_at_once(
     assert len(bodies(twilio)) == 2
 
 
+@pytest.mark.django_db
 def test_the_day_is_that_of_utc() -> None:
     east = datetime.fromisoformat("2026-03-05T00:30:00+05:00")
     assert next_day(east) == datetime(2026, 3, 5, tzinfo=UTC)

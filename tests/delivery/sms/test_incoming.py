@@ -19,7 +19,7 @@ from tests.delivery.sms.texting import ACCOUNT, NUMBER, SITE, a_newsletter, a_re
 from tests.factories import DeliveryFactory, LaneFactory
 from tests.servers.services.twilio import TOKEN
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 INBOUND = f"/sms/{ACCOUNT}/inbound/"
 
 

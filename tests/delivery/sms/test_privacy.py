@@ -20,7 +20,7 @@ from tests.delivery.sms.texting import ACCOUNT, NUMBER, a_reader
 from tests.factories import DeliveryFactory, LaneFactory
 from tests.servers.services.twilio import VALUES, Twilio
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ def test_whoever_has_it_already_comes_to_their_page(
     assert "/manage/" in done
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("phone", "said"),
     [
@@ -148,12 +149,14 @@ def test_what_is_no_mobile_number_here_is_said_at_the_field(
     assert not Destination.objects.filter(kind="sms").exists()
 
 
+@pytest.mark.django_db
 def test_other_countries_may_be_let_in(client: Client, newsletter: Subscribable, twilio: Twilio) -> None:
     wide = a_newsletter(options={"countries": "*"})
     sign_up(client, wide, "+33 6 12 34 56 78")
     assert Destination.objects.get(kind="sms").core == "+33612345678"
 
 
+@pytest.mark.django_db
 def test_without_a_country_the_number_needs_its_code(client: Client, twilio: Twilio) -> None:
     anywhere = a_newsletter(options={"region": ""})
     answer = client.post(f"/s/{anywhere.name}/", {"phone": TYPED})
@@ -183,6 +186,7 @@ def test_numbers_of_one_row_and_of_one_reader_are_limited(newsletter: Subscribab
     assert len(bodies(twilio)) == 10  # limit of one range of numbers in an hour
 
 
+@pytest.mark.django_db
 def test_a_robot_is_shown_the_page_and_costs_nothing(
     client: Client, newsletter: Subscribable, twilio: Twilio
 ) -> None:
@@ -192,6 +196,7 @@ def test_a_robot_is_shown_the_page_and_costs_nothing(
     assert not Destination.objects.filter(kind="sms").exists()
 
 
+@pytest.mark.django_db
 def test_a_page_that_nobody_was_sent_to_leads_to_the_newsletters(client: Client) -> None:
     for path in ("/code/", "/code/?told=abc", "/code/?told="):
         assert client.get(path)["Location"] == "/"
@@ -208,12 +213,14 @@ def test_the_code_comes_in_the_readers_language_and_a_long_title_leaves_it_one_m
     assert len(said) <= 160
 
 
+@pytest.mark.django_db
 def test_codes_are_six_digits_of_a_key_that_is_ours() -> None:
     codes = {code_of(str(number)) for number in range(500)}
     assert all(len(code) == 6 and code.isdecimal() for code in codes)
     assert len(codes) > 490
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["embed/", "subscribe/"])
 def test_forms_elsewhere_lead_to_its_own_page(client: Client, newsletter: Subscribable, path: str) -> None:
     answer = client.post(f"/s/{newsletter.name}/{path}", {"email": "ada@example.org"})
@@ -222,6 +229,7 @@ def test_forms_elsewhere_lead_to_its_own_page(client: Client, newsletter: Subscr
     assert not Subscription.objects.exists()
 
 
+@pytest.mark.django_db
 def test_the_list_of_newsletters_shows_it_and_asks_no_address_for_it(
     client: Client, newsletter: Subscribable
 ) -> None:
@@ -231,6 +239,7 @@ def test_the_list_of_newsletters_shows_it_and_asks_no_address_for_it(
     assert answer.status_code == 400
 
 
+@pytest.mark.django_db
 def test_programs_are_told_where_readers_sign_up(client: Client, newsletter: Subscribable) -> None:
     place = f"/api/v1/subscribables/{newsletter.name}/subscribe/"
     answer = client.post(place, {"email": "ada@example.org"}, content_type="application/json")

@@ -30,7 +30,7 @@ from tests.factories import (
     an_issue,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

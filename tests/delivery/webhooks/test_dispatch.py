@@ -20,7 +20,7 @@ from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import SubscriptionFactory
 from tests.servers.feed_server import Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 

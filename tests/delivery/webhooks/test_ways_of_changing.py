@@ -22,7 +22,7 @@ from tests.api import Api
 from tests.delivery.webhooks.test_outbox import noted, types
 from tests.factories import NOW, FeedFactory, ItemFactory, SubscribableFactory, SubscriptionFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 LIST = "/admin/subscriptions/subscription/"
 SOON = (utcnow() + timedelta(days=9)).date().isoformat()
 

@@ -16,7 +16,7 @@ from tests.factories import NOW, FeedFactory
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 
 HTML = {"Content-Type": "text/html"}
 FEED = '<link rel="alternate" type="application/rss+xml" title="{0}" href="/{0}.xml">'

@@ -106,7 +106,7 @@ def test_pausing_says_how_many_and_can_be_undone(admin_client: Client) -> None:
 
 
 @pytest.mark.usefixtures("loopback_allowed")
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_starting_over_reads_failing_feeds_whatever_their_back_off(admin_client: Client) -> None:
     later = NOW + timedelta(days=3000)
     with FeedServer() as server:

@@ -175,7 +175,7 @@ class TestAsking:
         assert send_due_request(two, NOW) is None
         assert len(hub.asked) == 2
 
-    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.django_db
     def test_no_hub_is_called_within_a_transaction(self, hub: Hub) -> None:
         feed_of(hub)
         with transaction.atomic(), pytest.raises(NetworkInTransaction):

@@ -13,7 +13,7 @@ from feeds.models.item import LINGERS
 from tests.factories import NOW, FinalItemFactory, an_entry
 from tests.races import beside
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
@@ -87,6 +87,7 @@ def test_what_is_over_is_forgotten_when_nothing_can_come_of_it_any_more() -> Non
     assert forget_tracked(NOW + DAY + LINGERS + HOUR) == 1
 
 
+@pytest.mark.django_db(transaction=True)
 def test_two_take_the_news_once() -> None:
     row = a_tracked(missing_since=NOW, news="withdrawn")
 
@@ -99,6 +100,7 @@ def test_two_take_the_news_once() -> None:
     assert second is None
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one lock for all.")
 def test_who_publishes_does_not_wait_for_a_feed_that_is_being_read() -> None:
     """The poll locks the feed's row, then its items'; publishing locks items' rows."""

@@ -14,7 +14,7 @@ from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("loopback_allowed")]
 
 OLD = [post(f"old{number}", published=at(-60 * (number + 1))) for number in range(4)]
 A, CORRECTED = (post("a", published=at(5), title=title) for title in ("Bees", "Bees, corrected"))
@@ -76,6 +76,7 @@ def test_a_correction_is_kept_with_its_text(blog: Blog) -> None:
     assert (row.news, title_kept()) == ("corrected", "Bees, corrected")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_feeds_that_are_recorded_together_are_looked_at_too(blog: Blog) -> None:
     sent(blog)
     other = Blog(blog.server, "/other.xml")

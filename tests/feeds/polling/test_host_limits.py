@@ -182,7 +182,7 @@ def test_a_pass_that_is_over_gives_back_what_it_had_not_asked(busy: Busy, settin
     assert not Host.objects.exclude(lease_token=None).exists()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_one_bad_answer_among_quiet_ones_stops_none_of_them(
     server: FeedServer, caplog: pytest.LogCaptureFixture
 ) -> None:

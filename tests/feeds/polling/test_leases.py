@@ -166,7 +166,7 @@ def test_a_feed_dropped_while_it_is_read_stays_away(server: FeedServer, transact
     assert not Item.objects.exists()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_two_workers_claim_different_feeds(server: FeedServer, transactional_db: None) -> None:
     urls = [server.serve(path, rss([])) for path in ("/one.xml", "/two.xml")]
@@ -205,7 +205,7 @@ def answered(blog: Blog, minutes: float) -> Answered:
     return Answered(feed, ask.feeds[feed.pk], fetch(ask, shared_client(), lambda: at(minutes)))
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 @pytest.mark.parametrize("answer", ["new", "quiet", "failed"])
 def test_what_is_recorded_while_another_worker_takes_the_feed_is_not_stored(

@@ -36,7 +36,7 @@ from tests.factories import (
 )
 from tests.site.export.whole_site import whole_site
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 PHRASE = "correct horse battery"
 
 

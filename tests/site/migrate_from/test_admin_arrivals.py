@@ -37,7 +37,7 @@ from tests.site.migrate_from.test_read_ahead import posted
 
 __all__ = ["servers", "service", "site"]
 NEEDS_APP = "chat"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 ADD = "/admin/feedletter_site/arrival/add/"
 LONG = timedelta(minutes=5)
 
@@ -61,6 +61,7 @@ def looked(client: Client, place: Path) -> Arrival:
     return Arrival.objects.get()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_from_the_file_to_the_report(
     admin_client: Client, servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_from_the_file_to_the_report(
     assert any("=1+1" in line[2] for line in lines)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_stands_in_the_wal_file_counts_only_if_it_comes_along(
     admin_client: Client, servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -117,6 +119,7 @@ def test_what_stands_in_the_wal_file_counts_only_if_it_comes_along(
     assert looked(admin_client, place).parts == 2
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("content", [b"hello", b"SQLite format 3\0 and no more"])
 def test_what_is_no_database_is_said_by_its_name_and_forgotten(
     admin_client: Client, tmp_path: Path, content: bytes
@@ -157,6 +160,7 @@ def dies_at(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, step: int) -
     monkeypatch.setattr(place, name, dying)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("begin", "place", "name"),
@@ -209,6 +213,7 @@ def test_a_worker_that_dies_leaves_the_rest_to_the_next(
     assert outcome() == killed
 
 
+@pytest.mark.django_db(transaction=True)
 def test_it_goes_on_where_the_time_of_a_pass_was_over(
     admin_client: Client, servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -225,6 +230,7 @@ def test_it_goes_on_where_the_time_of_a_pass_was_over(
     assert set(row.lines.values_list("what", flat=True)) == {"taken", "changed"}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_where_discord_lets_nobody_in_it_says_so_and_tries_again(
     admin_client: Client, servers: DiscordService, site: FeedServer, tmp_path: Path, settings: Any
 ) -> None:
@@ -240,6 +246,7 @@ def test_where_discord_lets_nobody_in_it_says_so_and_tries_again(
     assert (row.state, row.trouble) == ("done", "")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_who_stops_it_keeps_what_was_taken_and_the_worker_ends(
     admin_client: Client,
     servers: DiscordService,
@@ -362,6 +369,7 @@ def test_the_list_asks_no_more_for_many(admin_client: Client) -> None:
     assert shown.count("to be imported: 1,234") == 10
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_database_whose_tables_are_views_without_end_is_refused(
     admin_client: Client, servers: DiscordService, tmp_path: Path
 ) -> None:

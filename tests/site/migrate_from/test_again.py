@@ -27,7 +27,7 @@ from tests.site.migrate_from.test_cordfeeder import everything, rounds
 from tests.site.migrate_from.test_rss2email import folder
 
 __all__ = ["dump", "folder", "site"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 # Before the time of the import here, as a copied file is.
 FRIDAY = mail.RAN_AT + timedelta(days=4)
@@ -89,6 +89,7 @@ def friday(monday: Path) -> Path:
     )
 
 
+@pytest.mark.django_db(transaction=True)
 def test_feedletters_newer_state_sends_nothing_twice_and_loses_nobody(monday: Path) -> None:
     assert Issue.objects.filter(subscribable__name="river").exists()  # our workers found post 6
     facts = run(friday(monday))
@@ -174,6 +175,7 @@ def test_a_kept_message_that_was_sent_since_is_cancelled(dump: Path) -> None:
     assert (to_bob.state, to_carla.state) == ("cancelled", "held")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Path) -> None:
     mail.serve(site, "later")
     mail.run(folder)
@@ -210,6 +212,7 @@ def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Pa
     assert not MailboxMessage.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_older_file_of_rss2email_ends_nobody(site: FeedServer, folder: Path) -> None:
     mail.serve(site, "later")
     config, data = folder / "rss2email.cfg", folder / "rss2email.json"

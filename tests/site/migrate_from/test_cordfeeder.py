@@ -534,5 +534,6 @@ def clean() -> None:
     Feed.objects.all().delete()
 
 
+@pytest.mark.django_db
 def test_frame_knows_no_source() -> None:
     assert "cordfeeder" not in Path(take_over.__file__).read_text().lower()

@@ -36,9 +36,10 @@ from tests.site.migrate_from.feedletter_dump import (
 from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
 
 __all__ = ["dump", "site"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.django_db(transaction=True)
 def test_exactly_what_waited_and_what_is_new_is_sent(site: FeedServer, dump: Path) -> None:
     run(dump)
     newsletters = list(Subscribable.objects.order_by("name"))

@@ -25,7 +25,7 @@ from tests.site.migrate_from.test_cordfeeder import everything
 
 __all__ = ["dump", "services", "site"]
 NEEDS_APP = "chat"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

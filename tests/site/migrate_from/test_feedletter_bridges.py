@@ -22,7 +22,7 @@ from tests.site.migrate_from.test_cordfeeder import rounds, words
 
 __all__ = ["dump", "services", "site"]
 SECOND_DATABASE = "slow"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
@@ -36,6 +36,7 @@ def secrets(services: Services, dump: Path, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.django_db(transaction=True)
 def test_bridges_arrive_connected_and_post_only_what_is_new(
     services: Services, dump: Path, secrets: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_bridges_arrive_connected_and_post_only_what_is_new(
     assert "Post 8" in str(record)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_bridge_that_is_resumed_without_a_token_waits_for_one_and_loses_nothing(
     services: Services, dump: Path, admin_client: Client
 ) -> None:

@@ -26,7 +26,7 @@ from tests.site.migrate_from.test_feedletter_admin import choose
 
 __all__ = ["dump", "site"]
 SECOND_DATABASE = "slow"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 

@@ -17,7 +17,7 @@ from tests.site.migrate_from.feedletter_dump import NOW, SALT, dump, run, site
 from tests.site.migrate_from.test_cordfeeder import everything, words
 
 __all__ = ["dump", "site"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 ODD = "ri ver & é/?"
 FORM = {"addressPart": "fresh@example.org", "displayNamePart": "Fresh", "destinationType": "Email"}
 

@@ -26,7 +26,7 @@ from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
 
 __all__ = ["dump", "services", "site"]
 SECOND_DATABASE = "slow"
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 POST_5 = ("river", "Post 5", "bob@example.com")
 MAILABLE, END = "COPY public.mailable (", "\\.\n"
@@ -48,6 +48,7 @@ def row_like(dump: Path, seqnum: str, number: int, *, retried: int = 0) -> str:
     return "\t".join(cells)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_dropped_messages_are_listed_with_what_to_do(dump: Path) -> None:
     facts = run(dump)
     assert words(facts, "not taken").count("--queued keep") == 4
@@ -56,6 +57,7 @@ def test_dropped_messages_are_listed_with_what_to_do(dump: Path) -> None:
     assert POST_5 not in sent()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_kept_emails_are_sent_exactly_once_after_the_start(dump: Path) -> None:
     facts = run(dump, "--queued", "keep")
     assert "river: [river] New Post: Post 5: 1 message will be sent" in words(facts, "taken")

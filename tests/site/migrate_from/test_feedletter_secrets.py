@@ -18,7 +18,7 @@ SECRETS = (
 HIDDEN = ("very secret", "masto-token-fixture", "bsky-app-password-fixture", "fixture salt", "pa\\ss")
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_settings_and_secrets_are_in_a_file_of_mode_600_and_nowhere_else(dump: Path, tmp_path: Path) -> None:
     file, report = tmp_path / "feedletter.env", tmp_path / "report.csv"
     given = ("--secrets", str(SECRETS), "--env-out", str(file), "--report", str(report))
@@ -41,7 +41,7 @@ def test_settings_and_secrets_are_in_a_file_of_mode_600_and_nowhere_else(dump: P
     assert not [secret for secret in HIDDEN if secret in said]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_file_that_exists_is_never_overwritten(dump: Path, tmp_path: Path) -> None:
     file = tmp_path / "there.env"
     file.write_text("mine")
@@ -50,7 +50,7 @@ def test_a_file_that_exists_is_never_overwritten(dump: Path, tmp_path: Path) -> 
     assert file.read_text() == "mine"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("octets", "why"), [(b"key=\\u12", "valid properties"), (b"#" * 1_000_001, "larger")]
 )

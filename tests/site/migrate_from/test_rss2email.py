@@ -134,6 +134,7 @@ def test_a_dry_run_changes_no_row_and_a_second_run_takes_nothing_again(
     assert again["counts"] == {"taken": 0, "changed": 0, "not taken": 0, "gone there": 0, "there already": 7}
 
 
+@pytest.mark.django_db
 def test_posts_known_by_their_text_wait_for_a_person_if_the_feed_cannot_be_read(
     site: FeedServer, folder: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_posts_known_by_their_text_wait_for_a_person_if_the_feed_cannot_be_read(
     assert not Delivery.objects.filter(issue__subscribable__name="bare").exists()
 
 
+@pytest.mark.django_db
 def test_the_report_names_what_is_lost(site: FeedServer, folder: Path) -> None:
     config = folder / "rss2email.cfg"
     config.write_text(
@@ -212,6 +214,7 @@ def test_both_files_are_uploaded_in_the_admin(site: FeedServer, folder: Path, ad
     assert row.lines.filter(what="taken").count() == 14
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["feeds.dat", "feeds-hostile.dat"])
 def test_a_pickle_is_refused_and_never_loaded(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -223,6 +226,7 @@ def test_a_pickle_is_refused_and_never_loaded(
     assert not (folder / "PICKLE-WAS-LOADED").exists()
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("body", ["[]", '{"version": 3, "feeds": []}', '{"version": 2}', "[" * 200_000])
 def test_another_file_is_refused(folder: Path, body: str) -> None:
     (folder / "rss2email.json").write_text(body)
@@ -230,6 +234,7 @@ def test_another_file_is_refused(folder: Path, body: str) -> None:
         run(folder)
 
 
+@pytest.mark.django_db
 def test_both_files_are_needed(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"no .*rss2email\.json"):
         run(tmp_path)

@@ -76,7 +76,7 @@ def test_healthz_takes_no_post(client: Client) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(client: Client) -> None:
     with without_column("feeds_feed", "warning"):
         answer = client.get("/readyz")
@@ -85,7 +85,7 @@ def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(cli
     assert "docs/operating/upgrade.md" in answer.content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("command", [("migrate",), ("up", "--bind", f"127.0.0.1:{free_port()}")])
 def test_a_database_from_before_the_first_release_is_refused_with_the_way_out(
     command: tuple[str, ...],

@@ -5,7 +5,7 @@ import pytest
 from feedletter_site.celery import app
 from feedletter_site.ticks.schedule import STAGES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_each_stage_runs_where_there_is_nothing_to_do() -> None:

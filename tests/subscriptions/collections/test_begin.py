@@ -15,7 +15,7 @@ from tests.delivery.ledger import Clock
 from tests.factories import ItemFactory, SubscribableFactory, SubscriptionFactory, an_entry
 from tests.feeds.documents import a_feed_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def newsletters(arrangement: str) -> tuple[Subscribable, Subscribable]:

@@ -150,7 +150,7 @@ def test_extra_params_are_removed_first_and_then_set() -> None:
     assert Subscribable.objects.get(pk=letter.pk).params == {"a": "3", "c": ""}
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 def test_of_two_admins_who_choose_one_name_the_second_is_told() -> None:
     feed = FeedFactory()

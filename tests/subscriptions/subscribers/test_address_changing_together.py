@@ -86,6 +86,7 @@ def test_two_readers_who_go_to_one_address_at_once_leave_it_each_newsletter_once
     assert [row.destination.core for row in rows] == ["ada@new.example"]
 
 
+@pytest.mark.django_db
 def test_an_old_letters_link_shows_the_new_address_to_nobody_before_its_holder_confirmed(
     client: Client, mine: Any
 ) -> None:
@@ -100,6 +101,7 @@ def test_an_old_letters_link_shows_the_new_address_to_nobody_before_its_holder_c
     assert "ada@new.example" in client.get(place).content.decode()
 
 
+@pytest.mark.django_db
 def test_who_took_over_from_another_address_is_not_shown_by_the_old_link(client: Client, mine: Any) -> None:
     there = DestinationFactory(core="ada@new.example", label="ada@new.example")
     SubscriptionFactory(subscribable=mine.subscribable, destination=there)
