@@ -20,7 +20,7 @@ MAX_ATTRIBUTES = 100
 FORMATTING = words("a b big code em font i nobr s small strike strong tt u")
 INLINE = FORMATTING | words("abbr cite del dfn ins kbd mark q samp span sub sup time var")
 VOID = words("area base br col embed hr img input link meta param source track wbr")
-RAW = words("iframe noembed noframes script style template title xmp")
+RAW = words("iframe noembed noframes script style template title")
 _BLOCKS = words(
     "address article aside blockquote center details div dl fieldset figcaption figure footer form"
     " h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul dd dt td th tr"

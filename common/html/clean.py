@@ -46,7 +46,7 @@ SCHEMES = {"http", "https", "mailto", "tel", "sms"}
 
 _RARE = re.compile(
     "<(?:math|MATH|svg|SVG|canvas|CANVAS|input|INPUT|select|SELECT|textarea|TEXTAREA|applet|APPLET|dialog"
-    "|datalist|meter|progress|button|BUTTON|m:math|mml:math|[a-z]+[a-z0-9]*-"
+    "|datalist|meter|progress|button|BUTTON|area|AREA|m:math|mml:math|[a-z]+[a-z0-9]*-"
     r"|script [^<>]*(?:math/|gist\.github\.com|asciinema\.org/a/|gitlab\.com))"
 )
 # Elements without content that name a page. Bounded, because tags may be long.

@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-from common.html.hidden import without_hidden
+from common.html.hidden import hides, without_hidden
 
 # Without "<", so that matching is linear.
 _VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
@@ -96,11 +96,11 @@ def _film(tag: re.Match[str]) -> str:
 
 
 def _with_cards(html: str) -> str:
-    """Keep the addresses of custom elements; `visible` links those without content."""
+    """Keep addresses of custom elements and what hides them; `visible` links those without content."""
     addresses = {}
     for tag in _CUSTOM.finditer(html):
         key, address = _KEY.search(tag["name"] + tag["values"]), _ADDRESS.search(tag["values"])
-        if not tag["end"] and (key or address) and not _NOT_CARDS.match(tag["name"]):
+        if not tag["end"] and (key or address or hides(tag[0])) and not _NOT_CARDS.match(tag["name"]):
             addresses[tag.start()] = _PAGES[key[1][0].lower()] + key[2] if key else address and address[1]
     names = {html[at + 1 : at + 50].partition(" ")[0].lower() for at in addresses}
 

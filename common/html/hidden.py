@@ -72,9 +72,9 @@ def _is_in_tag(html: str, at: int) -> bool:
 def is_hidden(name: str, values: dict[str, str]) -> bool:
     if values.get("hidden", "until-found").lower() != "until-found" or "popover" in values:
         return True
-    if name in CLOSED and "open" not in values:
-        return True
     classes, style = values.get("class", ""), values.get("style", "").lower()
+    if name in CLOSED and "open" not in values and "display" not in style:
+        return True
     if classes and _SPOKEN.search(classes) and not _NOT_SPOKEN.search(classes):
         return True
     if not style:

@@ -27,7 +27,8 @@ _EMPTY_NAMED = words("canvas applet mjx-container mjx-math meter progress model-
 RICH_TAGS = (
     _MATHML
     | _EMPTY_NAMED
-    | words("svg input select option textarea dialog datalist button form mjx-assistive-mml")
+    | words("svg input select option textarea dialog datalist button form mjx-assistive-mml area")
+    | words("data dir fieldset font hgroup label legend menu nobr output search")
 )
 RICH_ATTRIBUTES = {
     "*": words(
@@ -44,6 +45,7 @@ RICH_ATTRIBUTES = {
     "select": words("multiple size"),
     "dialog": {"open"},
     "applet": {"alt"},
+    "area": {"href", "alt"},
     "model-viewer": {"alt"},
     "meter": words("value min max"),
     "progress": words("value max"),
@@ -76,7 +78,7 @@ _LINE_END = re.compile(r"(?:\n|<br[^<>]*>)(?:</?[a-z][^<>]*>)*\Z")
 _TWO_PRES = re.compile(r"</pre>\s*<pre>")
 # A button here is a link or a heading; others need a script.
 _ACTING = words("form a h1 h2 h3 h4 h5 h6 summary")
-_LINES = frozenset(("div", "p", "li", "section"))
+_LINES = frozenset(("div", "p", "li", "section", "textarea"))
 _PLAYER_WORDS = re.compile(r"[\d\s:/.,×x%+-]*")
 _STYLE_SIZE = re.compile(r"(?<![\w-])(width|height)\s*:\s*([^;]+)")
 _TICKS = {"checkbox": "☐☑", "radio": "○◉"}
@@ -193,6 +195,9 @@ class _Walk:
                 self.open[-1].controls += 2
             if hidden:
                 self.has_hidden = self.has_hidden or name == "img"
+            elif name == "area":
+                address = values.get("href", "")
+                self.out.append(f"{self._linked(values.get('alt') or page_name(address), address)} ")
             else:
                 self.out.append(self._control(values) if name == "input" else tag[0])
                 if name == "img" and is_glyphs:
@@ -208,8 +213,6 @@ class _Walk:
             element.options, element.is_chosen = [], "multiple" in values
         elif name == "option":
             element.is_chosen = "selected" in values
-        elif name == "textarea":
-            self.out.append("<pre>")
         else:
             # A link within the page is a mark beside a heading, or a link back.
             element.is_container = (
@@ -217,7 +220,7 @@ class _Walk:
             )
             element.takes_name = name == "a" and "#" not in values.get("href", "#")
             element.is_acting = name in _ACTING or (name == "button" and "aria-expanded" in values)
-            written = tag[0]
+            written = "<pre>" if name == "textarea" else tag[0]
             if values:
                 element.is_gutter = _GUTTER.search(values.get("class", "")) is not None
                 if match := _WHITE_SPACE.search(values.get("style", "").lower()):
@@ -287,7 +290,9 @@ class _Walk:
         content = "".join(self.out[start:])
         text = unescape(_ANY_TAG.sub("", content))
         is_column = element.is_gutter or (element.tag == "td" and "<pre" in content)
-        if is_column and (text.strip() or self.has_numbers) and _NUMBERS.fullmatch(text) and _counts_up(text):
+        # An empty one is beside others with numbers.
+        is_column = is_column and (bool(text.strip()) or (self.has_numbers and "<a" not in content))
+        if is_column and _NUMBERS.fullmatch(text) and _counts_up(text) and not _SHOWN_TAG.search(content):
             del self.out[element.start :]
             self.has_numbers = True
             return

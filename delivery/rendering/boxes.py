@@ -52,8 +52,8 @@ def _code(match: re.Match[str]) -> str:
 
 
 def _table(match: re.Match[str]) -> str:
-    """Write a table that is wider than a phone as lines of "heading: value"."""
-    for row in match[0].split("</tr>"):
+    """Write a table of words that is wider than a phone as lines of "heading: value"."""
+    for row in match[0].split("</tr>") if "<img" not in match[0] else ():
         cells = _CELL.findall(row)
         columns = sum(integer(attributes(values).get("colspan", ""), otherwise=1) for values, _ in cells)
         words = (max(map(len, plain(html).split()), default=0) + 1 for _, html in cells)

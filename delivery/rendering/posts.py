@@ -60,10 +60,8 @@ _BLOCKS = words(
 )
 _AROUND = frozenset(("a", "span", "em", "strong", "b", "i"))
 _LOOK_AT = 10
-# Elements unknown to mail programs, and their replacements.
-_INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
-    ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
-)
+# Unknown to mail programs, so they get a div.
+_INSTEAD = words("address article aside details footer header main nav section summary")
 LONGEST_POST_TITLE = 300
 # Two lines on a phone.
 EXCERPT = 160
@@ -125,7 +123,7 @@ class _Writer:
             )
         if name in _INSTEAD:
             inner = ("</strong>" if tag["end"] else "<strong>") if name == "summary" else ""
-            outer = f"<{tag['end']}{_INSTEAD[name]}>"
+            outer = f"<{tag['end']}div>"
             return inner + outer if tag["end"] else outer + inner
         return tag[0]
 

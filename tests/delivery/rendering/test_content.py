@@ -92,7 +92,8 @@ def test_other_links_stay() -> None:
 
 
 def test_what_mail_programs_do_not_know_is_said_otherwise() -> None:
-    assert shown("<details><summary>More</summary>x</details>") == "<div><p><strong>More</strong></p>x</div>"
+    folded = "<details><summary>More</summary>x</details>"
+    assert shown(folded) == "<div><div><strong>More</strong></div>x</div>"
     assert shown("<section><header>a</header></section>") == "<div><div>a</div></div>"
 
 
