@@ -117,13 +117,13 @@ class FeedletterCommand(BaseCommand):
 
         return coloured if self.stdout.isatty() else None
 
-    def write_out(self, write: Callable[[Any], object], output: str | None) -> None:
+    def write_out(self, write: Callable[[Any], object], output: str | None, encoding: str = "utf-8") -> None:
         """Call `write` with the file, or with stdout (option OUTPUT). Raises CommandError."""
         if not output:
             write(_Plain(self.stdout))
             return
         try:
-            with Path(output).open("w", encoding="utf-8", newline="") as file:
+            with Path(output).open("w", encoding=encoding, newline="") as file:
                 write(file)
         except OSError as error:
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from error

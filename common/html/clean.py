@@ -58,7 +58,7 @@ _HOLLOW = re.compile(
 _CODE = re.compile(
     r"white-space\s*:\s*(?:pre|break)|<[a-z]+\s[^<>]{0,400}(?:display\s*:\s*block"
     r"|class\s*=[^<>]{0,400}(?:line|\bln|lnum|gutter))"
-    r"|<td[^<>]{0,400}>\s*<pre",
+    r"|data-line-number=|<td[^<>]{0,400}>\s*<pre",
     re.IGNORECASE,
 )
 _HOLLOW_NAMES = ("aria-label=", "data-href=", "data-url=", " cite=")
@@ -92,7 +92,7 @@ def clean(html: str, *, base: str) -> str:
         html = foreign.rewritten(html)
     is_rich = is_rich or hides(html) or "data-attrs=" in html
     is_rich = is_rich or (any(name in html for name in _HOLLOW_NAMES) and _HOLLOW.search(html) is not None)
-    if not is_rich and ("<pre" in html or "white-space" in html):
+    if not is_rich and any(word in html for word in ("<pre", "white-space", "line-number", "lineno")):
         is_rich = _CODE.search(html) is not None or _has_blocks_in_code(html)
     if len(html) > SHORT or html.count("<") > FEW_TAGS:
         html = balance(html)

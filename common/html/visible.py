@@ -73,6 +73,7 @@ _GUTTER = re.compile(
     r"(?:\A|[\s_-])(?:linenos?|linenumbers?|line-numbers?(?:-rows)?|lnt|ln|lnum|gutter|blob-num)(?![a-z])",
     re.IGNORECASE,
 )
+_CODE_ROW = re.compile(r"\s*</?(?:tbody|thead|tr)\b[^<>]*>\s*|\s*<td\b[^<>]*>|(</td>)\s*")
 _NUMBERS = re.compile(r"[\d\s:.|]*")
 _LINE_END = re.compile(r"(?:\n|<br[^<>]*>)(?:</?[a-z][^<>]*>)*\Z")
 _TWO_PRES = re.compile(r"</pre>\s*<pre>")
@@ -127,6 +128,7 @@ class _Open:
     is_acting: bool = False
     is_line: bool = False
     is_gutter: bool = False
+    has_code_rows: bool = False
     white_space: str = ""
     controls: int = 0
     icons: list[tuple[int, str]] = field(default_factory=list)
@@ -222,10 +224,13 @@ class _Walk:
             element.is_acting = name in _ACTING or (name == "button" and "aria-expanded" in values)
             written = "<pre>" if name == "textarea" else tag[0]
             if values:
-                element.is_gutter = _GUTTER.search(values.get("class", "")) is not None
+                self.has_numbers = self.has_numbers or "data-line-number" in values
+                element.is_gutter = (
+                    "data-line-number" in values or _GUTTER.search(values.get("class", "")) is not None
+                )
                 if match := _WHITE_SPACE.search(values.get("style", "").lower()):
                     element.white_space = "wrap" if match[2] or match[1] == "break" else "pre"
-            if self._is_in_pre() and name != "pre":
+            if self._around("pre") and name != "pre":
                 written = self._line(element, values) or written
             self.out.append(written + _box(values))
         self.open.append(element)
@@ -238,7 +243,7 @@ class _Walk:
         if element.tag == "svg":
             self.out[start:] = [element.name] if not element.is_hidden else []
             if element.name and element.is_acting and not element.is_hidden:
-                holder = next((one for one in reversed(self.open) if one.tag in ("a", "button")), None)
+                holder = self._around("a", "button")
                 (parent if PICTURE in element.name else holder or element).icons.append((start, element.name))
         elif element.options is not None:
             chosen = [text for is_chosen, text in element.options if is_chosen or element.is_chosen]
@@ -265,8 +270,8 @@ class _Walk:
         elif element.is_glyphs:
             self._rendered("glyphs", start)
 
-    def _is_in_pre(self) -> bool:
-        return any(one.tag == "pre" for one in self.open)
+    def _around(self, *tags: str) -> _Open | None:
+        return next((one for one in reversed(self.open) if one.tag in tags), None)
 
     def _line(self, element: _Open, values: dict[str, str]) -> str:
         """A line of code, as a span; its end is written by `_end_code`."""
@@ -283,11 +288,20 @@ class _Walk:
 
     def _end_code(self, element: _Open, tag: re.Match[str]) -> None:
         start, end = element.start + 1, "</pre>" if element.tag == "textarea" else tag[0]
-        in_pre = self._is_in_pre()
-        if not (element.is_line or element.is_gutter or element.white_space or element.tag == "td"):
+        in_pre = self._around("pre")
+        if not (
+            element.is_line or element.is_gutter or element.white_space or element.tag in ("td", "table")
+        ):
             self.out.append(end)
             return
         content = "".join(self.out[start:])
+        if element.has_code_rows and not _BLOCK.search(content):
+            self.out[element.start :] = [
+                "<pre>",
+                _CODE_ROW.sub(lambda tag: "\n" * bool(tag[1]), content),
+                "</pre>",
+            ]
+            return
         text = unescape(_ANY_TAG.sub("", content))
         is_column = element.is_gutter or (element.tag == "td" and "<pre" in content)
         # An empty one is beside others with numbers.
@@ -295,6 +309,8 @@ class _Walk:
         if is_column and _NUMBERS.fullmatch(text) and _counts_up(text) and not _SHOWN_TAG.search(content):
             del self.out[element.start :]
             self.has_numbers = True
+            if element.tag == "td" and "<" not in content and (table := self._around("table")):
+                table.has_code_rows = True
             return
         if (
             element.is_line
@@ -443,9 +459,8 @@ class _Walk:
 
     def _linked(self, words: str, page: str = "") -> str:
         shown = escape(shortened(words, MAX_NAME), quote=False)
-        is_in_link = any(one.tag == "a" for one in self.open)
         page = page or self.page
-        return f'<a href="{escape(page)}">{shown}</a>' if page and shown and not is_in_link else shown
+        return f'<a href="{escape(page)}">{shown}</a>' if page and shown and not self._around("a") else shown
 
 
 def _ends_line(html: str) -> bool:

@@ -156,9 +156,16 @@ class _Writer:
         else:
             # Photographs may be side by side.
             beside = {"img"} if _PHOTO.search(urlsplit(values["src"]).path) else set()
-            if self._ends(number, -1, beside) and self._ends(number, 1, beside):
+            is_alone = self._ends(number, -1, beside) and self._ends(number, 1, beside)
+            if is_alone and not self._is_beside_cells(self.tags[number].start()):
                 kept |= {"width": str(LETTER_WIDTH), "class": FULL}
         return f"<img{written(kept)}>"
+
+    def _is_beside_cells(self, at: int) -> bool:
+        """Return whether the row has other cells, for which a wide picture would leave no room."""
+        _, row, before = self.html[max(0, at - 5_000) : at].rpartition("<tr")
+        cells = before + self.html[at : at + 5_000].partition("</tr")[0]
+        return bool(row) and "</tr" not in before and cells.count("<td") + cells.count("<th") > 1
 
     def _drawing(self, number: int, values: dict[str, str]) -> str:
         """Return words, linked to the post."""

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any, TypeGuard
 
 from common.html.clean import bounded
+from common.html.titles import decoded_again
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
-from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, language
+from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, is_empty, language
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
@@ -70,11 +71,9 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
     policies = (announced(_hints(item))[1] for item in items if "_iffy" in item)
     hubs = [hub for hub in _list(document, "hubs") if isinstance(hub, dict)]
     return ParsedFeed(
-        title=shortened(one_line(_text(document, "title")[: 10 * MAX_ENTRY_TITLE]), MAX_ENTRY_TITLE),
+        title=_line(document, "title", MAX_ENTRY_TITLE),
         link=site,
-        description=shortened(
-            one_line(_text(document, "description")[: 10 * MAX_DESCRIPTION]), MAX_DESCRIPTION
-        ),
+        description=_line(document, "description", MAX_DESCRIPTION),
         language=tongue,
         guids=posts.guids,
         names=posts.names,
@@ -142,13 +141,13 @@ class JsonReader(PostReader[Json]):
         links = (absolute(_text(post, key), self.base) for key in ("url", "external_url"))
         id_ = _text(post, "id")
         own = absolute(id_, "") if id_.startswith(("http://", "https://")) else ""
+        content = markup(_html(post, "content_html"), is_guess=False)
         return Entry(
             guid=guid,
-            title=shortened(one_line(_text(post, "title")[: 10 * MAX_ENTRY_TITLE]), MAX_ENTRY_TITLE),
+            title=_line(post, "title", MAX_ENTRY_TITLE),
             link=next(filter(None, links), own),
             authors=author_names(_authors(post)) or self.shared.authors,
-            content=markup(_html(post, "content_html"), is_guess=False)
-            or paragraphs(_html(post, "content_text")),
+            content=paragraphs(_html(post, "content_text")) if is_empty(content) else content,
             summary=paragraphs(_html(post, "summary")),
             published=published or updated,
             updated=updated,
@@ -170,6 +169,10 @@ class JsonReader(PostReader[Json]):
             length=length_of(_number(attachment, "size_in_bytes")),
             alt=shortened(one_line(_text(attachment, "title")), MAX_ALT),
         )
+
+
+def _line(item: Json, key: str, limit: int) -> str:
+    return shortened(decoded_again(one_line(_text(item, key)[: 10 * limit])), limit)
 
 
 def _html(item: Json, key: str) -> str:

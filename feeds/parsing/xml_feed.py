@@ -59,7 +59,8 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     inherited = names_of(authors_of(feed)) if atom else ()
     owners = people_of(authors_of(feed), site or url) if atom else ()
     tongue = language(feed.get("language"))
-    reader = XmlReader(site or url, url, atom, inherited, owners, tongue)
+    # RFC 4287 §2, §4.2.7.1: links are relative to the document. RSS doesn't say.
+    reader = XmlReader(url if atom else site or url, url, atom, inherited, owners, tongue)
     posts = read_posts(raw, reader, limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(

@@ -138,7 +138,8 @@ class ExportSubscribers(FeedletterCommand):
         if options["json"]:
             header = next(rows)
             return (dict(zip(header, row, strict=True)) for row in rows)
-        self.write_out(lambda file: csv.writer(file).writerows(rows), options["output"])
+        # Excel takes other files for Windows-1252.
+        self.write_out(lambda file: csv.writer(file).writerows(rows), options["output"], "utf-8-sig")
         return None
 
 

@@ -301,6 +301,10 @@ LINES = "a = 1\n  b = 2"
         ),
         "<table><tr><td class=gutter><pre>1\n2</pre></td><td><pre>a = 1\n  b = 2</pre></td></tr></table>",
         "<table><tr><td><pre>1\n2\n</pre></td><td><pre>a = 1\n  b = 2</pre></td></tr></table>",
+        "<table><tr><td data-line-number=1></td><td>a = 1</td></tr>\n<tr>\n"
+        "<td data-line-number=2></td>\n<td>  <span>b = 2</span></td></tr></table>",
+        "<table><tr><td class=lineno>1</td><td>a = 1</td></tr>"
+        "<tr><td class=lineno>2</td><td>  b = 2</td></tr></table>",
         "<p><code style='white-space:pre'>a = 1\n  b = 2</code></p>",
         "<div style='white-space: pre'>a = 1\n  b = 2</div>",
     ],
@@ -309,6 +313,25 @@ def test_lines_of_code_are_lines_without_numbers(html: str) -> None:
     assert to_text(cleaned(html)) == "    a = 1\n      b = 2"
     shown = re.sub("<br>", "\n", cleaned(html))
     assert re.sub("<[^<>]*>", "", shown).strip() == LINES
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        (
+            "<img src=/m.png usemap=#m><map name=m><area href=/x alt=North></map>",
+            "https://blog.example.org/x",
+        ),
+        ("<pre>1\n<span class=ln>1</span>a<span class=ln><img src=/i.png></span></pre>", "/i.png"),
+        ("<label hidden>x</label><p>y</p>", "<p>y</p>"),
+        ("<x-note style='display:none'>x</x-note><p>y</p>", "<p>y</p>"),
+        ("<dialog style='display:block'>y</dialog>", "y"),
+        ("<pre>x<textarea>y</textarea>z</pre>", "<pre>x\n<span>y\n</span>z</pre>"),
+    ],
+)
+def test_nothing_that_is_seen_goes_without_a_trace(html: str, shown: str) -> None:
+    assert shown in cleaned(html)
+    assert "hidden" not in html or cleaned(html) == shown
 
 
 def test_lines_of_words_are_broken_where_the_style_says_so() -> None:

@@ -54,6 +54,7 @@ def test_a_table_of_up_to_six_columns_stays_and_a_wider_one_becomes_lines() -> N
     wide = shown(table(7))
     assert "<table" not in wide
     assert wide.startswith('<p dir="auto">H0: v0<br>H1: v1<br>')
+    assert "<table" in shown(table(7).replace("v0", "<img src=/i.png>"))
     assert wide == shown(table(7, head="<caption></caption><thead><tr>{}</thead>"))
 
 

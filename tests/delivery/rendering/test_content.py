@@ -44,6 +44,7 @@ def test_an_image_is_never_wider_than_the_letter_and_a_tiny_one_stays_tiny(
         "<p>See <img src=/i.png> here</p>",
         "<p>See <a href=/x><b><img src=/i.png></b></a></p>",
         "<p><img src=/i.png><img src=/j.png></p>",
+        "<table><tr><td><a href=/x><img src=/i.png></a></td><td>Words</td></tr></table>",
         "<li>a <img src=/i.png></li>",
     ],
 )

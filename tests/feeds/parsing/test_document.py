@@ -297,6 +297,13 @@ def test_relative_links_are_resolved_against_xml_base() -> None:
     assert found.media == (Media("https://b.example/blog/2026/one.mp3"),)
 
 
+def test_links_of_entries_are_relative_to_the_document() -> None:
+    """RFC 4287 §2: not to the feed's own links."""
+    head = b'<feed xmlns="http://www.w3.org/2005/Atom"><title>x</title><link rel="self" href="blog/feed"/>'
+    (found,) = read(head + b'<entry><id>1</id><link href="one"/></entry></feed>').entries
+    assert found.link == "https://blog.example.org/one"
+
+
 def test_a_relative_xml_base_means_the_documents_own_place() -> None:
     item = b"<item><guid>1</guid><description>x</description></item>"
     body = b'<rss version="2.0" xml:base="/deep/"><channel>' + item + b"</channel></rss>"

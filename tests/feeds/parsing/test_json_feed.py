@@ -97,6 +97,17 @@ def test_text_becomes_paragraphs() -> None:
     assert only({"id": "1", "content_text": "a < b\nc\n\nd"}).content == "<p>a &lt; b<br>c</p><p>d</p>"
 
 
+def test_html_that_shows_nothing_gives_way_to_text_or_summary() -> None:
+    empty = {"id": "1", "content_html": "<p>&nbsp;</p>", "summary": "b"}
+    assert only({**empty, "content_text": "a"}).html == "<p>a</p>"
+    assert only(empty).html == "<p>b</p>"
+
+
+def test_titles_that_were_escaped_are_decoded() -> None:
+    assert only({"id": "1", "title": "D&#39;accord"}).title == "D'accord"
+    assert only({"id": "1", "title": "<b> &amp;"}).title == "<b> &amp;"
+
+
 def test_the_link_is_the_items_page_else_the_one_it_is_about_else_its_id() -> None:
     about = {"id": "https://blog.example/1", "external_url": "https://elsewhere.example/"}
     assert only(about).link == "https://elsewhere.example/"
