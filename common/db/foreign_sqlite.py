@@ -103,16 +103,12 @@ def _send_tables(
     for table, names in columns.items():
         asked = ", ".join(f'"{name}"' for name in names) or "NULL"
         for row in connection.execute(f'SELECT {asked} FROM main."{table}" NOT INDEXED'):  # noqa: S608 - our names
-            send([table, *map(_plain, row)])
+            send([table, *(_text(value) if isinstance(value, bytes) else value for value in row)])
 
 
 def _verdict(action: int, table: str | None, columns: Mapping[str, object]) -> int:
     is_read = action == sqlite3.SQLITE_READ and (table or "").lower() in columns
     return sqlite3.SQLITE_OK if is_read or action in _ALLOWED else sqlite3.SQLITE_DENY
-
-
-def _plain(value: Any) -> Any:
-    return _text(value) if isinstance(value, bytes) else value
 
 
 def _text(value: bytes) -> str:

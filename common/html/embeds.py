@@ -5,22 +5,16 @@ from functools import partial
 from html import escape, unescape
 from urllib.parse import parse_qs, unquote, urldefrag, urlsplit
 
-from common.html.images import is_beacon, is_pixel
+from common.html.images import SOURCE, is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
 
 # Kept by the first cleaning, replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
 # Scripts set a frame's address from these, some only after consent.
 LATE_SOURCES = (
-    *(
-        "data-src",
-        "data-lazy-src",
-        "data-src-cmplz",
-        "data-cmp-src",
-        "data-cookieblock-src",
-        "data-iframe-src",
-    ),
-    *("data-litespeed-src", "data-original-src", "data-consent-src", "data-borlabs-cookie-iframe-src"),
+    *("data-src", "data-lazy-src", "data-src-cmplz", "data-cmp-src", "data-cookieblock-src"),
+    *("data-iframe-src", "data-litespeed-src", "data-original-src", "data-consent-src"),
+    "data-borlabs-cookie-iframe-src",
 )
 EMBED_ATTRIBUTES = {
     "iframe": {"src", *LATE_SOURCES, "width", "height", "style", "title", "aria-label"},
@@ -54,7 +48,6 @@ _HOLLOW = re.compile(
     rf"<a(?P<values>{VALUES})>(?P<inside>(?:\s|&nbsp;|</?(?:i|b|em|strong|span|div|p)(?:{VALUES})>)*)</a>"
 )
 _LINK = re.compile(r"""<a\s[^<>]*?href\s*=\s*["']?([^"'\s<>]+)[^<>]*>([^<]*)""", re.IGNORECASE)
-_SOURCE = re.compile(f"<source({VALUES})>")
 _YOUTUBE = re.compile(
     r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
 )
@@ -95,7 +88,7 @@ def page_name(address: str) -> str:
 def _medium(match: re.Match[str], base: str) -> str:
     """Link to the first source; without one, a script plays it, so link to the page."""
     values = attributes(match["values"])
-    sources = [values, *map(attributes, _SOURCE.findall(match["inside"]))]
+    sources = [values, *map(attributes, SOURCE.findall(match["inside"]))]
     addresses = (
         resolved(one.get(name, ""), base) for one in sources for name in ("src", "data-src") if one.get(name)
     )
@@ -107,13 +100,9 @@ def _medium(match: re.Match[str], base: str) -> str:
 
 
 def _object(match: re.Match[str], base: str) -> str:
-    embedded = _EMBED.search(match["inside"])
-    addresses = [
-        attributes(match["values"]).get("data", ""),
-        attributes(embedded[1]).get("src", "") if embedded else "",
-    ]
-    address = next(filter(None, addresses), "")
-    return _framed(address, attributes(match["values"]), base) if address else match["inside"]
+    values, embedded = attributes(match["values"]), _EMBED.search(match["inside"])
+    address = values.get("data") or (attributes(embedded[1]).get("src", "") if embedded else "")
+    return _framed(address, values, base) if address else match["inside"]
 
 
 def _frame(match: re.Match[str], base: str) -> str:

@@ -8,9 +8,8 @@ from common.html.hidden import hides, without_hidden
 # Without "<", so that matching is linear.
 _VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
 _DRAWING = re.compile(rf"<(?P<end>/?)svg\b{_VALUES}>", re.IGNORECASE)
-_DRAWING_NAMES = (
-    re.compile(r"<title\b[^<>]*>([^<]*[^<\s][^<]*)</title", re.IGNORECASE),
-    re.compile(r"<desc\b[^<>]*>([^<]*[^<\s][^<]*)</desc", re.IGNORECASE),
+_DRAWING_NAMES = tuple(
+    re.compile(rf"<{name}\b[^<>]*>([^<]*[^<\s][^<]*)</{name}", re.IGNORECASE) for name in ("title", "desc")
 )
 _DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|foreignobject)", re.IGNORECASE)
 _ANY_TAG = re.compile(r"<[^<>]*>")
@@ -123,24 +122,17 @@ def _card_of_script(tag: re.Match[str]) -> str:
 def _with_named_drawings(html: str) -> str:
     parts: list[str] = []
     position = depth = 0
-    start: re.Match[str] | None = None
+    outer: re.Match[str] | None = None
     for tag in _DRAWING.finditer(html):
-        is_empty = tag["values"].endswith("/") and not tag["end"]
-        if start is None:
-            if tag["end"]:
-                continue
+        if outer is None and not tag["end"]:
             parts.append(html[position : tag.start()])
-            position = tag.start()
-            if is_empty:
-                parts.append(_named(tag["values"].rstrip("/"), ""))
-                position = tag.end()
-            else:
-                start, depth = tag, 1
-        elif not is_empty:
-            depth += -1 if tag["end"] else 1
-            if depth == 0:
-                parts.append(_named(start["values"], html[start.end() : tag.start()]))
-                start, position = None, tag.end()
+            outer, position = tag, tag.start()
+        if outer is None:
+            continue
+        depth += -1 if tag["end"] else not tag["values"].endswith("/")
+        if depth == 0:
+            parts.append(_named(outer["values"].rstrip("/"), html[outer.end() : tag.start()]))
+            outer, position = None, tag.end()
     return "".join([*parts, html[position:]])
 
 

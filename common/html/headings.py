@@ -3,7 +3,7 @@ from functools import partial
 from html import unescape
 from urllib.parse import urldefrag, urlsplit
 
-from common.html.tags import VALUES, attributes
+from common.html.tags import ANY_TAG, VALUES, attributes
 
 _HEADING = re.compile(rf"<h([1-6]){VALUES}>.*?</h\1>", re.DOTALL)
 _LINK = re.compile(rf"\s*<a({VALUES})>((?:(?!</?a[ >]).)*)</a>", re.DOTALL)
@@ -12,14 +12,13 @@ _FIRST = re.compile(
     rf"<h(?P<level>[12]){VALUES}>(?P<words>.*?)</h(?P=level)>",
     re.DOTALL,
 )
-_TAG = re.compile(r"<[^<>]*>")
 
 
 def without_anchors(html: str, page: str) -> str:
     """Remove in-page links without a letter or digit (¶, #, 🔗) from headings."""
     if "#" not in html or "<h" not in html:
         return html
-    return _HEADING.sub(partial(_without_anchors, page=page), html)
+    return _HEADING.sub(lambda heading: _LINK.sub(partial(_anchor, page=page), heading[0]), html)
 
 
 def without_title(html: str, title: str) -> str:
@@ -30,19 +29,14 @@ def without_title(html: str, title: str) -> str:
     if first is None or _key(_words(first["words"])) != _key(title) or not _key(title):
         return html
     rest = first["before"] + html[first.end() :]
-    return rest if "<img" in rest or _TAG.sub("", rest).strip() else html
-
-
-def _without_anchors(heading: re.Match[str], page: str) -> str:
-    return _LINK.sub(partial(_anchor, page=page), heading[0]) if "#" in heading[0] else heading[0]
+    return rest if "<img" in rest or ANY_TAG.sub("", rest).strip() else html
 
 
 def _anchor(link: re.Match[str], page: str) -> str:
     place, fragment = urldefrag(attributes(link[1]).get("href", ""))
     has_words = any(map(str.isalnum, _words(link[2])))
-    if not fragment or has_words or "<img" in link[2] or not _is_here(place, page):
-        return link[0]
-    return ""
+    is_anchor = fragment and not has_words and "<img" not in link[2] and _is_here(place, page)
+    return "" if is_anchor else link[0]
 
 
 def _is_here(place: str, page: str) -> bool:
@@ -53,7 +47,7 @@ def _is_here(place: str, page: str) -> bool:
 
 
 def _words(html: str) -> str:
-    return unescape(_TAG.sub("", html))
+    return unescape(ANY_TAG.sub("", html))
 
 
 def _key(text: str) -> str:

@@ -39,7 +39,9 @@ _PATHS = re.compile(r"/(?:matomo|piwik)\.php|/track/open\.php|/__utm\.gif|/mf\.g
 _EXACT = {("facebook.com", "/tr"), ("facebook.com", "/tr/")}
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
-_SIZE = re.compile(r"(?<![\w-])((?:max-)?width|height)\s*:\s*([\d.]{1,10})\s*(px|%|em|rem|ex|pt|vw)?")
+_SIZE = re.compile(
+    r"(?<![\w-])((?:max-)?width|height)\s*:\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(px|%|em|rem|ex|pt|vw)?"
+)
 _UNITS = {"px": 1.0, "": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "pt": 4 / 3}
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
 # For lazy loading by scripts.
@@ -53,9 +55,9 @@ _SAYS_PICTURE = ("src", "original", "url", "image", "img")
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?![\w-])", re.IGNORECASE)
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
 WIDEST = 1_200
-_IMG = re.compile(f"<img({VALUES})>")
+IMG = re.compile(f"<img({VALUES})>")
 _PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
-_SOURCE = re.compile(f"<source({VALUES})>")
+SOURCE = re.compile(f"<source({VALUES})>")
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
 # Replaces the picture of a data: address, which no letter shows (RFC 6761 §6.4).
 INLINE = "https://inline.invalid/"
@@ -103,7 +105,7 @@ def tidied(html: str, base: str) -> tuple[str, bool]:
     address or that of a placeholder.
     """
     unresolved: list[str] = []
-    seen = _IMG.sub(partial(_image, base=base, unresolved=unresolved), html)
+    seen = IMG.sub(partial(_image, base=base, unresolved=unresolved), html)
     if seen.count("<img") < html.count("<img"):
         # Also remove a link around it.
         seen = _EMPTY.sub("", _EMPTY.sub("", seen))
@@ -198,7 +200,9 @@ def _late(values: Mapping[str, str]) -> Iterator[str]:
 def _sizes(values: Mapping[str, str], style: str) -> dict[str, str]:
     styled = {name: _pixels(number, unit) for name, number, unit in _SIZE.findall(style)}
     width, most = styled.get("width", ""), styled.get("max-width", "")
-    if not width and most != "100%" and (not values.get("width") or _is_less(most, values["width"])):
+    given = values.get("width", "")
+    is_less = most.isdecimal() and given.isdecimal() and int(most) < int(given)
+    if not width and most != "100%" and (not given or is_less):
         width = most
     if not width:
         return {"height": styled["height"]} if styled.get("height") else {}
@@ -206,25 +210,16 @@ def _sizes(values: Mapping[str, str], style: str) -> dict[str, str]:
 
 
 def _pixels(number: str, unit: str) -> str:
-    try:
-        value = float(number)
-    except ValueError:
-        return ""
-    if unit in ("%", "vw"):
-        return f"{min(value, 100):.0f}%"
-    return f"{value * _UNITS[unit]:.0f}"
-
-
-def _is_less(most: str, width: str) -> bool:
-    return most.isdecimal() and width.isdecimal() and int(most) < int(width)
+    value = float(number)
+    return f"{min(value, 100):.0f}%" if unit in ("%", "vw") else f"{value * _UNITS[unit]:.0f}"
 
 
 def _of_picture(match: re.Match[str]) -> str:
-    image = _IMG.search(match[1])
+    image = IMG.search(match[1])
     if image is None:
         return ""
     values = attributes(image[1])
-    sources = [attributes(source) for source in _SOURCE.findall(match[1])]
+    sources = [attributes(source) for source in SOURCE.findall(match[1])]
     if not any(values.get(name) for name in ("src", *LATE, *LATE_SETS)):
         # Not every mail program supports AVIF and WebP.
         known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]

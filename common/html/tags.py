@@ -17,7 +17,7 @@ _BACKSLASHED = re.compile(r"(?:https?:|[\\/])[^?#]*", re.IGNORECASE)
 _BLOCK = re.compile(
     rf"</?(?:p|pre|div|li|d[dt]|t[dh]|h[1-6]|blockquote|figcaption|caption|summary|[ou]l|table|tr)({VALUES})>|\Z"
 )
-_ANY_TAG = re.compile(r"<[^<>]*>")
+ANY_TAG = re.compile(r"<[^<>]*>")
 _ATTRIBUTE = re.compile(r' ([^\s=">]+)="([^"]*)"')
 
 
@@ -64,7 +64,7 @@ def with_directions(html: str) -> str:
             block,
             ""
             if block[0].startswith("</")
-            else own_direction(unescape(_ANY_TAG.sub("", html[block.end() : after.start()]))),
+            else own_direction(unescape(ANY_TAG.sub("", html[block.end() : after.start()]))),
         )
         for block, after in pairwise(_BLOCK.finditer(html))
     ]

@@ -15,7 +15,7 @@ from common.html.embeds import page_name
 from common.html.formulas import Formula
 from common.html.hidden import CLOSED, is_hidden
 from common.html.images import PICTURE
-from common.html.tags import VALUES, attributes, resolved
+from common.html.tags import ANY_TAG, VALUES, attributes, resolved
 from common.text import shortened, words
 
 _MATHML = words(
@@ -58,11 +58,11 @@ _CONTAINER = re.compile(
     r"(?:\A|\s)(?:katex|katex-display|MathJax(?:_(?:Display|SVG|SVG_Display|CHTML))?|mwe-math-element)(?!\S)"
 )
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<values>{VALUES})>")
-_ANY_TAG = re.compile(r"<[^<>]*>")
 _BLOCK = re.compile(r"<(?:p|div|section|figure|ul|ol|table|h[1-6]|blockquote)\b")
 _SHOWN_TAG = re.compile(r"<(?:img|iframe|video|audio|embed|object|hr)\b")
-_LENGTH = re.compile(r"\s*([\d.]{1,10})\s*(px|em|rem|ex|pt|%)?\s*")
-_TOKEN_NUMBER = re.compile(r"-?[\d.]{1,20}")
+_NUMBER = r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}"
+_LENGTH = re.compile(rf"\s*({_NUMBER})\s*(px|em|rem|ex|pt|%)?\s*")
+_BOX = re.compile(rf"-?(?:{_NUMBER})")
 _ICON = 64
 _PIXELS = {"": 1, "px": 1, "em": 16, "rem": 16, "ex": 8, "pt": 4 / 3, "%": 1_000}
 FORMULA = "[formula]"
@@ -232,7 +232,8 @@ class _Walk:
                     element.white_space = "wrap" if match[2] or match[1] == "break" else "pre"
             if self._around("pre") and name != "pre":
                 written = self._line(element, values) or written
-            self.out.append(written + _box(values))
+            tick = _TICKS.get(values.get("role", ""))
+            self.out.append(written + (tick[values.get("aria-checked") == "true"] if tick else ""))
         self.open.append(element)
 
     def _end(self, tag: re.Match[str]) -> None:
@@ -258,8 +259,10 @@ class _Walk:
                 self.out.append(element.name)
             self._drop_controls(element, parent)
             self._end_code(element, tag)
-        if element.is_container:
-            self._keep_formula(element)
+        rendition = element.rendition
+        if element.is_container and rendition is not None and rendition.kind == "formula":
+            self.out[start:] = rendition.pieces or self.out[rendition.start : rendition.end]
+            element.rendition = _Rendition("formula", start, len(self.out))
         alone = element.rendition if self._is_alone(element) else None
         if element.is_hidden:
             self._hide(element, parent, alone)
@@ -302,7 +305,7 @@ class _Walk:
                 "</pre>",
             ]
             return
-        text = unescape(_ANY_TAG.sub("", content))
+        text = unescape(ANY_TAG.sub("", content))
         is_column = element.is_gutter or (element.tag == "td" and "<pre" in content)
         # An empty one is beside others with numbers.
         is_column = is_column and (bool(text.strip()) or (self.has_numbers and "<a" not in content))
@@ -335,7 +338,7 @@ class _Walk:
             others = "".join(
                 piece for at, piece in enumerate(self.out[start:], start) if icons.get(at) != piece
             )
-            if _ANY_TAG.sub("", others).strip() and (
+            if ANY_TAG.sub("", others).strip() and (
                 element.tag in ("a", "button") or not _BLOCK.search(others)
             ):
                 self.out[start:] = [others]
@@ -343,7 +346,7 @@ class _Walk:
         if element.tag != "button" and element.controls < 2:
             return
         content = "".join(self.out[start:])
-        text = unescape(_ANY_TAG.sub("", content))
+        text = unescape(ANY_TAG.sub("", content))
         if (
             element.tag == "button"
             and not any(one.is_acting for one in [element, *self.open])
@@ -354,12 +357,6 @@ class _Walk:
         elif element.controls > 1 and _PLAYER_WORDS.fullmatch(text) and not _SHOWN_TAG.search(content):
             del self.out[start:]
 
-    def _keep_formula(self, element: _Open) -> None:
-        rendition = element.rendition
-        if rendition is not None and rendition.kind == "formula":
-            self.out[element.start :] = rendition.pieces or self.out[rendition.start : rendition.end]
-            element.rendition = _Rendition("formula", element.start, len(self.out))
-
     def _hide(self, element: _Open, parent: _Open, alone: _Rendition | None) -> None:
         """Its words may name a link, its formula replace glyphs."""
         pieces = self.out[element.start :]
@@ -367,7 +364,7 @@ class _Walk:
         if alone is not None and alone.kind == "formula":
             self._rendered("formula", element.start, tuple(pieces))
             return
-        words = " ".join(_ANY_TAG.sub(" ", "".join(pieces)).split())
+        words = " ".join(ANY_TAG.sub(" ", "".join(pieces)).split())
         self.has_hidden = self.has_hidden or bool(words)
         link = next((one for one in reversed(self.open) if one.takes_name), None)
         if link is not None and words and not link.name:
@@ -378,7 +375,7 @@ class _Walk:
         if rendition is None:
             return False
         around = self.out[element.start : rendition.start] + self.out[rendition.end :]
-        return not _ANY_TAG.sub("", "".join(around)).strip()
+        return not ANY_TAG.sub("", "".join(around)).strip()
 
     def _rendered(self, kind: Literal["formula", "glyphs"], start: int, held: tuple[str, ...] = ()) -> None:
         """Of a formula and its glyphs, keep the first."""
@@ -408,10 +405,11 @@ class _Walk:
         if tag in ("meter", "progress"):
             return escape(_share(values) or label)
         if tag in _EMPTY_NAMED:
-            is_formula = tag.startswith("mjx-")
             if tag == "mjx-math" or values.get("aria-hidden") == "true":
                 return ""
-            return escape(shortened(label, MAX_NAME)) or self._linked(FORMULA if is_formula else PICTURE)
+            return escape(shortened(label, MAX_NAME)) or self._linked(
+                FORMULA if tag.startswith("mjx-") else PICTURE
+            )
         if source := _tex(values):
             return f"<code>{escape(source, quote=False)}</code>"
         is_link = tag == "a" and "#" not in values.get("href", "#")
@@ -473,23 +471,14 @@ def _counts_up(text: str) -> bool:
 
 
 def _is_glyphs(name: str, values: dict[str, str]) -> bool:
-    if _GLYPHS.search(values.get("class", "")):
-        return True
-    return values.get("aria-hidden") == "true" and (
-        name == "span" or (name == "img" and bool(values.get("alt")))
-    )
+    is_words = name == "span" or (name == "img" and bool(values.get("alt")))
+    return (is_words and values.get("aria-hidden") == "true") or bool(_GLYPHS.search(values.get("class", "")))
 
 
 def _has_content(html: str) -> bool:
     if _SHOWN_TAG.search(html):
         return True
-    return bool(unescape(_ANY_TAG.sub("", html)).replace("\u200b", "").strip())
-
-
-def _box(values: dict[str, str]) -> str:
-    if values.get("role") not in ("checkbox", "radio"):
-        return ""
-    return _TICKS[values["role"]][values.get("aria-checked") == "true"]
+    return bool(unescape(ANY_TAG.sub("", html)).replace("\u200b", "").strip())
 
 
 def _tex(values: dict[str, str]) -> str:
@@ -522,20 +511,12 @@ def _sides(values: dict[str, str]) -> list[float]:
     lengths = [
         _LENGTH.fullmatch(styled.get(side, values.get(side, "")).strip()) for side in ("width", "height")
     ]
-    return [
-        float(one[1]) * _PIXELS[one[2] or ""]
-        for one in lengths
-        if one and one[1].count(".") < 2 and one[1] != "."
-    ]
+    return [float(one[1]) * _PIXELS[one[2] or ""] for one in lengths if one]
 
 
 def _is_icon(values: dict[str, str]) -> bool:
     sizes = _sides(values)
     if not sizes:
         box = values.get("viewbox") or values.get("viewBox") or ""
-        sizes = [
-            float(one)
-            for one in _TOKEN_NUMBER.findall(box)[2:4]
-            if one.strip("-.").replace(".", "", 1).isdecimal()
-        ]
+        sizes = list(map(float, _BOX.findall(box)[2:4]))
     return "icon" in values.get("class", "").lower() or (bool(sizes) and min(sizes) <= _ICON)

@@ -1,7 +1,6 @@
 """Admin pages of imports of old issues."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -251,8 +250,4 @@ def _csv(row: IssueImport) -> Iterator[list[str]]:
     yield ["result", "issue", "sent", "note"]
     lines = row.lines.order_by("pk").values_list("result", "title", "at", "words")
     for result, title, at, words in lines.iterator(chunk_size=2000):
-        yield [result, title, _iso(at), words]
-
-
-def _iso(at: datetime | None) -> str:
-    return at.isoformat() if at else ""
+        yield [result, title, at.isoformat() if at else "", words]

@@ -8,7 +8,7 @@ from html import escape, unescape
 from django.utils.text import Truncator
 
 from common.html.balance import VOID
-from common.html.tags import VALUES
+from common.html.tags import ANY_TAG, VALUES
 from common.text import words
 
 
@@ -44,7 +44,6 @@ _BLOCKS = words(
 # Minimum to keep of what fits; a longer block is cut inside.
 _LEAST = 1 / 3
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
-_ANY_TAG = re.compile(r"<[^<>]*>")
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’»)]*(?=\s)|[。！？]")
 _HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
 
@@ -74,7 +73,7 @@ def shorten(html: str, size: int) -> str:
     if inside is not None:
         return str(inside)
     # More leading tags than fit: take `size` characters of text, counted before escaping.
-    return f"<p>{escape(Truncator(unescape(_ANY_TAG.sub(' ', html))).chars(size))}</p>"
+    return f"<p>{escape(Truncator(unescape(ANY_TAG.sub(' ', html))).chars(size))}</p>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -69,18 +69,24 @@ def untracked(text: str) -> str:
     return _QUERY.sub(_without, text) if "?" in text else text
 
 
-def _without(query: re.Match[str]) -> str:
-    text = query.group()
-    if "=" not in text:
-        return text
-    return _remembered(text) if len(text) <= MAX_REMEMBERED else _cleared(text)
-
-
 def _cleared(query: str) -> str:
     return _TRACKED.sub(lambda found: found[1] if _ENDS_IN_AND.search(found[0]) else "", query)
 
 
-_remembered = lru_cache(maxsize=1_000)(_cleared)
+def _each_query(change: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
+    remembered = lru_cache(maxsize=1_000)(change)
+
+    def changed(query: re.Match[str]) -> str:
+        text = query[0]
+        if "=" not in text:
+            return text
+        return remembered(text) if len(text) <= MAX_REMEMBERED else change(text)
+
+    return changed
+
+
+_without = _each_query(_cleared)
+_without_tokens = _each_query(lambda query: _TOKEN.sub(r"\1", _cleared(query)))
 
 
 def content_hash(entry: Entry) -> str:
@@ -108,20 +114,6 @@ def _text(text: str) -> str:
 def _html(html: str) -> str:
     text = _QUERY.sub(_without_tokens, html) if "?" in html else html
     return _text(text).replace("> <", "><")
-
-
-def _without_tokens(query: re.Match[str]) -> str:
-    text = query.group()
-    if "=" not in text:
-        return text
-    return _remembered_unsigned(text) if len(text) <= MAX_REMEMBERED else _unsigned(text)
-
-
-def _unsigned(query: str) -> str:
-    return _TOKEN.sub(r"\1", _cleared(query))
-
-
-_remembered_unsigned = lru_cache(maxsize=1_000)(_unsigned)
 
 
 def _each(names: Iterable[str]) -> list[str]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
 
-from common.html.images import is_beacon
-from common.html.tags import VALUES, attributes
+from common.html.images import IMG, is_beacon
+from common.html.tags import attributes
 from common.text import words
 from feeds.parsing.entry import Entry, Media
 
@@ -74,7 +74,6 @@ _STEPS = (
 )
 _YOUTUBE = re.compile(r"(?:i\d?\.ytimg\.com|img\.youtube\.com)")
 _FLICKR = re.compile(r"_[a-z0-9]{1,2}(?=\.\w+\Z)")
-_IMG = re.compile(f"<img({VALUES})>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,9 @@ def file_key(url: str) -> str:
     if not parts.query or _ENDING.search(path) or host == "pbs.twimg.com":
         return host + path
     kept = sorted(
-        pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _says_nothing(pair[0])
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name.lower() not in _SIZES and not _TOKENS.fullmatch(name)
     )
     return f"{host}{path}?{urlencode(kept)}" if kept else host + path
 
@@ -126,7 +127,7 @@ def type_by_ending(url: str) -> str:
 
 def beside(urls: Iterable[str], html: str) -> list[str]:
     urls_by_key: dict[str, str] = {}
-    seen = _keys_in(html)
+    seen = {file_key(attributes(image[1]).get("src", "")) for image in IMG.finditer(html)}
     for url in urls:
         key = file_key(url)
         if key not in seen:
@@ -164,16 +165,6 @@ def files_of(entry: Entry) -> list[Media]:
 def _is_picture(url: str) -> bool:
     is_of_the_web = url.startswith(("https://", "http://"))
     return is_of_the_web and not is_beacon(url) and "gravatar.com/avatar/" not in url
-
-
-def _keys_in(html: str) -> set[str]:
-    if "<img" not in html:
-        return set()
-    return {file_key(attributes(found[1]).get("src", "")) for found in _IMG.finditer(html)}
-
-
-def _says_nothing(name: str) -> bool:
-    return name.lower() in _SIZES or _TOKENS.fullmatch(name) is not None
 
 
 def _embedded(url: str) -> str:

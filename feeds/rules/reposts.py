@@ -67,10 +67,6 @@ def _keys(post: PostFacts, *, moved: bool) -> tuple[Hashable, ...]:
     return (*keys, post.like.loose or None, (title, place) if title and place else None)
 
 
-def _is_later(published: datetime | None, newest: datetime | None) -> bool:
-    return published is not None and newest is not None and published > newest
-
-
 def reposted(
     candidates: Sequence[str],
     formers: Iterable[Former],
@@ -99,7 +95,8 @@ def reposted(
             if key is None or here[key] > 1 or len(before[key]) != 1:
                 continue
             (former,) = before[key]
-            if number == BY_PLACE and _is_later(entries[id_].published, newest):
+            published = entries[id_].published
+            if number == BY_PLACE and published and newest and published > newest:
                 # Perhaps the next part of a serial.
                 continue
             # #monday and #tuesday are two posts.

@@ -58,11 +58,8 @@ def _listed(rows: "QuerySet[Subscribable]", add_url: str) -> SafeString:
         ELSEWHERE,
     )
     others = paragraph(f"And {pluralize(more, 'other')}.") if more > 0 else ""
-    return format_html("{}{}<p>{}</p>", table, others, _plain(add_url))
-
-
-def _plain(add_url: str) -> SafeString:
-    return format_html('<a class="fl-button fl-button-plain" href="{}">Add a bridge</a>', add_url)
+    link = '<a class="fl-button fl-button-plain" href="{}">Add a bridge</a>'
+    return format_html(f"{{}}{{}}<p>{link}</p>", table, others, add_url)
 
 
 def what_it_posts(subscribable: Subscribable) -> SafeString | str:
