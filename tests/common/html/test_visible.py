@@ -324,8 +324,8 @@ def test_lines_of_code_are_lines_without_numbers(html: str) -> None:
         ),
         ("<pre>1\n<span class=ln>1</span>a<span class=ln><img src=/i.png></span></pre>", "/i.png"),
         ("<label hidden>x</label><p>y</p>", "<p>y</p>"),
-        ("<x-note style='display:none'>x</x-note><p>y</p>", "<p>y</p>"),
-        ("<dialog style='display:block'>y</dialog>", "y"),
+        ("<x-note hidden>x</x-note><p>y</p>", "<p>y</p>"),
+        ("<dialog style='display:block'>y</dialog><p>z</p>", "y<p>z</p>"),
         ("<pre>x<textarea>y</textarea>z</pre>", "<pre>x\n<span>y\n</span>z</pre>"),
     ],
 )
