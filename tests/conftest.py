@@ -313,6 +313,11 @@ def reasons_to_commit_are_noted() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def commits() -> None:
+    """For a test that rolls back, asks for open transactions, or copies the database."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     REASONS.clear()
@@ -325,7 +330,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     mark = item.get_closest_marker("django_db")
     if mark and mark.kwargs.get("transaction"):
-        fixtures = {"live_server", "postgres_url"} & set(getattr(item, "fixturenames", ()))
+        fixtures = {"live_server", "postgres_url", "commits"} & set(getattr(item, "fixturenames", ()))
         assert REASONS or fixtures, "Nothing here needs a commit: take transaction=True away."
     return result
 

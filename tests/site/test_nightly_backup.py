@@ -39,6 +39,7 @@ def folder(settings: Any, tmp_path: Path) -> Path:
     return tmp_path / "copies"
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_each_night_has_a_copy_that_can_be_read(folder: Path) -> None:
     FeedFactory(title="Harbour")
@@ -52,6 +53,7 @@ def test_each_night_has_a_copy_that_can_be_read(folder: Path) -> None:
         assert copy.execute("SELECT title FROM feeds_feed").fetchall() == [("Harbour",)]
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_that_fails_keeps_the_old_ones_and_is_on_the_overview(
     folder: Path, monkeypatch: pytest.MonkeyPatch, admin_client: Client

@@ -46,6 +46,7 @@ def mailed() -> int:
     return Delivery.objects.count()
 
 
+@pytest.mark.django_db
 def test_the_page_does_the_same_for_known_and_unknown_addresses() -> None:
     statements = []
     for email in ("ada@example.org", "bob@example.org"):
@@ -55,12 +56,14 @@ def test_the_page_does_the_same_for_known_and_unknown_addresses() -> None:
     assert statements[0] == statements[1]
 
 
+@pytest.mark.django_db
 def test_a_request_that_waited_for_a_day_is_dropped() -> None:
     ask("ada@example.org")
     take_notices(now=utcnow() + timedelta(days=1, minutes=1))
     assert (SignInRequest.objects.count(), Delivery.objects.count()) == (0, 0)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("page", ["/account/password/", "link"])
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.needs("reader")

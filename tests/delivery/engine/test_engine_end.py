@@ -56,6 +56,7 @@ def test_what_a_look_saw_some_time_ago_does_not_end_the_pass(smtp: SmtpServer) -
     assert send_due().sent == 8
 
 
+@pytest.mark.django_db
 @pytest.mark.usefixtures("slow_looks")
 def test_what_is_claimed_while_the_pass_ends_is_given_back(smtp: SmtpServer) -> None:
     smtp.state.delay = 0.02

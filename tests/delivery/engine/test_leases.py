@@ -24,6 +24,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RENEW_EVERY", 0.05)
 
 
+@pytest.mark.django_db
 def test_a_renewal_extends_ours_and_tells_which_still_are() -> None:
     queued(3)
     one, two, three = claimed()
@@ -32,6 +33,7 @@ def test_a_renewal_extends_ours_and_tells_which_still_are() -> None:
     assert Delivery.objects.get(pk=one.pk).lease_until == NOW + 30 * SECOND + MINUTE
 
 
+@pytest.mark.django_db
 def test_a_renewal_touches_nobody_elses() -> None:
     queued()
     (job,) = claimed()

@@ -99,6 +99,7 @@ def test_a_code_that_could_not_go_in_time_does_not_go(
     assert "too late" in Delivery.objects.get().last_error
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("stands", ["unknown", "confirmed", "suppressed", "disabled"])
 def test_nobody_learns_of_a_number_by_signing_it_up(
     client: Client, newsletter: Subscribable, twilio: Twilio, stands: str

@@ -211,6 +211,7 @@ def test_two_webhooks_hear_of_an_event_under_one_id(webhook: Any) -> None:
     assert WebhookCall.objects.values("event_id").distinct().count() == 1
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("webhook")
 def test_what_is_undone_was_never_told() -> None:

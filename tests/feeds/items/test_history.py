@@ -165,6 +165,7 @@ def test_pruning_stops_when_its_time_is_up() -> None:
     assert prune_polls(now=NOW, batch=2, budget=timedelta(0)) == 2
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_nothing_is_locked_between_two_batches() -> None:
     """A feed can be recorded between them, on SQLite too."""

@@ -76,7 +76,7 @@ def test_a_correction_is_kept_with_its_text(blog: Blog) -> None:
     assert (row.news, title_kept()) == ("corrected", "Bees, corrected")
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_feeds_that_are_recorded_together_are_looked_at_too(blog: Blog) -> None:
     sent(blog)
     other = Blog(blog.server, "/other.xml")

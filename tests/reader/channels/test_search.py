@@ -138,6 +138,7 @@ def test_the_index_follows_changes_and_deletions() -> None:
     assert entries_with(calm) == []
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_a_missing_index_is_made_again_from_texts_of_any_release() -> None:
     entry = a_post("Storm, at last")

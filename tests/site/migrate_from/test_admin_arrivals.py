@@ -119,7 +119,7 @@ def test_what_stands_in_the_wal_file_counts_only_if_it_comes_along(
     assert looked(admin_client, place).parts == 2
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("content", [b"hello", b"SQLite format 3\0 and no more"])
 def test_what_is_no_database_is_said_by_its_name_and_forgotten(
     admin_client: Client, tmp_path: Path, content: bytes

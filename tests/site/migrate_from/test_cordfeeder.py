@@ -443,6 +443,7 @@ def test_without_a_token_nothing_begins(servers: DiscordService, settings: Any, 
     assert run(place, "--dry-run")["counts"]["taken"] == 2
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("content", [None, b"", b"SQLite format 3\0 and no more", b"hello" * 99])
 def test_what_is_no_database_is_refused(content: bytes | None, tmp_path: Path) -> None:
     place = tmp_path / "c.db"

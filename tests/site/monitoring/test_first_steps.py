@@ -73,6 +73,7 @@ def test_who_may_not_set_up_sees_no_list(client: Client) -> None:
     assert "First steps" not in client.get("/admin/").content.decode()
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_a_back_up_ticks_its_step(tmp_path: Path, settings: Any) -> None:
     from django.db import connection
