@@ -14,10 +14,16 @@ from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Column, Panel, add
 from common.ports.registries import template_sources
-from delivery.accounts.default_account import keeps_letters
+from delivery.accounts.accounts import keeps_letters
 from delivery.admin.bridges.forms import notification_of
-from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
-from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
+from delivery.admin.bridges.panels import (
+    bridges_beside,
+    bridges_of_feed,
+    how_it_texts,
+    is_bridge,
+    what_it_posts,
+    what_twilio_needs,
+)
 from delivery.admin.broadcasts.panels import letters_written
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
@@ -25,13 +31,12 @@ from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
 from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words
 from delivery.admin.letter_templates.editor import letters
-from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
-from delivery.admin.new_newsletter import new_preview
+from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview, new_preview
 from delivery.admin.old_issues import import_offer
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
-from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.item_fate import fate_of, fates_of
+from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
@@ -53,8 +58,8 @@ def install() -> None:
     add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add(
         "feeds.Item",
-        Column("fate", "what happened", what_became_of_each),
-        Panel("What happened", what_became_of, order=10),
+        Column("fate", "what happened", lambda items: {**fates_of(items, utcnow())}),
+        Panel("What happened", lambda item: paragraph(fate_of(item, utcnow())), order=10),
         Panel("Issues", item_issues, order=30),
     )
     add(
@@ -96,8 +101,8 @@ def install() -> None:
         Column("reach", "do they get it?", whether_each_is_reached),
         Panel("Do they get it?", whether_reached, order=5),
         Panel("Mailbox", where_email_is, order=6),
-        Panel("Sent emails", sent_to_subscriber, order=20),
-        Panel("Bounces", bounces_of_subscriber, order=25),
+        Panel("Sent emails", lambda subscription: sent_to(subscription.destination), order=20),
+        Panel("Bounces", lambda subscription: bounces_of(subscription.destination), order=25),
     )
     add(
         "subscriptions.Destination",
@@ -106,16 +111,8 @@ def install() -> None:
         Panel("Sent emails", sent_to, order=30),
         Panel("Bounces", bounces_of, order=35),
     )
-    add("delivery.Delivery", Panel("Bounces", bounces_of_delivery, order=15))
+    add("delivery.Delivery", Panel("Bounces", lambda delivery: _bounces(delivery.bounces.all()), order=15))
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
-
-
-def what_became_of(item: Item) -> SafeString:
-    return paragraph(fate_of(item, utcnow()))
-
-
-def what_became_of_each(items: Sequence[Item]) -> dict[int, SafeString | str]:
-    return {**fates_of(items, utcnow())}
 
 
 def item_issues(item: Item) -> SafeString:
@@ -231,10 +228,6 @@ def where_email_is(subscription: Subscription) -> SafeString | str:
     return format_html("{}{}", said, format_html(link, reverse("delivery:mailbox")))
 
 
-def sent_to_subscriber(subscription: Subscription) -> SafeString:
-    return sent_to(subscription.destination)
-
-
 def sent_to(destination: Destination) -> SafeString:
     """Count an address's deliveries by state, and list the newest, of all newsletters."""
     every = Delivery.objects.filter(destination=destination)
@@ -267,14 +260,6 @@ def sent_to(destination: Destination) -> SafeString:
         for state, count in counts.annotate(n=Count("pk"))
     ]
     return format_html("{}{}", paragraph(listed(links)), newest)
-
-
-def bounces_of_delivery(delivery: Delivery) -> SafeString | str:
-    return _bounces(delivery.bounces.all())
-
-
-def bounces_of_subscriber(subscription: Subscription) -> SafeString | str:
-    return bounces_of(subscription.destination)
 
 
 def bounces_of(destination: Destination) -> SafeString | str:

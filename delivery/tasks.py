@@ -17,7 +17,7 @@ from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
-from delivery.webhooks.dispatch import call_due
+from delivery.webhooks.calls import call_due
 
 worker_shutting_down.connect(stop)
 

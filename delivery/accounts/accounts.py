@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import IntegrityError, transaction
 
 from channels.account import EMAIL
 from channels.base import LaneFacts
-from channels.email.account_url import Mailbox, parse_email_url, transport_of
+from channels.email.account_url import UNREADABLE, Mailbox, parse_email_url, transport_of
 from channels.email.address import parse_sender
 from channels.email.esp.settings import EspSettings
 from channels.email.session import CannotLogIn, probe_login
@@ -18,7 +19,6 @@ from common.ports.channels import InvalidDestination
 from common.secrets import Sealed, opened
 from common.text import pluralize
 from common.transactions import forbid_open_transaction
-from delivery.accounts.default_account import default_url, secret_url
 from delivery.lanes.lanes import is_of_destination, mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
@@ -220,3 +220,56 @@ def _read(secrets: Sealed | dict[str, str]) -> dict[str, str]:
         return opened(secrets)
     except ValueError:
         return {}
+
+
+def default_account() -> Account | None:
+    """Return None while EMAIL_URL is set."""
+    if "EMAIL_URL" in settings.GIVEN:
+        return None
+    return Account.objects.mail().filter(is_default=True).first()
+
+
+def default_url() -> str:
+    """Return the default account's URL, with the password; "" if settings.EMAIL_URL applies.
+
+    UNREADABLE after a change of SECRET_KEY: letters wait then and are not stored here.
+    """
+    account = default_account()
+    return (secret_url(account) or UNREADABLE) if account else ""
+
+
+def secret_url(account: Account) -> str:
+    """Return the URL with the password; "" after a change of SECRET_KEY."""
+    try:
+        return opened(account.secrets).get("url", "")
+    except ValueError:
+        return ""
+
+
+def keeps_letters() -> bool:
+    """Return whether mail without an account is stored, not sent."""
+    return settings.EMAIL_URL.startswith("mailbox:") and default_account() is None
+
+
+def sends_nothing() -> bool:
+    """Return whether neither server nor mailbox is set up."""
+    return not settings.EMAIL_URL and default_account() is None
+
+
+def usual_sender(account: str = "") -> str:
+    """Return the account's sender ("": the default's) for newsletters without one."""
+    if account and account != DEFAULT_ACCOUNT:
+        row = Account.objects.mail().filter(name=account).first()
+    else:
+        row = None if "DEFAULT_FROM_EMAIL" in settings.GIVEN else default_account()
+    return (row.sender if row else "") or settings.DEFAULT_FROM_EMAIL
+
+
+def sender_of(subscribable: Subscribable) -> str:
+    """Return the newsletter's or its account's sender.
+
+    "" for other channels than email, where the account signs.
+    """
+    if subscribable.channel != "email":
+        return ""
+    return subscribable.from_email or usual_sender(subscribable.options.get("account", ""))

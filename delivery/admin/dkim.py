@@ -20,7 +20,7 @@ from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import pluralize
-from delivery.accounts.default_account import usual_sender
+from delivery.accounts.accounts import usual_sender
 from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
 from delivery.admin.doctor import VERDICT_TONES
 from delivery.doctor.check import look_up

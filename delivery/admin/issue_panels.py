@@ -15,10 +15,9 @@ from delivery.admin.bridges.panels import is_bridge
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
-from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
-from delivery.issues.publish import late_subscribers
+from delivery.issues.publish import WAITS_AT_MOST, late_subscribers
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
 from delivery.letters.preview import ada
@@ -26,10 +25,6 @@ from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
-
-
-def as_it_went_out(issue: Issue) -> SafeString:
-    return letter_frame(issue_letter(issue))
 
 
 def letter_frame(letter: Letter) -> SafeString:
@@ -205,4 +200,4 @@ def letter(issue: Issue) -> SafeString | str:
     if issue.pruned_at is not None:
         page, words = issue_url(issue), TEXT_FORGOTTEN if issue.issue_import_id is None else ONLY_ARCHIVED
         return format_html("{} {}", words, web_link(page, "See it there")) if page else words
-    return as_it_went_out(issue)
+    return letter_frame(issue_letter(issue))

@@ -9,8 +9,8 @@ from django.db import transaction
 from common.admin.html import list_url, object_url, when
 from common.text import one_line, pluralize, shortened
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, alert_recipients, list_lines, queue_alert
-from delivery.issues.approve import drafts
 from delivery.issues.audience import recipients_of
+from delivery.issues.publish import drafts
 from delivery.lanes.recipients import OVER
 from delivery.lanes.status import day_is_full
 from delivery.models import Delivery, Issue, Lane

@@ -16,7 +16,7 @@ from channels.email.esp.settings import EspSettings
 from channels.rules.server_words import precise
 from common.clock import utcnow
 from common.text import one_line
-from delivery.accounts.default_account import secret_url
+from delivery.accounts.accounts import secret_url
 from delivery.bounces.fields import MAX_ADDRESS, BounceFinding, clean
 from delivery.bounces.record import IGNORED, email_core, take_finding
 from delivery.bounces.service_events import read_event, verdict_of

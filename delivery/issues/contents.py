@@ -17,7 +17,7 @@ from channels.letter import LetterError
 from common.html.clean import html_of
 from common.ports import channels
 from common.ports.hooks import HookError, Hooks
-from delivery.accounts.default_account import sender_of
+from delivery.accounts.accounts import sender_of
 from delivery.customisation import own_issue_sources, themes_of
 from delivery.issues import own_code
 from delivery.links import archive_url

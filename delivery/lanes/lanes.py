@@ -90,10 +90,6 @@ def domain_expression(kind: str) -> Combinable:
     return Substr(core, StrIndex(core, Value("@")) + 1, 255)
 
 
-def domain_of(*, kind: str, core: str) -> str:
-    return channel(kind).domain(core)[:255]
-
-
 def mail_to(
     destination: Destination,
     *,
@@ -117,7 +113,7 @@ def mail_to(
         template=template,
         context=context,
         lane=lane_for(kind=destination.kind, core=core, options=options),
-        domain=domain_of(kind=destination.kind, core=core),
+        domain=channel(destination.kind).domain(core)[:255],
         priority=Delivery.Priority.FIRST,
         created_at=now,
         due_at=now,

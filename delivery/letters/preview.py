@@ -13,10 +13,9 @@ from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from delivery.accounts.dkim_keys import SigningKeys
 from delivery.customisation import own_source
-from delivery.issues.broadcast_issue import LetterText
+from delivery.issues.broadcasts import LetterText
 from delivery.letters.build import newsletter_letter
-from delivery.letters.mails import NOBODYS_KEY
-from delivery.letters.pages import made_up_page
+from delivery.letters.pages import NOBODYS_KEY, made_up_page
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
 from delivery.rendering.errors import BrokenTemplate
 from delivery.rendering.facts import TemplateSource, ThemeFacts

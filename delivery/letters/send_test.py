@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from common.ports import channels
-from delivery.issues.broadcast_issue import LetterText
+from delivery.issues.broadcasts import LetterText
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Issue
 from delivery.rendering.facts import TemplateSource

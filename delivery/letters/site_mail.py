@@ -13,9 +13,9 @@ from common.ports.channels import InvalidDestination
 from common.ports.site_mail import MailFacts
 from common.refused import Refused
 from common.secrets import decrypt, encrypt
-from delivery.accounts.default_account import keeps_letters, sends_nothing
+from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.lanes.lanes import mail_to
-from delivery.letters.mails import PASSWORD_RESET
+from delivery.letters.pages import PASSWORD_RESET
 from delivery.models import Delivery
 from subscriptions.models import Destination
 from subscriptions.subscribers.expire import drop_unused

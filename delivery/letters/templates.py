@@ -10,8 +10,7 @@ from channels.letter import LetterError
 from channels.placeholders import field_names
 from delivery.customisation import current, source_of, theme_of
 from delivery.issues.contents import Collected, issue_facts
-from delivery.letters.mails import mail_context
-from delivery.letters.pages import made_up_page
+from delivery.letters.pages import made_up_page, mail_context
 from delivery.models import LetterTemplate
 from delivery.rendering import engine, sample_data
 from delivery.rendering.errors import BrokenTemplate, UnknownTemplate

@@ -29,8 +29,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.accounts.accounts import record_trial, target_of
-from delivery.accounts.default_account import usual_sender
+from delivery.accounts.accounts import record_trial, target_of, usual_sender
 from delivery.accounts.dkim_keys import SigningKeys
 from delivery.accounts.providers import provider_of
 from delivery.lanes.lanes import mail_to

@@ -15,11 +15,16 @@ from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.issues import progress
-from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue
-from delivery.issues.pause import cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import cancel_issue, failed_of, pause_issue, resume_issue, retry_failed
 from delivery.issues.progress import in_state
-from delivery.issues.publish import late_subscribers, send_late
-from delivery.issues.retry import failed_of, retry_failed
+from delivery.issues.publish import (
+    approve_issue,
+    discard_issue,
+    late_subscribers,
+    release_at,
+    restore_issue,
+    send_late,
+)
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import STATES, arrived, total, waiting
 from subscriptions.management.options import find_subscribable

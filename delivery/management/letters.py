@@ -8,13 +8,14 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcast_issue import letter_text, send_letter
 from delivery.issues.broadcasts import (
     begin_letter,
     drop_letter,
     in_letter_state,
+    letter_text,
     save_letter,
     schedule_letter,
+    send_letter,
     unschedule_letter,
 )
 from delivery.letters.preview import find_reader, preview, preview_written

@@ -16,8 +16,7 @@ from common.ports.events import EventKind
 from common.ports.panels import CannotAct
 from common.secrets import opened
 from delivery.models import Webhook, WebhookCall
-from delivery.webhooks.calls import CALL_LEASE, TEST, WebhookResponse, job_of, post_call
-from delivery.webhooks.dispatch import record_response
+from delivery.webhooks.calls import CALL_LEASE, TEST, WebhookResponse, job_of, post_call, record_response
 from delivery.webhooks.outbox import body_of, call_of, fresh_id
 from feeds.addresses import is_address
 from subscriptions.models import Subscribable

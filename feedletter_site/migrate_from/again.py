@@ -20,7 +20,7 @@ from common.text import pluralize
 from delivery.issues.pause import CANCEL, move
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
 from feeds.adding.add import new_feed
 from feeds.adding.known import sent_by
 from feeds.items.held import note_decided

@@ -19,8 +19,15 @@ from common.refused import Refused
 from common.secrets import opened
 from common.text import without_controls
 from common.uploads import process_uploads, unpacked
-from feedletter_site.migrate_from.report import READING, Line
-from feedletter_site.migrate_from.source import Options, Plan, Question, Undecided, source_called
+from feedletter_site.migrate_from.source import (
+    READING,
+    Line,
+    Options,
+    Plan,
+    Question,
+    Undecided,
+    source_called,
+)
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
 from feedletter_site.models import Arrival, ArrivalLine
 

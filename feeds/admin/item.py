@@ -148,10 +148,6 @@ def drop_held(request: HttpRequest, keys: list[int]) -> str:
     return dropped(exclude_held(item_ids=keys, now=utcnow()), len(keys))
 
 
-def what_dropping_held_does(keys: list[int]) -> list[str]:
-    return what_not_sending_does(Item.objects.held().filter(pk__in=keys).count())
-
-
 @admin.register(Item)
 class ItemAdmin(LargeList):
     list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
@@ -178,7 +174,7 @@ class ItemAdmin(LargeList):
             "drop_held",
             "Don’t send held posts",
             drop_held,
-            confirm=what_dropping_held_does,
+            confirm=lambda keys: what_not_sending_does(Item.objects.held().filter(pk__in=keys).count()),
             fits=lambda item: False,
         ),
     )

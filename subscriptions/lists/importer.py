@@ -12,11 +12,14 @@ from typing import IO
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from common.ports import channels
+from common.ports.channels import InvalidDestination
 from common.prefetch import prefetch
-from common.text import pluralize, shortened
-from subscriptions.lists.csv_lines import records, split_head
+from common.text import one_line, pluralize, shortened
+from subscriptions.lists.csv_lines import named_records, records, split_head
 from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
+    LINES_A_BATCH,
     Batch,
     ImportReport,
     RefusedRow,
@@ -31,13 +34,15 @@ from subscriptions.lists.reading import (
 )
 from subscriptions.lists.store import store_batch
 from subscriptions.lists.uploads import LONGEST_LINE
-from subscriptions.models import ListChange, ListImport, Subscribable
+from subscriptions.models import ListChange, ListImport, Subscribable, Suppression
 from subscriptions.rules.lists.headings import HEADER, Heading
 from subscriptions.rules.lists.judging import Judgement
 from subscriptions.rules.lists.rows import KnownSubscriber, UnusableLine, after, warning
 from subscriptions.rules.lists.survey import ColumnSurvey
+from subscriptions.subscribers.suppression import MAX_REASON
 
 MOST_BYTES_IN_MEMORY = 1024 * 1024
+USUAL_REASON = "imported"
 
 
 class AmbiguousColumns(ValidationError):
@@ -298,3 +303,38 @@ class SeenAddresses:
 
     def close(self) -> None:
         self._database.close()
+
+
+def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
+    """Import a CSV list (email and optionally reason). Raises ValidationError."""
+    report = ImportReport()
+    batch: dict[str, str] = {}
+    for line, values in named_records(lines):
+        try:
+            if isinstance(values, str):
+                raise ValidationError(values)
+            core = channels.get("email").parse_destination({"email": values["email"]}).core
+        except (ValidationError, InvalidDestination) as error:
+            message = error.messages[0] if isinstance(error, ValidationError) else str(error)
+            report.refuse([RefusedRow(line, message)])
+            continue
+        report.unchanged += core in batch
+        batch.setdefault(core, shortened(one_line(values.get("reason", "")), MAX_REASON) or USUAL_REASON)
+        if len(batch) >= LINES_A_BATCH:
+            _store(batch, report, now)
+            batch = {}
+    _store(batch, report, now)
+    return report
+
+
+@transaction.atomic
+def _store(batch: dict[str, str], report: ImportReport, now: datetime) -> None:
+    there = set(Suppression.objects.filter(kind="email", core__in=batch).values_list("core", flat=True))
+    fresh = [
+        Suppression(kind="email", core=core, reason=reason, created_at=now)
+        for core, reason in batch.items()
+        if core not in there
+    ]
+    Suppression.objects.bulk_create(fresh, ignore_conflicts=True)
+    report.added += len(fresh)
+    report.unchanged += len(there)

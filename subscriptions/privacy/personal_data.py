@@ -30,10 +30,6 @@ def _title(path: str) -> Coalesce:
     return Coalesce(NullIf(F(f"{path}__title"), Value("")), F(f"{path}__name"))
 
 
-def _suppressing(destinations: Sequence[Destination]) -> Q:
-    return reduce(or_, (Q(kind=one.kind, core=one.core) for one in destinations))
-
-
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
     """Includes requests that no worker has seen."""
     cores = [destination.core for destination in destinations]
@@ -125,7 +121,7 @@ SOURCES = (
     HeldRows(
         "suppressions",
         Suppression.objects.values("reason", since=F("created_at")),
-        _suppressing,
+        lambda destinations: reduce(or_, (Q(kind=one.kind, core=one.core) for one in destinations)),
         _("Why nothing may be sent to you"),
         {"since": _("Since"), "reason": _("Why")},
         eraser=erase_suppressions,

@@ -18,8 +18,7 @@ from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from delivery.admin.letter_templates.editor import TemplateEditor, page_of
-from delivery.admin.look import look_view
-from delivery.admin.new_newsletter import new_newsletter_view
+from delivery.admin.look import look_view, new_newsletter_view
 from delivery.customisation import current
 from delivery.letters.preview import Preview
 from delivery.letters.send_test import send_test_letter

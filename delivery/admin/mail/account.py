@@ -27,9 +27,9 @@ from delivery.accounts.accounts import (
     newsletters_of,
     server_of,
     try_login,
+    usual_sender,
     why_needed,
 )
-from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
 from delivery.accounts.services import last_refused_call
 from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target

@@ -15,8 +15,16 @@ from channels.email.esp.services import SERVICES
 from common.admin.html import add_url, object_url, when
 from common.admin.refusals import report
 from common.clock import utcnow
-from delivery.accounts.accounts import make_default, newsletters_of, server_of, stop_default, way_in_words
-from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
+from delivery.accounts.accounts import (
+    default_account,
+    keeps_letters,
+    make_default,
+    newsletters_of,
+    server_of,
+    stop_default,
+    usual_sender,
+    way_in_words,
+)
 from delivery.accounts.providers import PROVIDERS
 from delivery.admin.mail.account import mail_set_up_url, refused_call_words
 from delivery.doctor.checks import is_private

@@ -145,17 +145,13 @@ def _bookmark(node: Mapping[str, Any]) -> str:
     return f'<p><a href="{escape(_text(node, "url"))}">{escape(title, quote=False)}</a></p>'
 
 
-def _embed(node: Mapping[str, Any]) -> str:
-    return _text(node, "html") or _bookmark(node)
-
-
 _CARDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "text": _words,
     "linebreak": lambda node: "<br>",
     "horizontalrule": lambda node: "<hr>",
     "image": _image,
     "bookmark": _bookmark,
-    "embed": _embed,
+    "embed": lambda node: _text(node, "html") or _bookmark(node),
     "html": lambda node: _text(node, "html"),
     "markdown": lambda node: markdown_html(_text(node, "markdown")),
     "codeblock": lambda node: f"<pre><code>{escape(_text(node, 'code'), quote=False)}</code></pre>",

@@ -20,7 +20,7 @@ from delivery.rendering.typed_fields import TypedFields
 from feedletter_site.migrate_from.again import cancel
 from feedletter_site.migrate_from.feedletter.model import OldLetter, OldNewsletter, OldPost
 from feedletter_site.migrate_from.feedletter.queues import OURS, QUEUED
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import ImportResult, Line
 from feeds.parsing.entry import Entry, Media
 from subscriptions.models import OldNumber, Subscribable, Subscription
 

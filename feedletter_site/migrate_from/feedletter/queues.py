@@ -21,7 +21,7 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldPicture,
     OldPost,
 )
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import ImportResult, Line
 from subscriptions.rules.invitations import number_here
 
 QUEUED = "queued message"

@@ -30,8 +30,7 @@ from feedletter_site.migrate_from.feedletter.model import (
     feed_key,
 )
 from feedletter_site.migrate_from.feedletter.queues import asked_by, dropped, with_queues
-from feedletter_site.migrate_from.report import ImportResult, Line
-from feedletter_site.migrate_from.source import Options
+from feedletter_site.migrate_from.source import ImportResult, Line, Options
 from feeds.addresses import is_address
 from subscriptions.rules.invitations import number_here
 from subscriptions.rules.periods import period_for

@@ -11,8 +11,7 @@ from channels.bridge import BridgeSpec
 from channels.email.spec import EmailSpec
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
-from delivery.accounts.accounts import facts_of
-from delivery.accounts.default_account import default_account, usual_sender
+from delivery.accounts.accounts import default_account, facts_of, usual_sender
 from delivery.accounts.services import (
     add_service_account,
     alter_service_account,

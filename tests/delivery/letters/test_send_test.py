@@ -8,7 +8,7 @@ import pytest
 from channels.placeholders import fill_html
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
-from delivery.issues.broadcast_issue import LetterText, letter_text, send_letter
+from delivery.issues.broadcasts import LetterText, letter_text, send_letter
 from delivery.letters.preview import preview_written
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written

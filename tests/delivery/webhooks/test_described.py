@@ -10,8 +10,8 @@ import pytest
 from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.api.webhooks import body_schema
+from delivery.issues.pause import retry_failed
 from delivery.issues.publish import finish_issues
-from delivery.issues.retry import retry_failed
 from delivery.models import Delivery, Issue, WebhookCall
 from delivery.webhooks.manage import add_webhook
 from feeds.models import Item
