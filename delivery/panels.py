@@ -39,7 +39,7 @@ from delivery.issues.item_fate import fate_of, fates_of
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.letters.samples import NothingToShow, sample
-from delivery.letters.send_test import send_test_issue
+from delivery.letters.trial import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from feeds.models import Item

@@ -9,9 +9,8 @@ from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory, picture
 from subscriptions.views.pages import site_look
-from subscriptions.views.phone import enter_code
 from subscriptions.views.sign_in import sign_in, sign_in_link
-from subscriptions.views.sign_up import asked, challenge
+from subscriptions.views.sign_up import asked, challenge, enter_code
 from subscriptions.views.upstream_links import create_upstream
 
 app_name = "subscriptions"

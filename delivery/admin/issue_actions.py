@@ -44,7 +44,7 @@ from delivery.issues.publish import (
     send_late,
     stop_release,
 )
-from delivery.letters.send_test import send_test_of_issue
+from delivery.letters.trial import send_test_of_issue
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import waiting
 from subscriptions.models import Subscribable

@@ -12,7 +12,7 @@ from channels.placeholders import fill_header, fill_html, values_for
 from common.admin.html import facts, html_table, link_to, paragraph, web_link, when
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
-from delivery.alerts.drafts import goes_out
+from delivery.alerts.pauses import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
 from delivery.issues.pause import is_paused

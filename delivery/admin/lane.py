@@ -30,7 +30,7 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize
 from delivery.accounts.accounts import default_account, keeps_letters, server_of
 from delivery.issues.pause import PAUSED_BY_HAND
-from delivery.lanes.breakers import why_resting
+from delivery.lanes.lanes import why_resting
 from delivery.lanes.settings import (
     OF_DOMAINS,
     OF_LANES,

@@ -69,7 +69,7 @@ from delivery.issues.pause import (
 )
 from delivery.issues.publish import approve_issue, discard_issue, release_at
 from delivery.letters.samples import NothingToShow
-from delivery.letters.send_test import send_test_written
+from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.api.newsletters import SubscribableViewSet

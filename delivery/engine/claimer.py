@@ -27,7 +27,7 @@ from delivery.engine.claim import claim_due, has_urgent, with_due
 from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
 from delivery.engine.send_task import ClaimedDelivery, Done, PreparedLetter, SendTask
 from delivery.issues.own_code import recipient_params
-from delivery.lanes.breakers import in_turn
+from delivery.lanes.lanes import in_turn
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.letters.notices import take_notices

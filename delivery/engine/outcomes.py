@@ -20,13 +20,13 @@ from channels.rules.server_words import meaning
 from common.counters import count
 from common.db.leases import RELEASED
 from common.text import one_line, without_controls
-from delivery.bounces.holdups import HeldLetter, on_holdups
+from delivery.bounces.domain_refusals import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
-from delivery.lanes.breakers import count_refusals
+from delivery.lanes.lanes import count_refusals
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
 from delivery.rules.lanes import HEAD_WAITS
 from delivery.rules.outcomes import (

@@ -1,5 +1,6 @@
-"""Write, save, schedule and send letters. A scheduled one cannot be edited: no half-written text is sent.
+"""Write, save, schedule and send letters.
 
+A scheduled one cannot be edited, so that no half-written text is sent.
 The letter is rendered before the transaction, which locks it and checks it again. So only one of two workers
 makes the issue, and a worker that dies changes nothing.
 """

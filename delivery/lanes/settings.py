@@ -11,7 +11,7 @@ from django.db.models import F
 from channels.email.address import parse_address
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
-from delivery.lanes.recipients import OVER
+from delivery.lanes.limits import OVER
 from delivery.models import Delivery, Lane, LaneDomain
 
 DOMAIN_BATCH = 2000

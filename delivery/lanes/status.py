@@ -8,7 +8,7 @@ from datetime import date, datetime
 from django.db.models import Count
 
 from common.text import pluralize
-from delivery.lanes.breakers import why_resting
+from delivery.lanes.lanes import why_resting
 from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
 from delivery.models.delivery import Unsent

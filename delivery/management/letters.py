@@ -20,8 +20,8 @@ from delivery.issues.broadcasts import (
 )
 from delivery.letters.preview import find_reader, preview, preview_written
 from delivery.letters.samples import usual_count
-from delivery.letters.send_test import send_test_written
 from delivery.letters.templates import known_template
+from delivery.letters.trial import send_test_written
 from delivery.management.deliveries import delivery_row
 from delivery.management.issues import moment
 from delivery.management.letter_templates import text_file

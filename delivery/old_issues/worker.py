@@ -25,8 +25,7 @@ from common.uploads import NotPossible, process_uploads, unpacked
 from delivery.links import issue_url
 from delivery.models import Issue, IssueImport, IssueImportLine, IssueItem
 from delivery.old_issues import store
-from delivery.old_issues.pictures import PictureKeeper
-from delivery.old_issues.store import KEYS, Line, key_of
+from delivery.old_issues.store import KEYS, Line, PictureKeeper, key_of
 from delivery.rules.old_issues.found import Found, OldIssue
 from subscriptions.models import Subscribable
 

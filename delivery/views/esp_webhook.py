@@ -24,7 +24,7 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.client import client
 from common.net.errors import FetchError
-from delivery.accounts.services import note_refused_call
+from delivery.accounts.accounts import note_refused_call
 from delivery.bounces.esp_events import accounts_with
 
 CONFIRM_SECONDS = 10.0

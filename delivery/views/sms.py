@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from channels.rules.sms_words import is_answered_by_twilio, wish_of
 from channels.sms.service import is_signed
 from common.clock import utcnow
-from delivery.accounts.services import stored_values
+from delivery.accounts.accounts import stored_values
 from delivery.bounces.sms_replies import heed, take_status
 from delivery.models import ServiceAccount
 

@@ -1,4 +1,4 @@
-"""Export of a whole site as a zip, which is streamed, and its import by an empty one, which distrusts it."""
+"""Export of a whole site as a streamed zip, and its import by an empty one, which distrusts it."""
 
 import base64
 import hashlib

@@ -49,7 +49,7 @@ from feedletter_site.migrate_from.source import (
     csv_rows,
     source_called,
 )
-from feedletter_site.migrate_from.worker import State, answer_questions, begin_reading, begin_taking
+from feedletter_site.migrate_from.take_over import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.models import Reader
 

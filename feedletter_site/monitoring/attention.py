@@ -16,7 +16,7 @@ from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
 from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
-from delivery.lanes.breakers import trouble_in_words, troubles
+from delivery.lanes.lanes import trouble_in_words, troubles
 from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST

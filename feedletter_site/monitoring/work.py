@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from chat.work import to_answer
 from common.optional_apps import switched_on
 from delivery.work import to_call, to_complete, to_import, to_send
-from feedletter_site.migrate_from.worker import to_take_in
+from feedletter_site.migrate_from.take_over import to_take_in
 from feeds.work import to_poll, to_read
 from reader.work import to_ask, to_check, to_compose, to_follow, to_place
 from subscriptions.work import to_assign, to_take_over

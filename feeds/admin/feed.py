@@ -34,7 +34,7 @@ from common.clock import utcnow
 from common.ports import panels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
-from feeds.adding.edit import alter_feed, alter_feeds, start_over
+from feeds.adding.add import alter_feed, alter_feeds, start_over
 from feeds.admin.adding import AddingPages
 from feeds.admin.filters import HealthFilter
 from feeds.admin.form import FeedForm, fieldsets
@@ -44,8 +44,7 @@ from feeds.admin.tag import FEED_LISTS, AddTags, RemoveTags, TagFilter, add_tags
 from feeds.admin.timeline import ForecastPage, at_a_glance, timeline
 from feeds.admin_words import last_reading, next_reading, tell
 from feeds.credentials import exposure
-from feeds.hubs.maintain import ask_again
-from feeds.hubs.subscriptions import is_reachable, offered
+from feeds.hubs.subscriptions import ask_again, is_reachable, offered
 from feeds.models import Feed, HubSubscription, Item
 from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll

@@ -23,6 +23,7 @@ from common.ports import channels
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import pluralize, shortened
 from subscriptions.admin.list_import import ListPages
+from subscriptions.admin.subscriber import TagOfSubscriptionFilter, destinations_of, tag_actions, tag_names
 from subscriptions.admin.subscription_filters import (
     MOST_FOUND,
     STATUS_COLOURS,
@@ -35,12 +36,6 @@ from subscriptions.admin.subscription_filters import (
     search,
     shown_status,
     suppressed_cores,
-)
-from subscriptions.admin.subscription_tags import (
-    TagOfSubscriptionFilter,
-    destinations_of,
-    tag_actions,
-    tag_names,
 )
 from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
 from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression

@@ -17,7 +17,6 @@ from common.ports.channels import InvalidDestination
 from common.prefetch import prefetch
 from common.text import one_line, pluralize, shortened
 from subscriptions.lists.csv_lines import named_records, records, split_head
-from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
     LINES_A_BATCH,
     Batch,
@@ -32,7 +31,13 @@ from subscriptions.lists.reading import (
     not_used,
     survey_of,
 )
-from subscriptions.lists.store import store_batch
+from subscriptions.lists.store import (
+    ImportPlan,
+    existing_subscribers,
+    owners_of_upstream_ids,
+    plan_import,
+    store_batch,
+)
 from subscriptions.lists.uploads import LONGEST_LINE
 from subscriptions.models import ListChange, ListImport, Subscribable, Suppression
 from subscriptions.rules.lists.headings import HEADER, Heading

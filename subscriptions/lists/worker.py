@@ -20,7 +20,6 @@ from common.text import shortened
 from common.uploads import process_uploads
 from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
-from subscriptions.lists.plan import ImportPlan
 from subscriptions.lists.reading import (
     Batch,
     RefusedRow,
@@ -32,6 +31,7 @@ from subscriptions.lists.reading import (
     kind_of_list,
     survey_of,
 )
+from subscriptions.lists.store import ImportPlan
 from subscriptions.lists.undo import forget_changes
 from subscriptions.lists.uploads import FROM_THE_START, State, StoredLines, survey_kept, terms_of
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription

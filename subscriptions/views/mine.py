@@ -25,8 +25,8 @@ from subscriptions.subscribers.details import is_paused
 from subscriptions.subscribers.leave import is_received, leave_all, not_left
 from subscriptions.subscribers.lineage import switches_that_ended
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, take_newsletter
-from subscriptions.views import reader_session
-from subscriptions.views.reader_session import signed_in
+from subscriptions.views import pages
+from subscriptions.views.pages import signed_in
 from subscriptions.views.rhythm import rhythm, zone_in_words
 
 # The JSON document has all.
@@ -143,7 +143,7 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
         return render(request, "pages/erase.html", context)
     erase(destination=reader, now=utcnow())
     response = render(request, "pages/erased.html", {"suppressed": suppressed})
-    reader_session.end_session(request, response)
+    pages.end_session(request, response)
     return response
 
 
@@ -151,5 +151,5 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest, reader: Destination) -> HttpResponse:
     response = HttpResponseRedirect(reverse("subscriptions:sign_in"))
-    reader_session.end_session(request, response)
+    pages.end_session(request, response)
     return response

@@ -19,9 +19,8 @@ from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import focus_on_error, page
-from subscriptions.views.phone import take_phone_sign_up
 from subscriptions.views.rhythm import rhythm
-from subscriptions.views.sign_up import take_sign_up
+from subscriptions.views.sign_up import take_phone_sign_up, take_sign_up
 
 
 def form_of(newsletter: Subscribable, data: QueryDict | None = None, *, ip: str = "") -> SignUpForm:

@@ -11,7 +11,7 @@ from common.languages import asked_for
 from common.rates import OverLimit
 from subscriptions.forms.reader import SignInForm
 from subscriptions.subscribers import sign_in as signing_in
-from subscriptions.views import reader_session
+from subscriptions.views import pages
 from subscriptions.views.pages import by_token, page, speak
 
 
@@ -55,7 +55,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         if request.method == "POST" and not is_from_elsewhere:
             signed_in = signing_in.use_link(token=token, now=utcnow())
             response: HttpResponse = HttpResponseRedirect(reverse("subscriptions:mine"))
-            reader_session.begin_session(response, signed_in)
+            pages.begin_session(response, signed_in)
             return response
         reader = signing_in.destination_of_link(token=token, now=utcnow())
     except signing_in.SpentSignInLink as error:

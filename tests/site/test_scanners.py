@@ -27,7 +27,7 @@ from common.ports.site_mail import site_mail
 from delivery.alerts.feeds import tell_admins
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
-from delivery.letters.send_test import send_test_email
+from delivery.letters.trial import send_test_email
 from delivery.models import Delivery, Issue, MailboxMessage
 from feedletter_site.services.password_resets import ask_for_reset
 from reader.people.invitations import invite

@@ -19,9 +19,11 @@ from common.admin.refusals import add_refusal, report
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
-from delivery.admin.bridges.add import ASK, MAY_ADD, add_bridge_url, add_connected, set_up_url
-from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.admin.bridges.oauth import (
+from delivery.admin.bridges.add import (
+    ASK,
+    MAY_ADD,
+    add_bridge_url,
+    add_connected,
     form_again,
     keep_begun,
     lead_back,
@@ -29,17 +31,19 @@ from delivery.admin.bridges.oauth import (
     look_up_begun,
     new_token,
     return_url,
+    set_up_url,
     take_begun,
 )
+from delivery.admin.bridges.forms import DestinationForm, HowForm
 from delivery.bridges.connect import (
     Elsewhere,
     begin_posting,
     connections_of,
+    given_destination,
     reconnect,
     typed_destination,
     why_unconnected,
 )
-from delivery.bridges.handshake import given_destination
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
 from delivery.lanes.lanes import has_own_credentials, refusing_lane

@@ -52,7 +52,7 @@ from delivery.issues.broadcasts import (
     unschedule_letter,
 )
 from delivery.letters.preview import preview_written
-from delivery.letters.send_test import send_test_written
+from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT

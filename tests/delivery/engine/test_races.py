@@ -8,8 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from channels.base import Sent
-from delivery.engine.claim import claim_due
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import claim_due, reap_expired
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.issues.complete import (

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.items.held import exclude_held, hold_all, include_item, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import FLOOD

@@ -21,7 +21,7 @@ from django.urls import reverse
 from common.clock import utcnow
 from feedletter_site.migrate_from.microsub import channels, feeds, files
 from feedletter_site.migrate_from.microsub.documents import ARCHIVE, END
-from feedletter_site.migrate_from.worker import begin_taking, work_off_arrivals
+from feedletter_site.migrate_from.take_over import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed
 from feeds.polling.poll import poll_due

@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
 
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
 from subscriptions.collections.assign import _note_stuck, assign_item, lock_for_membership
