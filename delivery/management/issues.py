@@ -1,15 +1,15 @@
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.arguments import AddArguments, add_paging, argument, find, page, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import fields_of
 from common.clock import utcnow
@@ -84,13 +84,6 @@ def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
         yield from (issue_row(row, counts[row.pk]) for row in chunk)
 
 
-def changed_row(pk: int) -> dict[str, Any]:
-    """The row of an issue that was just changed."""
-    progress.forget(pk)
-    issue = find_issue(pk)
-    return issue_row(issue, progress.counts(issue))
-
-
 def in_full(issue: Issue) -> dict[str, Any]:
     """An issue's row with every state and what came back."""
     counts, back = progress.counts(issue), progress.bounced(issue)
@@ -147,66 +140,64 @@ def words(figures: progress.DomainFigures) -> str:
     return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
 
 
-class ApproveIssue(FeedletterCommand):
+class IssueCommand(FeedletterCommand):
+    """Changes an issue by `act`, and shows it."""
+
+    arguments: tuple[AddArguments, ...] = (add_issue,)
+    act: ClassVar[Callable[..., object]]
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        self.change(pk, options)
+        progress.forget(pk)
+        issue = find_issue(pk)
+        return issue_row(issue, progress.counts(issue))
+
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
+        self.act(issue_id=pk, now=utcnow())
+
+
+class ApproveIssue(IssueCommand):
     help = "Lets an issue go that waits for approval."
     arguments = (
         add_issue,
         argument("--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."),
     )
 
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
         if options["at"]:
             release_at(issue_id=pk, at=options["at"], now=utcnow())
         else:
             approve_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
 
 
-class DiscardIssue(FeedletterCommand):
+class DiscardIssue(IssueCommand):
     help = "Discards an issue that waits for approval. Its posts stay issued."
     arguments = (
         add_issue,
         argument("--undo", action="store_true", help="Let a discarded one wait for approval again."),
     )
 
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
         if options["undo"]:
             restore_issue(issue_id=pk)
         else:
             discard_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
 
 
-class PauseIssue(FeedletterCommand):
+class PauseIssue(IssueCommand):
     help = "Pauses an issue: deliveries that have not begun wait."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        pause_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(pause_issue)
 
 
-class ResumeIssue(FeedletterCommand):
+class ResumeIssue(IssueCommand):
     help = "Resumes a paused issue."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        resume_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(resume_issue)
 
 
-class CancelIssue(FeedletterCommand):
+class CancelIssue(IssueCommand):
     help = "Cancels the rest of an issue. Deliveries that have begun finish."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        cancel_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(cancel_issue)
 
 
 class RetryFailed(FeedletterCommand):
