@@ -46,7 +46,7 @@ class DeliveryConfig(AppConfig):
             )
         )
         registries.needed_destinations.append(needed)
-        install_site_mail(later("delivery.letters.site_mail", "SiteMailByLane"))
+        install_site_mail(later("delivery.letters.build", "SiteMailByLane"))
 
         add_commands(
             "delivery.management",
@@ -57,9 +57,9 @@ class DeliveryConfig(AppConfig):
             deliveries="list_deliveries show_delivery retry_delivery show_item",
             bounces="list_bounces handle_bounce read_bounces",
             letters=(
-                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter"
+                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter "
+                "list_templates show_template set_template reset_template set_theme"
             ),
-            letter_templates="list_templates show_template set_template reset_template set_theme",
             accounts="list_accounts add_account drop_account list_lanes alter_lane",
             newsletters=(
                 "list_channels check_destination post_test send_test_email pause_newsletter resume_newsletter"

@@ -25,7 +25,7 @@ from delivery.admin.bridges.panels import (
     what_twilio_needs,
 )
 from delivery.admin.broadcasts.panels import letters_written
-from delivery.admin.doctor import offer as offer_mail_check
+from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
 from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
 from delivery.admin.issue_figures import of_newsletter

@@ -4,14 +4,14 @@ from celery.signals import worker_shutting_down
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from common.shutdown import stop
-from delivery.alerts.feeds import tell_admins
+from delivery.alerts.messages import tell_admins
 from delivery.alerts.pauses import tell_of_caps, tell_of_drafts, tell_of_pauses
 from delivery.bounces.sources import read_bounces
 from delivery.engine import claim
-from delivery.engine.restore_hold import finish_go
+from delivery.engine.claim import finish_go
 from delivery.engine.send_pass import send_due
-from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
+from delivery.issues.contents import fill_cards, fill_cards_at_first
 from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports

@@ -24,7 +24,7 @@ from common.text import pluralize, shortened
 from delivery.bounces.record import release_bounces
 from delivery.issues.pause import RETRYABLE, NotRetryable, is_paused, retry_delivery
 from delivery.issues.sent_changes import changed_delivery, changes_of
-from delivery.lanes.status import day_is_full
+from delivery.lanes.lanes import day_is_full
 from delivery.models import Bounce, Delivery, LaneDomain, Receipt
 from delivery.models.delivery import NOT_FINISHED
 from subscriptions.admin.subscriber import PROBLEM_LISTS

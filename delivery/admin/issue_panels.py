@@ -20,7 +20,7 @@ from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import WAITS_AT_MOST, late_subscribers
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
-from delivery.letters.preview import ada
+from delivery.letters.templates import ada
 from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total

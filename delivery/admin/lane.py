@@ -30,7 +30,17 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize
 from delivery.accounts.accounts import default_account, keeps_letters, server_of
 from delivery.issues.pause import PAUSED_BY_HAND
-from delivery.lanes.lanes import why_resting
+from delivery.lanes.lanes import (
+    DomainStanding,
+    coming_days,
+    domain_standings,
+    holders,
+    in_words,
+    lane_state,
+    lane_status,
+    last_day,
+    why_resting,
+)
 from delivery.lanes.settings import (
     OF_DOMAINS,
     OF_LANES,
@@ -42,16 +52,6 @@ from delivery.lanes.settings import (
     recipient_domain,
     resume_domain,
     resume_lanes,
-)
-from delivery.lanes.status import (
-    DomainStanding,
-    coming_days,
-    domain_standings,
-    holders,
-    in_words,
-    lane_state,
-    lane_status,
-    last_day,
 )
 from delivery.models import Account, Delivery, Lane, LaneDomain
 from delivery.rules.progress import waiting_words

@@ -38,8 +38,8 @@ from delivery.customisation import (
     set_look,
     theme_of,
 )
-from delivery.letters.preview import Preview, preview_look
 from delivery.letters.samples import is_collecting
+from delivery.letters.templates import Preview, preview_look
 from delivery.models import Theme
 from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames

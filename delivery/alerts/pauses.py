@@ -18,9 +18,8 @@ from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, alert_recipient
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.audience import recipients_of
 from delivery.issues.publish import drafts
-from delivery.lanes.lanes import trouble_in_words, troubles
+from delivery.lanes.lanes import day_is_full, trouble_in_words, troubles
 from delivery.lanes.limits import OVER
-from delivery.lanes.status import day_is_full
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from feeds.rules.alerts import may_tell
 from subscriptions.models import Subscribable, Subscription

@@ -53,7 +53,7 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
-from delivery.issues.cards import with_words
+from delivery.issues.contents import with_words
 from delivery.issues.pause import (
     CLICK_BUDGET,
     PAUSED_BY_HAND,

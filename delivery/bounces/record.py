@@ -26,7 +26,7 @@ from delivery.bounces.domain_refusals import on_refusals, pause_denying
 from delivery.bounces.fields import BounceFinding
 from delivery.bounces.history import KnownDomains, history, of_the_hour
 from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
-from delivery.lanes.backoff import lock_lanes
+from delivery.lanes.lanes import lock_lanes
 from delivery.models import Bounce, Delivery
 from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, BounceKind, act, mildest
 from subscriptions.models import Destination, Suppression

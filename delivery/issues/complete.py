@@ -25,11 +25,11 @@ from common.db.prepared import AnyRows
 from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.broadcasts import release_letters, scheduled_letters
-from delivery.issues.cards import card_of
 from delivery.issues.contents import (
     Collected,
     LetterSettings,
     assignments_of,
+    card_of,
     collected,
     letter_settings_of,
     note_dropped,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import Count, F, Q, Sum, prefetch_related_objects
 
-from delivery.lanes.lanes import has_recipient_domains
+from channels import CHANNELS, channel
 from delivery.models import Delivery, Lane, LaneDomain, LaneUse
 from delivery.rules.lanes import EXPECTED_RATE, claimable, slowed
 from delivery.rules.limits import (
@@ -270,3 +270,7 @@ def _used(lane: Lane, rows: Collection[LaneDomain], now: datetime) -> dict[str, 
         else Used(sending=sending[row.domain])
         for row in rows
     }
+
+
+def has_recipient_domains(kind: str) -> bool:
+    return kind in CHANNELS and bool(channel(kind).domain("a@example.org"))

@@ -12,7 +12,7 @@ from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize
-from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
+from delivery.engine.claim import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from delivery.engine.send_pass import send_due
 from delivery.engine.waits import Wait, letters_put_off, resting
 from delivery.issues.complete import complete_due

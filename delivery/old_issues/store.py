@@ -27,7 +27,7 @@ from common.pictures.picture import MOST_BYTES, MOST_SIDE, BadPicture, CleanPict
 from common.ports import channels
 from common.refused import Refused
 from common.text import pluralize, shortened, without_controls
-from delivery.issues.cards import card_of
+from delivery.issues.contents import card_of
 from delivery.models import Issue, IssueImport, IssueImportLine, IssueImportPicture, IssueItem
 from delivery.rules.audience import Audience
 from delivery.rules.old_issues.found import EMPTY, Found, OldIssue, Wanted

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_safe
 
 from common.directions import language_tag
 from common.text import one_line, without_controls
-from delivery.issues.cards import with_words
+from delivery.issues.contents import with_words
 from delivery.letters.pages import issue_page
 from delivery.links import issue_url
 from delivery.models import Issue, IssueCard

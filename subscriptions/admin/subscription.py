@@ -40,8 +40,7 @@ from subscriptions.admin.subscription_filters import (
 from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
 from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
 from subscriptions.subscribers import bulk
-from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.details import revoke_links, save_details
+from subscriptions.subscribers.admin_changes import revoke_links, save_details, subscribe
 from subscriptions.subscribers.tags import fetch_tags
 
 

@@ -21,9 +21,8 @@ from subscriptions.api.serializers import SubscriptionSerializer, core_of
 from subscriptions.models import Subscribable, Subscription, Tagging
 from subscriptions.rules.pauses import BadDate
 from subscriptions.rules.tags import tag_key, tidy_tags
-from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
+from subscriptions.subscribers.admin_changes import add_subscriber, pause, resume, save_details, unsubscribe
 from subscriptions.subscribers.bulk import confirm_many
-from subscriptions.subscribers.details import pause, resume, save_details
 from subscriptions.subscribers.tags import fetch_tags, tag_people
 
 

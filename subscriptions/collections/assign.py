@@ -1,4 +1,4 @@
-"""Assigns final items to collections, in one transaction each."""
+"""Assigns final items to collections, in one transaction each; earlier posts to new newsletters."""
 
 import logging
 from collections import Counter, defaultdict
@@ -14,14 +14,24 @@ from common.passes import TimeBudget
 from common.ports.events import Event, EventKind, emit
 from common.ports.hooks import HookError
 from common.text import without_controls
+from feeds.items.held import present_entries
 from feeds.models import Item
 from feeds.models.item import ItemQuerySet
+from feeds.parsing.entry import Entry
+from feeds.parsing.identity import content_hash
 from feeds.parsing.likeness import copy_hash
+from feeds.polling.read import digest
 from feeds.rules.reposts import REPOST
 from subscriptions.collections.post_rules import left_out_words, note_left_out, verdicts
 from subscriptions.models import Assignable, Assignment, FailedAssignment, SeenLink, Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot, within_type_id_for
+from subscriptions.rules.edits import CannotEdit
+
+MOST_POSTS = 50
+# No other newsletter waits for these.
+DONE = (Item.State.CLEARED, Item.State.EXCLUDED)
+ALREADY_BEGUN = "It has begun: posts are in its next issue, or an issue was made."
 
 
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
@@ -237,3 +247,44 @@ def _single(item: Item) -> str:
 
 def numbered(counter: int) -> str:
     return within_type_id_for("every_n", counter=counter)
+
+
+def latest(subscribable: Subscribable, count: int) -> list[tuple[int, Entry]]:
+    """Return the newest posts as (item, entry), the newest first, if nothing else will send them to it."""
+    found = []
+    for feed in subscribable.feeds.all():
+        entries = {digest(entry.guid): entry for entry in present_entries(feed, MOST_POSTS)}
+        done = Item.objects.filter(feed=feed, guid_hash__in=entries, state__in=DONE)
+        found += [(pk, entries[key]) for pk, key in done.values_list("pk", "guid_hash")]
+    found.sort(key=lambda pair: pair[1].published.timestamp() if pair[1].published else 0, reverse=True)
+    return found[:count]
+
+
+def can_begin(subscribable: Subscribable) -> bool:
+    return not subscribable.assignables.exists() and not subscribable.last_completed_wti
+
+
+def begin_with(*, subscribable: Subscribable, count: int, now: datetime) -> int:
+    """Put the newest `count` posts into its next issue, or each into one. Returns how many.
+
+    Other newsletters are not affected. Raises CannotEdit.
+    """
+    posts: Sequence[tuple[int, Entry]] = latest(subscribable, min(count, MOST_POSTS))
+    added = 0
+    with transaction.atomic():
+        (newsletter,) = lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
+        if not can_begin(newsletter):
+            raise CannotEdit(ALREADY_BEGUN)
+        rows = Item.objects.select_for_update().filter(state__in=DONE).in_bulk([pk for pk, _ in posts])
+        for pk, entry in reversed(posts):
+            item = rows.get(pk)
+            if item is None:
+                continue
+            item.state, item.reason, item.final_at = Item.State.ASSIGNED, "", now
+            item.entry, item.content_hash = entry.to_json(), content_hash(entry)
+            item.title, item.published_at = entry.title, entry.published
+            item.save()
+            collection = collections_for([newsletter], item, now)[newsletter.pk]
+            Assignment.objects.create(assignable=collection, item=item, assigned_at=now)
+            added += 1
+    return added

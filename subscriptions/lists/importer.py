@@ -16,7 +16,6 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.prefetch import prefetch
 from common.text import one_line, pluralize, shortened
-from subscriptions.lists.csv_lines import named_records, records, split_head
 from subscriptions.lists.reading import (
     LINES_A_BATCH,
     Batch,
@@ -28,7 +27,10 @@ from subscriptions.lists.reading import (
     column_of_addresses,
     heading_of,
     kind_of_list,
+    named_records,
     not_used,
+    records,
+    split_head,
     survey_of,
 )
 from subscriptions.lists.store import (

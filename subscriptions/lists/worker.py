@@ -18,10 +18,11 @@ from common.db.leases import held
 from common.passes import TimeBudget
 from common.text import shortened
 from common.uploads import process_uploads
-from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.reading import (
     Batch,
+    Head,
+    Record,
     RefusedRow,
     Terms,
     Wanted,
@@ -29,6 +30,8 @@ from subscriptions.lists.reading import (
     column_of_addresses,
     heading_of,
     kind_of_list,
+    read_head,
+    records,
     survey_of,
 )
 from subscriptions.lists.store import ImportPlan

@@ -24,8 +24,7 @@ from delivery.admin.bridges.set_up import reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.issues.sent_changes import SentChanges, changes_of
-from delivery.lanes.lanes import has_own_credentials, lane_for
-from delivery.lanes.status import in_words, lane_status
+from delivery.lanes.lanes import has_own_credentials, in_words, lane_for, lane_status
 from delivery.letters.build import issue_letter
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Issue, Lane, ServiceAccount

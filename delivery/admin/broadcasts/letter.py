@@ -51,7 +51,7 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
-from delivery.letters.preview import preview_written
+from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES

@@ -15,8 +15,14 @@ from common.admin.html import ADMIN_LINK, html_table, listed, when
 from common.clock import utcnow
 from delivery.admin.letter_templates.words import groups
 from delivery.customisation import source_of
-from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
-from delivery.letters.templates import KnownTemplate, known_templates
+from delivery.letters.templates import (
+    KnownTemplate,
+    Preview,
+    UnknownReader,
+    find_reader,
+    known_templates,
+    preview,
+)
 from delivery.models import LetterTemplate
 from delivery.rendering.engine import usual_source
 from delivery.rendering.errors import BrokenTemplate

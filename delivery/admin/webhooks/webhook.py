@@ -34,7 +34,8 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.calls import TEST
-from delivery.webhooks.manage import (
+from delivery.webhooks.outbox import (
+    EVENT_WORDS,
     add_webhook,
     alter_webhook,
     drop_webhooks,
@@ -45,7 +46,6 @@ from delivery.webhooks.manage import (
     rotate_secret,
     send_test_call,
 )
-from delivery.webhooks.outbox import EVENT_WORDS
 from subscriptions.models import Subscribable
 
 WHAT: Mapping[str, str] = MappingProxyType({**EVENT_WORDS, TEST: "A test"})

@@ -22,7 +22,6 @@ from feedletter_site.migrate_from.feedletter.bridges import (
 )
 from feedletter_site.migrate_from.feedletter.confirmations import UNASKED
 from feedletter_site.migrate_from.feedletter.dump import Row, read_database, read_dump, text
-from feedletter_site.migrate_from.feedletter.letters import owners_of, take_queues
 from feedletter_site.migrate_from.feedletter.model import (
     FIXED,
     OldAccount,
@@ -32,6 +31,7 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldNewsletter,
     OldSubscription,
 )
+from feedletter_site.migrate_from.feedletter.queues import owners_of, take_queues
 from feedletter_site.migrate_from.feedletter.rows import BLUESKY, MASTODON, feed_keys, interpret
 from feedletter_site.migrate_from.feedletter.salts import SALT, keep_salt, place_of
 from feedletter_site.migrate_from.source import ImportResult, Line, Options, Origins, Plan

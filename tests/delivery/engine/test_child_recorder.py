@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
 from delivery.engine import child, child_client, lane_pool, send_pass
-from delivery.engine.accept import record_accepted
 from delivery.engine.child_task import ChildTask
+from delivery.engine.outcomes import record_accepted
 from delivery.engine.send_pass import send_due
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Delivery, Lane

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.engine.send_pass import send_due
-from delivery.lanes.backoff import Stop, back_off
+from delivery.lanes.lanes import Stop, back_off
 from delivery.lanes.settings import alter_lane
 from delivery.lanes.shares import narrow_lane, take_share
 from delivery.models import Delivery, Lane

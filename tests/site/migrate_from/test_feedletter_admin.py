@@ -16,7 +16,7 @@ from feedletter_site.migrate_from.feedletter.source import FeedPart
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable
-from subscriptions.subscribers.upstream_links import upstream_salts
+from subscriptions.subscribers.sign_up import upstream_salts
 from tests.servers.mastodon_instance import TOKEN
 from tests.site.migrate_from.feedletter_dump import NAMES, NOW, SALT, ZONE, Services, dump, services, site
 from tests.site.migrate_from.pages import act, page
