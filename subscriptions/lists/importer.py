@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
@@ -142,38 +143,31 @@ def import_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
     into: ListImport | None = None,
+    is_trial: bool = False,
 ) -> ImportReport:
     """Judge all lines, then import in batches, one transaction each. `into` records them, to be undone.
 
     An iterator's lines are kept in a temporary file. Raises ValidationError and AmbiguousColumns.
     """
     report = ImportReport(on_refused=on_refused)
-    # The next batch is read while the database stores one.
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
-        for batch in prefetch(read):
-            done = import_batch(subscribable, batch, terms=terms, now=now, into=into)
-            add_up(report, batch, done, seen.count(done))
-    return report
-
-
-def try_subscribers(
-    *,
-    subscribable: Subscribable,
-    lines: Iterable[str],
-    now: datetime,
-    terms: Terms = USUAL_TERMS,
-    on_refused: OnRefused = None,
-) -> ImportReport:
-    """Do a dry run."""
-    report = ImportReport(on_refused=on_refused)
-    with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
-        for batch in read:
-            repeated = seen.drop_repeated(batch)
+        # The next batch is read while the database stores one.
+        for batch in read if is_trial else prefetch(read):
+            repeated = seen.drop_repeated(batch) if is_trial else []
             report.repeated += len(repeated)
-            done = try_batch(subscribable, batch)
+            done = (
+                try_batch(subscribable, batch)
+                if is_trial
+                else import_batch(subscribable, batch, terms=terms, now=now, into=into)
+            )
             add_up(report, batch, done, seen.count(done, repeated))
-    report.outcomes["repeated"] = report.repeated
+    if is_trial:
+        report.outcomes["repeated"] = report.repeated
     return report
+
+
+# Does a dry run.
+try_subscribers = partial(import_subscribers, is_trial=True)
 
 
 @contextmanager
