@@ -3,8 +3,8 @@
 from django.urls import path
 
 from delivery.views import devices, mailbox, preview, rss
+from delivery.views.esp_webhook import sms_inbound, sms_status
 from delivery.views.newsletter import newsletter_page
-from delivery.views.sms import sms_inbound, sms_status
 
 app_name = "delivery"
 

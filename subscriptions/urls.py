@@ -6,8 +6,7 @@ from subscriptions.views.address import change_address, confirm_address, undo_ad
 from subscriptions.views.confirm import confirm_sign_up, leave_newsletter
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, manage, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory, picture
-from subscriptions.views.pages import site_look
-from subscriptions.views.sign_in import sign_in, sign_in_link
+from subscriptions.views.pages import sign_in, sign_in_link, site_look
 from subscriptions.views.sign_up import (
     asked,
     challenge,

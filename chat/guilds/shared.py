@@ -13,7 +13,7 @@ from chat.rules.interval import USUAL, Interval, shared_interval
 from feeds.adding.add import add_feed, alter_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
-from subscriptions.collections.drop import drop_feed
+from subscriptions.collections.assign import drop_feed
 from subscriptions.models import Subscribable
 
 # Two-step finality would take half an hour.

@@ -26,7 +26,7 @@ from common.secrets import Sealed, opened
 from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from delivery.lanes.lanes import is_of_destination, mail_lane
-from delivery.lanes.settings import NOTHING_LEARNT
+from delivery.lanes.limits import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane, ServiceAccount
 from delivery.models.delivery import NOT_FINISHED
 from subscriptions.models import Destination, Subscribable

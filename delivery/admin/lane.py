@@ -41,7 +41,7 @@ from delivery.lanes.lanes import (
     last_day,
     why_resting,
 )
-from delivery.lanes.settings import (
+from delivery.lanes.limits import (
     OF_DOMAINS,
     OF_LANES,
     alter_domain,

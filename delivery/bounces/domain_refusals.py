@@ -30,7 +30,7 @@ from channels.rules.refusals import (
 from common.admin.html import when
 from delivery.issues.pause import LONGEST_PAUSE_REASON, pause_newsletter
 from delivery.lanes.lanes import Stop, back_off
-from delivery.lanes.settings import pause_domain
+from delivery.lanes.limits import pause_domain
 from delivery.models import Bounce, Delivery, Issue, LaneDomain
 from delivery.models.delivery import PENDING_STATES
 from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind

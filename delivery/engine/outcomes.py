@@ -21,8 +21,7 @@ from common.counters import count
 from common.db.leases import RELEASED
 from common.text import one_line, without_controls
 from delivery.bounces.domain_refusals import HeldLetter, on_holdups
-from delivery.bounces.record import lanes_concerned
-from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
+from delivery.bounces.record import SmtpRefusal, follow_answers, lanes_concerned, take_answers
 from delivery.engine.accept_sql import STATEMENTS, STOPPED_ISSUE, AcceptedRow, parameters, remote_id_of
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.lanes import Stop, back_off, count_refusals, well_lanes

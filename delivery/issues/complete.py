@@ -49,8 +49,13 @@ from delivery.rendering.issue import Rendered
 from delivery.rules.approval import release_of
 from delivery.rules.posts import WHY_LEFT_OUT
 from feeds.models import Item
-from subscriptions.collections.assign import lock_for_membership, numbered
-from subscriptions.collections.drop import clear_unneeded, delete_dropped_feeds, dropping_feeds
+from subscriptions.collections.assign import (
+    clear_unneeded,
+    delete_dropped_feeds,
+    dropping_feeds,
+    lock_for_membership,
+    numbered,
+)
 from subscriptions.collections.edits import WITHDRAWN
 from subscriptions.collections.post_rules import note_left_out, note_troubles
 from subscriptions.collections.readiness import JUDGED_BY, behind, complete_among, make_feeds_due

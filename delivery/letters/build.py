@@ -32,8 +32,8 @@ from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
 from subscriptions.links import manage_url, page_url
 from subscriptions.models import Destination, Subscribable
-from subscriptions.subscribers.codes import CODE, code_of, is_late
 from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.notices import CODE, code_of, is_late
 
 # Replaces the title while its sentence is translated.
 TITLE = "\0"

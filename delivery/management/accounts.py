@@ -34,7 +34,7 @@ from delivery.lanes.lanes import (
     mail_lane,
     unsent_by_lane,
 )
-from delivery.lanes.settings import (
+from delivery.lanes.limits import (
     alter_domain,
     alter_lane,
     drop_domain,

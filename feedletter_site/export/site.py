@@ -25,10 +25,9 @@ from common.db.lookups import disable_sqlite_mmap
 from common.postgresql.base import UNBOUNDED
 from common.program import MANAGE
 from common.refused import Refused
-from feedletter_site.export import people
 from feedletter_site.export.cipher import Cipher
 from feedletter_site.export.parts import PARTS, Part, is_secret
-from feedletter_site.export.rows import Rows
+from feedletter_site.export.rows import Rows, count_rows, files
 from subscriptions.models import Subscribable
 from subscriptions.privacy.erase import keep_erasure_keys
 
@@ -169,7 +168,7 @@ def export_site(
 
 def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progress) -> dict[str, int]:
     lost: dict[str, int] = {}
-    progress.total = sum(part.rows.count() for part in PARTS) + people.count_rows()
+    progress.total = sum(part.rows.count() for part in PARTS) + count_rows()
     for part in PARTS:
         rows = Rows(part, cipher)
         if part.needs_secrets and cipher is None:
@@ -177,7 +176,7 @@ def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progr
             continue
         writer.write(part.file, _counted(rows.lines(), progress))
         lost |= {f"{part.label}.{name}": count for name, count in rows.lost.items()}
-    for name, lines in people.files(now=now):
+    for name, lines in files(now=now):
         writer.write(name, lines if name.endswith(".opml") else _counted(lines, progress))
     secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
     sealed = cipher and {"salt": base64.b64encode(cipher.salt).decode(), "check": cipher.seal(CHECK, CHECK)}

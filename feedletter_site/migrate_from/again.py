@@ -25,8 +25,7 @@ from feeds.adding.add import new_feed, sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
-from subscriptions.collections.assign import lock_for_membership
-from subscriptions.collections.drop import clear_unneeded
+from subscriptions.collections.assign import clear_unneeded, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Consent, LeftOut, Subscribable, Subscription
 from subscriptions.subscribers.bulk import end_subscriptions
 

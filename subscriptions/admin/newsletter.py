@@ -34,7 +34,7 @@ from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
 from subscriptions.admin_words import collection_name, next_issue_title, rhythm_for_admins, waits_for
-from subscriptions.collections.drop import drop_subscribable
+from subscriptions.collections.assign import drop_subscribable
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
 from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (

@@ -31,9 +31,15 @@ from subscriptions.rules.sign_up import (
     remembered,
     tidy_name,
 )
-from subscriptions.subscribers.codes import send_code, subscriptions_of_code
 from subscriptions.subscribers.consent import confirming, consent, record_consents
-from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
+from subscriptions.subscribers.notices import (
+    ask_to_confirm,
+    renew_nonce,
+    say_already,
+    send_code,
+    subscriptions_of_code,
+    welcome,
+)
 from subscriptions.subscribers.rate_limits import PROXY, note_proxy, note_refusal, phone_uses, sign_up_uses
 
 KNOWN = f"""

@@ -30,7 +30,7 @@ from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import MOST_AT_ONCE, webmail_of
 from subscriptions.rules.typos import meant
 from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
-from subscriptions.subscribers import codes
+from subscriptions.subscribers import notices
 from subscriptions.subscribers.antispam import new_sum
 from subscriptions.subscribers.sign_up import (
     Gone,
@@ -156,15 +156,15 @@ def enter_code(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("subscriptions:newsletters"))
     now, tries = utcnow(), int(told.get("tries", "0"))
     asked_at = datetime.fromtimestamp(float(told.get("at", "0")), tz=now.tzinfo)
-    is_late = now >= asked_at + codes.CODE_GOOD_FOR
+    is_late = now >= asked_at + notices.CODE_GOOD_FOR
     context: dict[str, Any] = {
         "newsletter": newsletter,
         "number": told.get("label", ""),
-        "is_over": is_late or tries >= codes.MOST_TRIES,
+        "is_over": is_late or tries >= notices.MOST_TRIES,
         "is_late": is_late,
         "path": request.get_full_path(),
-        "tries_left": codes.MOST_TRIES - tries,
-        "minutes": int(codes.CODE_GOOD_FOR / timedelta(minutes=1)),
+        "tries_left": notices.MOST_TRIES - tries,
+        "minutes": int(notices.CODE_GOOD_FOR / timedelta(minutes=1)),
     }
     if request.method != "POST" or context["is_over"]:
         form = CodeForm()

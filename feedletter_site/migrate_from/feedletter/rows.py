@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.feedletter.advice import notes_about
 from feedletter_site.migrate_from.feedletter.dump import Row, text
-from feedletter_site.migrate_from.feedletter.environment import environment
+from feedletter_site.migrate_from.feedletter.environment import environment, notes_about
 from feedletter_site.migrate_from.feedletter.model import (
     EACH,
     FIXED,

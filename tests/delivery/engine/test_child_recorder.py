@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
-from delivery.engine import child, child_client, lane_pool, send_pass
+from delivery.engine import child, child_client, claimer, send_pass
 from delivery.engine.child_task import ChildTask
 from delivery.engine.outcomes import record_accepted
 from delivery.engine.send_pass import send_due
@@ -32,7 +32,7 @@ RECORDING = "SELECT pid FROM pg_stat_activity WHERE pid <> %s AND query LIKE '%%
 
 @pytest.fixture(autouse=True)
 def _far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: True)
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
     child_client.end_idle_child_process(idle_for=0)
 
 

@@ -23,7 +23,7 @@ from delivery.issues.publish import queue_for_all
 from delivery.models import Delivery, Issue
 from delivery.rendering.issue import Rendered
 from feeds.models import Item
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import exclude_items
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.delivery.collecting import HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
 from tests.factories import NOW, AssignmentFactory, FinalItemFactory, IssueFactory

@@ -8,8 +8,7 @@ from django.contrib.auth import get_user_model
 
 from delivery.alerts.pauses import tell_of_caps
 from delivery.lanes.lanes import lane_for
-from delivery.lanes.limits import OVER, next_day
-from delivery.lanes.settings import alter_lane
+from delivery.lanes.limits import OVER, alter_lane, next_day
 from delivery.models import Delivery, Lane
 from subscriptions.models import Subscribable
 from tests.delivery.sms.texting import ACCOUNT, a_reader, bodies, go_out

@@ -9,7 +9,7 @@ from django.test import Client
 from common.clock import utcnow
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, SignUpCode, Subscribable, Subscription
-from subscriptions.subscribers.codes import CODE_GOOD_FOR, MOST_TRIES, code_of
+from subscriptions.subscribers.notices import CODE_GOOD_FOR, MOST_TRIES, code_of
 from subscriptions.subscribers.suppression import suppress
 from tests.delivery.sms.texting import NUMBER, TYPED, a_newsletter, a_reader, bodies, code_in, go_out
 from tests.servers.services.twilio import LANDLINE, Twilio
