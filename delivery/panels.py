@@ -98,20 +98,24 @@ def install() -> None:
     )
     add(
         "subscriptions.Subscription",
-        Column("reach", "do they get it?", whether_each_is_reached),
-        Panel("Do they get it?", whether_reached, order=5),
+        Column(
+            "reach",
+            "do they get it?",
+            lambda rows: {pk: reach.answer for pk, reach in reaches_of(rows, now=utcnow()).items()},
+        ),
+        Panel("Do they get it?", lambda row: paragraph(reach_of(row, now=utcnow()).sentence), order=5),
         Panel("Mailbox", where_email_is, order=6),
-        Panel("Sent emails", lambda subscription: sent_to(subscription.destination), order=20),
-        Panel("Bounces", lambda subscription: bounces_of(subscription.destination), order=25),
+        Panel("Sent emails", lambda row: sent_to(row.destination), order=20),
+        Panel("Bounces", lambda row: bounces_of(row.destination.bounces.all()), order=25),
     )
     add(
         "subscriptions.Destination",
-        Column("reach", "do they get it?", whether_people_are_reached),
+        Column("reach", "do they get it?", lambda rows: {**answers_of_people(rows, now=utcnow())}),
         Panel("Do they get it?", whether_person_reached, order=5),
         Panel("Sent emails", sent_to, order=30),
-        Panel("Bounces", bounces_of, order=35),
+        Panel("Bounces", lambda row: bounces_of(row.bounces.all()), order=35),
     )
-    add("delivery.Delivery", Panel("Bounces", lambda delivery: _bounces(delivery.bounces.all()), order=15))
+    add("delivery.Delivery", Panel("Bounces", lambda row: bounces_of(row.bounces.all()), order=15))
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
 
 
@@ -190,18 +194,6 @@ def first_issue(subscribable: Subscribable) -> SafeString | str:
     return format_html("{}{}", paragraph(said), facts([("The first subscriber gets", link_to(waiting))]))
 
 
-def whether_reached(subscription: Subscription) -> SafeString:
-    return paragraph(reach_of(subscription, now=utcnow()).sentence)
-
-
-def whether_each_is_reached(subscriptions: Sequence[Subscription]) -> dict[int, SafeString | str]:
-    return {pk: found.answer for pk, found in reaches_of(subscriptions, now=utcnow()).items()}
-
-
-def whether_people_are_reached(destinations: Sequence[Destination]) -> dict[int, SafeString | str]:
-    return {**answers_of_people(destinations, now=utcnow())}
-
-
 def whether_person_reached(destination: Destination) -> SafeString | str:
     """Show one sentence if it applies to all newsletters, else one each."""
     now = utcnow()
@@ -262,11 +254,7 @@ def sent_to(destination: Destination) -> SafeString:
     return format_html("{}{}", paragraph(listed(links)), newest)
 
 
-def bounces_of(destination: Destination) -> SafeString | str:
-    return _bounces(destination.bounces.all())
-
-
-def _bounces(rows: "QuerySet[Bounce]") -> SafeString | str:
+def bounces_of(rows: "QuerySet[Bounce]") -> SafeString | str:
     shown = [
         (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]

@@ -66,10 +66,6 @@ def what_confirming_does(keys: list[int]) -> list[str]:
     return sentences
 
 
-def confirm_chosen(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed."
-
-
 def what_ending_does(keys: list[int]) -> list[str]:
     counts = _with_status(keys)
     going = counts.get(Subscription.Status.CONFIRMED, 0) + counts.get(Subscription.Status.UNCONFIRMED, 0)
@@ -136,7 +132,7 @@ ACTIONS = (
     Action(
         "confirm",
         "Confirm",
-        confirm_chosen,
+        lambda _, keys: f"{pluralize(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed.",
         what_confirming_does,
         fits=lambda row: row.status == "unconfirmed",
     ),
