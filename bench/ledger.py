@@ -16,7 +16,7 @@ from django.utils import timezone
 from bench import audience
 from delivery import tasks as delivery_tasks
 from delivery.models import Delivery, Issue
-from feedletter_site.monitoring.work import stages_without_work
+from feedletter_site.monitoring.stages import stages_without_work
 from feeds import tasks as feeds_tasks
 from feeds.models import Feed, Item
 from subscriptions import tasks as subscriptions_tasks

@@ -28,7 +28,7 @@ class DeliveryConfig(AppConfig):
         lookups.register()
         register_all()
         register(check_email, OWN_CHECKS)
-        on_tracking = later("delivery.bounces.esp_events", "on_tracking")
+        on_tracking = later("delivery.bounces.record", "on_tracking")
         tracking.connect(on_tracking, weak=False, dispatch_uid="delivery")
         enqueue = later("delivery.webhooks.outbox", "enqueue")
         happened.connect(enqueue, weak=False, dispatch_uid="webhooks")
@@ -46,25 +46,24 @@ class DeliveryConfig(AppConfig):
             )
         )
         registries.needed_destinations.append(needed)
-        install_site_mail(later("delivery.letters.site_mail", "SiteMailByLane"))
+        install_site_mail(later("delivery.letters.build", "SiteMailByLane"))
 
         add_commands(
             "delivery.management",
             issues=(
                 "list_issues show_issue approve_issue discard_issue pause_issue resume_issue "
-                "cancel_issue retry_failed send_late"
+                "cancel_issue retry_failed send_late import_issues"
             ),
             deliveries="list_deliveries show_delivery retry_delivery show_item",
             bounces="list_bounces handle_bounce read_bounces",
             letters=(
-                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter"
+                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter "
+                "list_templates show_template set_template reset_template set_theme"
             ),
-            letter_templates="list_templates show_template set_template reset_template set_theme",
             accounts="list_accounts add_account drop_account list_lanes alter_lane",
             newsletters=(
                 "list_channels check_destination post_test send_test_email pause_newsletter resume_newsletter"
             ),
             webhooks="list_webhooks add_webhook drop_webhook",
-            old_issues="import_issues",
             stages="complete send run_once prune after_restore",
         )

@@ -14,27 +14,32 @@ from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct, Column, Panel, add
 from common.ports.registries import template_sources
-from delivery.accounts.default_account import keeps_letters
+from delivery.accounts.accounts import keeps_letters
 from delivery.admin.bridges.forms import notification_of
-from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
-from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
+from delivery.admin.bridges.panels import (
+    bridges_beside,
+    bridges_of_feed,
+    how_it_texts,
+    is_bridge,
+    what_it_posts,
+    what_twilio_needs,
+)
 from delivery.admin.broadcasts.panels import letters_written
-from delivery.admin.doctor import offer as offer_mail_check
+from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
 from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
 from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words
 from delivery.admin.letter_templates.editor import letters
-from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
-from delivery.admin.new_newsletter import new_preview
+from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview, new_preview
 from delivery.admin.old_issues import import_offer
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
-from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.item_fate import fate_of, fates_of
+from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.letters.samples import NothingToShow, sample
-from delivery.letters.send_test import send_test_issue
+from delivery.letters.trial import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from feeds.models import Item

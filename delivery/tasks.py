@@ -4,20 +4,19 @@ from celery.signals import worker_shutting_down
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from common.shutdown import stop
-from delivery.alerts.drafts import tell_of_caps, tell_of_drafts
-from delivery.alerts.feeds import tell_admins
-from delivery.alerts.pauses import tell_of_pauses
-from delivery.bounces.collect import read_bounces
-from delivery.engine import leases
-from delivery.engine.restore_hold import finish_go
+from delivery.alerts.messages import tell_admins
+from delivery.alerts.pauses import tell_of_caps, tell_of_drafts, tell_of_pauses
+from delivery.bounces.sources import read_bounces
+from delivery.engine import claim
+from delivery.engine.claim import finish_go
 from delivery.engine.send_pass import send_due
-from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
+from delivery.issues.contents import fill_cards, fill_cards_at_first
 from delivery.issues.pause import finish_pauses
 from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
-from delivery.webhooks.dispatch import call_due
+from delivery.webhooks.calls import call_due
 
 worker_shutting_down.connect(stop)
 
@@ -38,7 +37,7 @@ def send() -> None:
 @shared_task(name="delivery.reap")
 @skip_if_running
 def reap() -> None:
-    leases.reap_expired(now=utcnow())
+    claim.reap_expired(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
     finish_issues(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)

@@ -2,16 +2,16 @@
 
 from django.urls import path
 
-from delivery.views import archive, devices, mailbox, preview, rss
+from delivery.views import devices, mailbox, preview, rss
+from delivery.views.esp_webhook import sms_inbound, sms_status
 from delivery.views.newsletter import newsletter_page
-from delivery.views.sms import sms_inbound, sms_status
 
 app_name = "delivery"
 
 urlpatterns = [
     path("s/<str:name>/", newsletter_page, name="newsletter"),
-    path("s/<str:name>/archive/", archive.archive, name="archive"),
-    path("s/<str:name>/archive/<int:pk>/", archive.issue, name="issue"),
+    path("s/<str:name>/archive/", rss.archive, name="archive"),
+    path("s/<str:name>/archive/<int:pk>/", rss.issue, name="issue"),
     path("s/<str:name>/look.css", preview.look_css, name="look"),
     path("s/<str:name>/feed.xml", rss.feed, name="feed"),
     path("sms/<slug:account>/inbound/", sms_inbound, name="sms_inbound"),

@@ -21,10 +21,9 @@ from django.db.models.functions import Cast, Coalesce
 
 from delivery.bridges.corrections import corrections_to_take
 from delivery.engine.claim import with_due
-from delivery.issues.approve import drafts
 from delivery.issues.broadcasts import scheduled_letters
-from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
+from delivery.issues.publish import drafts, over
 from delivery.models import Delivery, IssueImport
 from delivery.webhooks.calls import callable_webhooks
 from feeds.models import Feed

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from common.pictures.codec import clean_picture
 from common.pictures.picture import CleanPicture
 from delivery.customisation import set_theme
-from delivery.issues.broadcast_issue import send_letter
-from delivery.issues.broadcasts import begin_letter
+from delivery.issues.broadcasts import begin_letter, send_letter
 from demo import images
 from demo.newsletters import NEWSLETTERS
 from demo.pages import PRIVACY

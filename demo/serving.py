@@ -8,7 +8,7 @@ from common.clock import utcnow
 from demo.services import Elsewhere, arguments
 from feedletter_site.management.commands.up import plan
 from feedletter_site.supervisor import ProcessPlan
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.models import Feed
 from feeds.polling.poll import request_poll
 

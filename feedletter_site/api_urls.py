@@ -3,10 +3,13 @@ from typing import Any
 from django.urls import include, path, re_path
 from rest_framework.routers import DefaultRouter, Route
 
-from delivery.api.channels import ChannelViewSet
-from delivery.api.letters import LetterViewSet
-from delivery.api.newsletters import SendableSubscribableViewSet
-from delivery.api.views import DeliveryViewSet, IssueViewSet
+from delivery.api.views import (
+    ChannelViewSet,
+    DeliveryViewSet,
+    IssueViewSet,
+    LetterViewSet,
+    SendableSubscribableViewSet,
+)
 from feedletter_site.api.views import NothingHere, SchemaView
 from subscriptions.api.newsletters import (
     DestinationViewSet,

@@ -2,7 +2,7 @@ from celery import shared_task
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
-from feedletter_site.migrate_from.worker import work_off_arrivals
+from feedletter_site.migrate_from.take_over import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
 from feedletter_site.services.nightly_backup import back_up_tonight
 

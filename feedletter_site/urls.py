@@ -18,7 +18,7 @@ from delivery.admin.bridges import (
     bridge_reconnect,
     bridge_set_up,
 )
-from delivery.admin.doctor import mail_check
+from delivery.admin.dkim import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env

@@ -2,8 +2,7 @@ from celery import shared_task
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
-from feeds.hubs.maintain import keep_hubs
-from feeds.hubs.pushes import read_pushes
+from feeds.hubs.subscriptions import keep_hubs, read_pushes
 from feeds.items.history import prune_polls
 from feeds.polling.audience import repair_audience
 from feeds.polling.poll import poll_due

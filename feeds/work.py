@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from feeds.hubs.pushes import unread
+from feeds.hubs.subscriptions import unread
 from feeds.models import Feed, Push
 from feeds.models.feed import FeedQuerySet
 

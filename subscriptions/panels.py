@@ -12,7 +12,7 @@ from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.drop import drop_feed, exclude_items
+from subscriptions.collections.assign import drop_feed, exclude_items
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."

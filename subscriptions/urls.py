@@ -1,18 +1,20 @@
 from django.urls import path
 
 from common.token_paths import token_paths
-from subscriptions.views import upstream_links
+from subscriptions.views import sign_up
 from subscriptions.views.address import change_address, confirm_address, undo_address
 from subscriptions.views.confirm import confirm_sign_up, leave_newsletter
-from subscriptions.views.embedding import embed, subscribe_from_site
-from subscriptions.views.manage import manage
-from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
+from subscriptions.views.mine import data, data_file, erase_me, leave_everything, manage, mine, sign_out
 from subscriptions.views.newsletters import newsletter_directory, picture
-from subscriptions.views.pages import site_look
-from subscriptions.views.phone import enter_code
-from subscriptions.views.sign_in import sign_in, sign_in_link
-from subscriptions.views.sign_up import asked, challenge
-from subscriptions.views.upstream_links import create_upstream
+from subscriptions.views.pages import sign_in, sign_in_link, site_look
+from subscriptions.views.sign_up import (
+    asked,
+    challenge,
+    create_upstream,
+    embed,
+    enter_code,
+    subscribe_from_site,
+)
 
 app_name = "subscriptions"
 
@@ -29,8 +31,8 @@ urlpatterns = [
     path("s/<str:name>/embed/", embed, name="embed"),
     path("s/<str:name>/subscribe/", subscribe_from_site, name="subscribe"),
     path("v0/subscription/create", create_upstream, name="v0_create"),
-    path("v0/subscription/confirm", upstream_links.confirm_upstream, name="v0_confirm"),
-    path("v0/subscription/remove", upstream_links.remove_upstream, name="v0_remove"),
+    path("v0/subscription/confirm", sign_up.confirm_upstream, name="v0_confirm"),
+    path("v0/subscription/remove", sign_up.remove_upstream, name="v0_remove"),
     path("sign-in/", sign_in, name="sign_in"),
     *token_paths("sign-in/", sign_in_link, "sign_in_link"),
     path("mine/", mine, name="mine"),

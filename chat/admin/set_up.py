@@ -22,7 +22,7 @@ from common.admin.refusals import report
 from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize
-from delivery.lanes.breakers import why_resting
+from delivery.lanes.lanes import why_resting
 from delivery.models import ServiceAccount
 from subscriptions.models import Destination
 

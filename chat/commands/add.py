@@ -25,8 +25,7 @@ from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from common.refused import Refused
-from feeds.adding.candidates import Candidate
-from feeds.adding.discover import Discovery, DiscoveryBudget, addresses, discover
+from feeds.adding.discover import Candidate, Discovery, DiscoveryBudget, addresses, discover
 from feeds.addresses import host_of_url
 from feeds.credentials import split_address
 

@@ -12,7 +12,7 @@ from channels.http.client import ApiSession, Failed
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from common.clock import utcnow
 from common.refused import Refused
-from delivery.lanes.breakers import count_refusals, resting_kinds
+from delivery.lanes.lanes import count_refusals, resting_kinds
 
 KIND = "discord_bot"
 UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, ACKNOWLEDGED = 10015, 10062, 40060

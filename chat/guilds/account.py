@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 
 from chat.discord.api import KIND
 from common.ports.channels import InvalidDestination
-from delivery.accounts.services import add_service_account, alter_service_account, stored_values
+from delivery.accounts.accounts import add_service_account, alter_service_account, stored_values
 from delivery.models import ServiceAccount
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from delivery.models import Delivery
 from delivery.models.delivery import WAITING
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
-from subscriptions.collections.drop import drop_subscribable
+from subscriptions.collections.assign import drop_subscribable
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from subscriptions.rules.filter_words import typed_words

@@ -13,8 +13,7 @@ from chat.guilds.feeds import subscription_of
 from chat.models import GuildFeed
 from chat.rules.permissions import INVITED, MANAGE_THREADS, THREADS, VIEW, missing_in, permissions_in
 from common.refused import Refused
-from delivery.lanes.backoff import end_refusal
-from delivery.lanes.lanes import refusing_lane
+from delivery.lanes.lanes import end_refusal, refusing_lane
 from subscriptions.subscribers.suppression import enable
 
 ROLE, USER = 1, 2

@@ -10,11 +10,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from chat.models import BotFeed, BotSettings, GuildFeed
 from chat.rules.interval import USUAL, Interval, shared_interval
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
-from subscriptions.collections.drop import drop_feed
+from subscriptions.collections.assign import drop_feed
 from subscriptions.models import Subscribable
 
 # Two-step finality would take half an hour.

@@ -1,8 +1,7 @@
 """Admin of issues, deliveries, lanes and keys."""
 
-from delivery.admin.bounce import BounceAdmin
 from delivery.admin.broadcasts.letter import BroadcastAdmin
-from delivery.admin.delivery import DeliveryAdmin
+from delivery.admin.delivery import BounceAdmin, DeliveryAdmin
 from delivery.admin.dkim import DkimKeyAdmin
 from delivery.admin.issue import IssueAdmin
 from delivery.admin.lane import LaneAdmin
@@ -11,8 +10,7 @@ from delivery.admin.mail import AccountAdmin
 from delivery.admin.old_issues import IssueImportAdmin
 from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.service_account import ServiceAccountAdmin
-from delivery.admin.webhooks.call import WebhookCallAdmin
-from delivery.admin.webhooks.webhook import WebhookAdmin
+from delivery.admin.webhooks.webhook import WebhookAdmin, WebhookCallAdmin
 
 __all__ = [
     "AccountAdmin",

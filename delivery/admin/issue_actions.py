@@ -22,20 +22,29 @@ from common.refused import Refused
 from common.text import pluralize
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
-from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
 from delivery.issues.pause import (
     CLICK_BUDGET,
     PAUSED_BY_HAND,
     cancel_issue,
+    failed_domains,
+    failed_of,
     pause_issue,
     pause_newsletter,
     resume_issue,
     resume_newsletter,
+    retry_failed,
     what_still_goes,
 )
-from delivery.issues.publish import late_subscribers, send_late
-from delivery.issues.retry import failed_domains, failed_of, retry_failed
-from delivery.letters.send_test import send_test_of_issue
+from delivery.issues.publish import (
+    approve_issue,
+    discard_issue,
+    late_subscribers,
+    release_at,
+    restore_issue,
+    send_late,
+    stop_release,
+)
+from delivery.letters.trial import send_test_of_issue
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import waiting
 from subscriptions.models import Subscribable

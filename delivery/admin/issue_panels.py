@@ -12,16 +12,15 @@ from channels.placeholders import fill_header, fill_html, values_for
 from common.admin.html import facts, html_table, link_to, paragraph, web_link, when
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
-from delivery.alerts.drafts import goes_out
+from delivery.alerts.pauses import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
-from delivery.issues.first_reader import WAITS_AT_MOST
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
-from delivery.issues.publish import late_subscribers
+from delivery.issues.publish import WAITS_AT_MOST, late_subscribers
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
-from delivery.letters.preview import ada
+from delivery.letters.templates import ada
 from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total

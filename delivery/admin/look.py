@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.forms.models import fields_for_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
@@ -37,15 +38,16 @@ from delivery.customisation import (
     set_look,
     theme_of,
 )
-from delivery.letters.preview import Preview, preview_look
 from delivery.letters.samples import is_collecting
+from delivery.letters.templates import Preview, preview_look
 from delivery.models import Theme
 from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames
 from subscriptions.branding.brands import picture_url
-from subscriptions.forms.admin import SubscribableForm
+from subscriptions.forms.admin import SubscribableForm, stored_fields, subscribable_form
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import define_subscribable
 from subscriptions.rules.colours import PAPER
 
 TAB = "look"
@@ -77,6 +79,7 @@ FIELDSETS = (
     ("Text", {"fields": ("subject", "header", "footer", "postal_address")}),
     ("Template and language", {"fields": OTHERS}),
 )
+NO_FEEDS = "Choose a feed to see an email with its posts."
 
 
 class Presets(UnfoldAdminRadioSelectWidget):  # type: ignore[misc]
@@ -267,3 +270,48 @@ def usual_look(request: HttpRequest, keys: list[int]) -> str:
 
 
 USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True, tab=TAB)
+
+
+def new_preview(_newsletter: None, request: HttpRequest) -> SafeString:
+    """Return the panel, which the script fills."""
+    context = {
+        "show_url": reverse("admin:delivery_new_show"),
+        "shown": Preview(),
+        "frames": {"day": "", "night": ""},
+        "said": "",
+        "is_new": True,
+    }
+    return render_to_string("admin/delivery/look.html", context)
+
+
+def new_newsletter_view(request: HttpRequest) -> HttpResponse:
+    """Return the preview as JSON."""
+    if not request.user.has_perm("subscriptions.add_subscribable"):
+        raise PermissionDenied
+    form: Any = subscribable_form()(request.POST, instance=Subscribable())
+    if not form.is_valid():
+        return JsonResponse({"note": _why(form), "pictures": {}, "waits": True})
+    try:
+        answer = _shown(form)
+    except ValidationError as error:
+        answer = {"note": " ".join(error.messages), "waits": True}
+    return JsonResponse({**answer, "pictures": {}})
+
+
+def _why(form: Any) -> str:
+    if "feeds" in form.errors:
+        return NO_FEEDS
+    return " ".join(
+        f"{form.fields[name].label if name in form.fields else 'Newsletter'}: {' '.join(errors)}"
+        for name, errors in form.errors.items()
+    )
+
+
+def _shown(form: Any) -> dict[str, Any]:
+    """Create it, show its next issue, and roll back. Raises ValidationError."""
+    with transaction.atomic():
+        newsletter = define_subscribable(feeds=list(form.cleaned_data["feeds"]), **stored_fields(form))
+        shown = preview_look(subscribable=newsletter, theme=theme_of(newsletter), now=utcnow())
+        answer = as_json(shown, newsletter, MADE_UP if shown.is_made_up else "")
+        transaction.set_rollback(True)
+    return answer

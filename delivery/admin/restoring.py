@@ -14,7 +14,7 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import report
 from common.clock import utcnow
 from common.text import pluralize
-from delivery.engine.restore_hold import go, held_issues, is_open
+from delivery.engine.claim import go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
 from delivery.models import Issue, Restore
 from feeds.models import Feed, Item

@@ -17,7 +17,7 @@ from common.clock import utcnow
 from common.ports.channels import Field, InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import pluralize
-from delivery.accounts.services import (
+from delivery.accounts.accounts import (
     account_specs,
     add_service_account,
     alter_service_account,

@@ -1,25 +1,80 @@
-"""Issues and deliveries: to read, and what may be done to them."""
+"""Issues, deliveries, letters, channels, and the sending of newsletters."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema, extend_schema_field, inline_serializer
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
 
-from common.api.views import ResourceViewSet
+from channels.letter import LetterError
+from common.api.problems import InvalidRequest
+from common.api.views import ApiView, ResourceViewSet
 from common.clock import utcnow
-from delivery.api.bodies import ApproveIssue, DeliveryParameters, IssueParameters, RetryFailed
-from delivery.api.serializers import DeliverySerializer, IssueSerializer, WholeDeliverySerializer
+from common.ports import channels
+from common.ports.channels import InvalidDestination
+from common.ports.panels import CannotAct
+from delivery.api.bodies import (
+    ApproveIssue,
+    ChangeLetter,
+    CheckDestination,
+    DeliveryParameters,
+    IssueParameters,
+    LetterParameters,
+    LetterTest,
+    PauseNewsletter,
+    RetryFailed,
+    SendLetter,
+    WriteLetter,
+)
+from delivery.api.serializers import (
+    DeliverySerializer,
+    IssueSerializer,
+    LetterReadersSerializer,
+    LetterSerializer,
+    WholeDeliverySerializer,
+)
+from delivery.bridges.connect import connections_of
+from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues import progress
-from delivery.issues.approve import approve_issue, discard_issue, release_at
-from delivery.issues.cards import with_words
-from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
-from delivery.issues.retry import cancel_delivery, failed_of, retry_delivery, retry_failed
-from delivery.models import Delivery, Issue
+from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
+from delivery.issues.broadcasts import (
+    begin_letter,
+    drop_letter,
+    in_letter_state,
+    letter_text,
+    save_letter,
+    schedule_letter,
+    send_letter,
+    unschedule_letter,
+)
+from delivery.issues.contents import with_words
+from delivery.issues.pause import (
+    CLICK_BUDGET,
+    PAUSED_BY_HAND,
+    cancel_delivery,
+    cancel_issue,
+    failed_of,
+    pause_issue,
+    pause_newsletter,
+    resume_issue,
+    resume_newsletter,
+    retry_delivery,
+    retry_failed,
+)
+from delivery.issues.publish import approve_issue, discard_issue, release_at
+from delivery.letters.samples import NothingToShow
+from delivery.letters.trial import send_test_written
+from delivery.models import Broadcast, Delivery, Issue
+from delivery.rules.audience import AUDIENCE_PARTS
+from subscriptions.api.newsletters import SubscribableViewSet
+from subscriptions.api.subscribers import at_its_field
+from subscriptions.models import Subscribable, Subscription
 
 RETRIED = inline_serializer(
     "Retried",
@@ -146,3 +201,223 @@ class DeliveryViewSet(ResourceViewSet):
         if delivery.issue_id is not None:
             progress.forget(delivery.issue_id)
         return self.shown()
+
+
+def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
+    return {part: asked[part] for part in AUDIENCE_PARTS if part in asked}
+
+
+class LetterViewSet(ResourceViewSet):
+    area = "letters"
+    queryset = Broadcast.objects.select_related("subscribable")
+    serializer_class = LetterSerializer
+    parameters: ClassVar = {"list": LetterParameters}
+    bodies: ClassVar = {
+        "create": WriteLetter,
+        "partial_update": ChangeLetter,
+        "send": SendLetter,
+        "test": LetterTest,
+    }
+    filters: ClassVar = {"subscribable": "subscribable__name"}
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        return in_letter_state(rows, self.asked["state"]) if "state" in self.asked else rows
+
+    @extend_schema(summary="Create an email", responses={201: LetterSerializer})
+    def create(self, request: Request) -> Response:
+        """Create a draft. 422 for a bridge, which sends no email."""
+        asked = self.body()
+        newsletter = Subscribable.objects.named(asked["subscribable"]).first()
+        if newsletter is None:
+            raise ValidationError({"subscribable": f"There is no newsletter {asked['subscribable']}."})
+        made = begin_letter(
+            subscribable=newsletter,
+            audience=chosen_audience(newsletter, **_audience(asked)),
+            subject=asked.get("subject", ""),
+            markdown=asked.get("markdown", ""),
+            author=request.user.get_username(),
+            now=utcnow(),
+        )
+        return self.shown(made.pk, code=status.HTTP_201_CREATED)
+
+    @extend_schema(summary="Change a draft")
+    def partial_update(self, request: Request, **_: Any) -> Response:
+        """409 for one that is scheduled or sent, and for one that was changed meanwhile."""
+        letter, asked = self.get_object(), self.body()
+        save_letter(
+            letter_id=letter.pk,
+            subject=asked.get("subject"),
+            markdown=asked.get("markdown"),
+            audience=altered_audience(letter, **named) if (named := _audience(asked)) else None,
+            version=asked.get("version", letter.version),
+            now=utcnow(),
+        )
+        return self.shown()
+
+    @extend_schema(summary="Delete an email")
+    def destroy(self, request: Request, **_: Any) -> Response:
+        """409 if it was sent."""
+        drop_letter(letter_id=self.get_object().pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(summary="Count an email’s recipients", responses=LetterReadersSerializer)
+    @action(detail=True)
+    def readers(self, request: Request, **_: Any) -> Response:
+        """Count who would get it now. 409 if a tag or newsletter that it names was deleted."""
+        letter = self.get_object()
+        count, every = count_readers(letter)
+        shown = {"count": count, "of": every, "to": audience_words(letter)}
+        return Response(LetterReadersSerializer(shown).data)
+
+    @extend_schema(summary="Send an email")
+    @action(detail=True, methods=["post"])
+    def send(self, request: Request, **_: Any) -> Response:
+        """Send it to its recipients, now or at a time. It becomes an issue.
+
+        409 if it was sent, or if nobody would get it.
+        """
+        letter, asked, now = self.get_object(), self.body(), utcnow()
+        version = asked.get("version", letter.version)
+        if "at" in asked:
+            schedule_letter(letter_id=letter.pk, at=asked["at"], version=version, now=now)
+        else:
+            send_letter(letter_id=letter.pk, version=version, now=now)
+        return self.shown()
+
+    @extend_schema(summary="Unschedule an email", request=None)
+    @action(detail=True, methods=["post"])
+    def unschedule(self, request: Request, **_: Any) -> Response:
+        """It becomes a draft again. 409 if it was sent."""
+        unschedule_letter(letter_id=self.get_object().pk)
+        return self.shown()
+
+    @extend_schema(summary="Send a test to one address")
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, **_: Any) -> Response:
+        """Marked “Test” in its subject."""
+        letter, to = self.get_object(), self.body()["to"]
+        try:
+            send_test_written(subscribable=letter.subscribable, text=letter_text(letter), to=to, now=utcnow())
+        except InvalidDestination as error:
+            raise InvalidRequest({"to": [str(error)]}) from error
+        return self.shown()
+
+
+class FieldSerializer(serializers.Serializer[channels.Field]):
+    """`secret`: it is never shown again."""
+
+    name = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    help = serializers.CharField()
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    secret = serializers.BooleanField()
+
+
+class ChannelSerializer(serializers.Serializer[channels.ChannelSpec]):
+    """`public_sign_up`: readers subscribe to it themselves. Without it, it is for bridges."""
+
+    key = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    sentence = serializers.CharField()
+    public_sign_up = serializers.BooleanField()
+    arrangements = serializers.SerializerMethodField()
+    destination_fields = FieldSerializer(many=True)
+    option_fields = FieldSerializer(many=True)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_arrangements(self, spec: channels.ChannelSpec) -> list[str]:
+        return sorted(spec.arrangements)
+
+
+class CheckedDestinationSerializer(serializers.Serializer[Any]):
+    """How the service calls it."""
+
+    channel = serializers.CharField()
+    destination = serializers.CharField()
+
+
+class ChannelViewSet(ApiView, GenericViewSet[Any]):
+    area = "newsletters"
+    # Permissions are those on newsletters.
+    queryset = Subscribable.objects.none()
+    serializer_class = ChannelSerializer
+    pagination_class = None
+    bodies: ClassVar = {"check": CheckDestination}
+
+    @extend_schema(summary="All channels", responses=ChannelSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """On one page."""
+        every: Any = channels.all_kinds()
+        return Response(ChannelSerializer(every, many=True).data)
+
+    @extend_schema(summary="Ask a service about a destination", responses=CheckedDestinationSerializer)
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
+        """Nothing is kept or posted. 422 with what the service says against it."""
+        asked = self.body()
+        try:
+            kind = channels.get(asked["channel"])
+        except InvalidDestination as error:
+            raise InvalidRequest({"channel": [str(error)]}) from error
+        try:
+            parsed = kind.check(kind.parse_destination(asked["to"]))
+        except InvalidDestination as error:
+            raise InvalidRequest({"to": at_its_field(str(error), asked["to"])}) from error
+        return Response({"channel": kind.key, "destination": parsed.label})
+
+
+class TestPostSerializer(serializers.Serializer[Any]):
+    """A test post of a bridge. `url` is where people see it, where the service says so."""
+
+    id = serializers.IntegerField(help_text="Of its delivery.")
+    destination = serializers.CharField()
+    url = serializers.CharField()
+    remote_id = serializers.CharField()
+
+
+class SendableSubscribableViewSet(SubscribableViewSet):
+    refusals = (CannotAct, NotDone, NothingToShow, LetterError)
+    bodies: ClassVar = {**SubscribableViewSet.bodies, "pause": PauseNewsletter}
+
+    @extend_schema(summary="Pause all sending of a newsletter")
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, **_: Any) -> Response:
+        """It still collects posts; its issues wait. Pausing again changes nothing."""
+        found, reason = self.get_object(), self.body().get("reason", PAUSED_BY_HAND)
+        pause_newsletter(subscribable_id=found.pk, reason=reason, now=utcnow())
+        return self.shown()
+
+    @extend_schema(summary="Resume a newsletter", request=None)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, **_: Any) -> Response:
+        """Issues that are paused themselves stay paused."""
+        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=CLICK_BUDGET)
+        return self.shown()
+
+    @extend_schema(
+        summary="Post a bridge’s newest post now", request=None, responses=TestPostSerializer(many=True)
+    )
+    @action(detail=True, methods=["post"], url_path="post-test")
+    def post_test(self, request: Request, **_: Any) -> Response:
+        """Post to all its connections. 409 for a newsletter, or with the reason if a service refuses."""
+        rows = [post_test(subscription=each, now=utcnow()) for each in self.connections()]
+        return Response([post_row(row) for row in rows])
+
+    @extend_schema(
+        summary="Delete a bridge’s test posts", request=None, responses=TestPostSerializer(many=True)
+    )
+    @action(detail=True, methods=["post"], url_path="delete-test")
+    def delete_test(self, request: Request, **_: Any) -> Response:
+        """Returns the posts that were deleted. 409 with the reason if a service refuses."""
+        rows = [row for each in self.connections() for row in standing_tests(each)]
+        for row in rows:
+            delete_test(delivery=row, now=utcnow())
+        return Response([post_row(row) for row in rows])
+
+    def connections(self) -> list[Subscription]:
+        """Raise CannotAct for a newsletter."""
+        bridge = self.get_object()
+        if channels.get(bridge.channel).public_sign_up:
+            raise CannotAct(f"“{bridge}” is no bridge: it has no test posts.")
+        return connections_of(bridge)

@@ -1,34 +1,59 @@
-"""Record reports: check their proof and act on the address. Idempotent.
+"""Record reports and services' events: check their proof, act on the address. Idempotent.
 
 Anyone can send a report to a return address. It counts only with our signed return address, or a Message-ID
 and the right recipient.
 """
 
+import hashlib
 import hmac
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+from anymail.signals import EventType
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from channels.base import Holdup, Permanent, Temporary
+from channels.email.account_url import parse_email_url
+from channels.email.esp.message_form import delivery_of
+from channels.email.esp.settings import EspSettings
 from channels.email.headers import is_ours
 from channels.email.letter_form import message_mark
-from channels.rules.refusals import is_refusal
+from channels.rules.meaning import Concern
+from channels.rules.refusals import is_about_identity, is_refusal
+from channels.rules.server_words import precise
 from channels.rules.verp import tokens
+from common.clock import utcnow
 from common.counters import count
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.events import Event, EventKind, emit
-from delivery.bounces.domain_refusals import on_refusals, pause_denying
-from delivery.bounces.fields import BounceFinding
+from common.text import one_line
+from delivery.accounts.accounts import secret_url
+from delivery.bounces.domain_refusals import on_refusals, on_refused_sender, pause_denying
+from delivery.bounces.fields import MAX_ADDRESS, BounceFinding, clean
 from delivery.bounces.history import KnownDomains, history, of_the_hour
 from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
-from delivery.lanes.backoff import lock_lanes
-from delivery.models import Bounce, Delivery
-from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, BounceKind, act, mildest
+from delivery.bounces.service_events import read_event, verdict_of
+from delivery.bounces.service_verdicts import COMPLAINT, DELAYED, LEAVES, NOTHING, POLICY
+from delivery.lanes.lanes import lock_lanes
+from delivery.models import Account, Bounce, Delivery
+from delivery.rules.bounce_policy import (
+    HELD,
+    LET_BE,
+    NOTHING_ARRIVES,
+    Act,
+    BounceKind,
+    act,
+    is_no_such_address,
+    mildest,
+)
 from subscriptions.models import Destination, Suppression
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.suppression import lift, suppress
@@ -41,6 +66,19 @@ IGNORED = (BounceKind.AUTO_REPLY, BounceKind.ARRIVED)
 UNPROVEN = "Ignored: it doesn’t prove which email it is about."
 KEEP_UNPROVEN = timedelta(days=30)
 KEEP = timedelta(days=730)
+# Log an unknown type once: services send the same event for thousands of letters.
+_unknown_types: set[tuple[str, str]] = set()
+MOST_UNKNOWN_TYPES = 200
+# By anymail's types, for events missing in the table.
+_BY_ANYMAIL = {
+    EventType.COMPLAINED: COMPLAINT,
+    EventType.DEFERRED: DELAYED,
+    EventType.UNSUBSCRIBED: LEAVES,
+    EventType.REJECTED: POLICY,
+    EventType.FAILED: POLICY,
+    EventType.BOUNCED: POLICY,
+}
+_OF_READER = {Concern.ADDRESS: BounceKind.HARD, Concern.MAILBOX: BounceKind.SOFT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +305,135 @@ def _suppress(bounce: Bounce, destination: Destination, reason: str, now: dateti
     said = f"{reason} The server said: {bounce.diagnostic}" if bounce.diagnostic else reason
     if suppress(kind=destination.kind, core=destination.core, reason=said, now=now):
         log.info("suppressed", extra={"delivery": bounce.delivery_id, "kind": bounce.kind})
+
+
+@dataclass(frozen=True, slots=True)
+class EspEvent:
+    finding: BounceFinding | None = None
+    leaves: bool = False
+
+
+def parse_event(event: Any, service: str) -> EspEvent:
+    """Return an AnymailTrackingEvent's meaning."""
+    facts = read_event(service, event)
+    verdict = verdict_of(service, facts)
+    if verdict is None:
+        unknown = (service, facts.type)
+        if unknown not in _unknown_types and len(_unknown_types) < MOST_UNKNOWN_TYPES:
+            _unknown_types.add(unknown)
+            log.warning("%s sent an event of an unknown type: %r", service, facts.type)
+        verdict = _BY_ANYMAIL.get(event.event_type, NOTHING)
+    if verdict.kind is None or verdict.kind in IGNORED:
+        return EspEvent(leaves=verdict.leaves)
+    parts = (str(part) for part in (event.mta_response, event.description, facts.words) if part)
+    unique = dict.fromkeys(parts)
+    words = [part for part in unique if not any(part != other and part in other for other in unique)]
+    address = one_line(str(event.recipient or ""))[:MAX_ADDRESS]
+    status = precise(facts.status, facts.words)[:16]
+    return EspEvent(
+        BounceFinding(verdict.kind, (address,) if address else (), status, clean(" — ".join(words)))
+    )
+
+
+def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) -> str:
+    """Return a digest for deduplication. All delays of a letter share one row."""
+    identity: tuple[object, ...] = (event.event_type, event.event_id)
+    if meaning.finding is not None and meaning.finding.kind is BounceKind.DELAYED:
+        identity = (EventType.DEFERRED,)
+    elif not event.event_id:
+        identity = (event.event_type, event.timestamp, event.mta_response, event.description)
+    text = "\0".join(map(str, (service, delivery_id, *identity)))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
+    """Handle anymail's signal. Raises database errors, so that the service retries."""
+    said = parse_event(event, esp_name)
+    if said.finding is None and not said.leaves:
+        return
+    rows = Delivery.objects.select_related("destination", "subscription").defer("context")
+    rows = rows.filter(lane__kind="email")
+    pk = delivery_of(event.metadata if isinstance(event.metadata, dict) else {})
+    if pk is not None:
+        delivery = rows.filter(pk=pk).first()
+    else:
+        # Two services omit our metadata: use the message id, which is secret, and the recipient.
+        core = email_core(str(event.recipient or ""))
+        sent = rows.filter(destination__kind="email", destination__core=core)
+        known = bool(core and event.message_id)
+        delivery = sent.filter(remote_id=str(event.message_id)[:255]).first() if known else None
+    if delivery is None:
+        log.info("a mail service reported an email that is not ours", extra={"event": event.event_type})
+    elif said.finding is not None:
+        digest = event_digest(event, said, esp_name, delivery.pk)
+        take_finding(delivery=delivery, finding=said.finding, digest=digest, now=utcnow())
+    elif delivery.subscription is not None:
+        leave(subscription=delivery.subscription, now=utcnow())
+
+
+def accounts_with(esp: str) -> Iterator[EspSettings]:
+    """Return accounts with this service, except unreadable ones."""
+    for url in (settings.EMAIL_URL, *map(secret_url, Account.objects.mail().order_by("pk"))):
+        try:
+            target = parse_email_url(url)
+        except ImproperlyConfigured:
+            continue
+        if isinstance(target, EspSettings) and target.esp == esp:
+            yield target
+
+
+@dataclass(frozen=True, slots=True)
+class SmtpRefusal:
+    """Refusal with an enhanced code or plain words; `token`: the claim's."""
+
+    delivery: Delivery
+    token: UUID
+    outcome: Permanent | Temporary
+    at: datetime
+
+    @property
+    def kind(self) -> BounceKind | None:
+        """Return the kind of bounce, or None if only the delivery is concerned."""
+        outcome = self.outcome
+        policy = BounceKind.POLICY if is_refusal(outcome.status) else None
+        if isinstance(outcome, Temporary):
+            return policy if outcome.holdup is Holdup.DOMAIN else None
+        if outcome.meaning is not None:
+            return _OF_READER.get(outcome.meaning.concern, policy)
+        return BounceKind.HARD if is_no_such_address(outcome.status, outcome.text) else policy
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(f"answer:{self.delivery.pk}:{self.token}".encode()).hexdigest()
+
+
+def take_answers(answers: Iterable[SmtpRefusal]) -> list[Taken]:
+    """Record refusals in the caller's transaction. Locks destinations, in order."""
+    known_domains = KnownDomains()
+    ordered = sorted(answers, key=lambda answer: answer.delivery.destination_id)
+    return [
+        take_down(
+            delivery=answer.delivery,
+            finding=BounceFinding(
+                answer.kind, (answer.delivery.destination.core,), answer.outcome.status, answer.outcome.text
+            ),
+            digest=answer.digest,
+            now=answer.at,
+            tried_at=answer.at,
+            known_domains=known_domains,
+        )
+        for answer in ordered
+        if answer.kind
+    ]
+
+
+def follow_answers(answers: Sequence[SmtpRefusal], taken: Sequence[Taken]) -> None:
+    """Apply pauses. Lock no destination or lane afterwards."""
+    if taken:
+        follow_up(taken=taken, now=max(answer.at for answer in answers))
+    for answer in answers:
+        outcome = answer.outcome
+        # One domain's doubts are not enough.
+        is_servers = isinstance(outcome, Temporary) and outcome.holdup is not Holdup.DOMAIN
+        if is_servers and is_about_identity(outcome.status):
+            on_refused_sender(delivery=answer.delivery, said=answer.outcome.text, now=answer.at)

@@ -31,9 +31,7 @@ from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import facts_of
 from delivery.bridges.messages import letter_without_posts, newest_letters, recipient_at
-from delivery.lanes.backoff import end_refusal
-from delivery.lanes.breakers import count_refusals, why_resting
-from delivery.lanes.lanes import mail_to
+from delivery.lanes.lanes import count_refusals, end_refusal, mail_to, why_resting
 from delivery.models import Delivery, Lane, RemotePost
 from subscriptions.models import Destination, Subscription
 

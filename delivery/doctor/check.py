@@ -24,8 +24,7 @@ from common.net.errors import AddressRefused, FetchError
 from common.ports.channels import InvalidDestination
 from common.text import pluralize
 from common.transactions import forbid_open_transaction
-from delivery.accounts.accounts import url_of
-from delivery.accounts.default_account import keeps_letters, usual_sender
+from delivery.accounts.accounts import keeps_letters, url_of, usual_sender
 from delivery.doctor.checks import DomainKey, FromDomain, MailRoute, check_bounces, check_domain, check_way
 from delivery.doctor.dkim import Publication, publication
 from delivery.doctor.dns import Dns, NoResolver

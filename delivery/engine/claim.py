@@ -1,25 +1,43 @@
+"""Claim deliveries; renew, return and reap their leases.
+
+A delivery whose worker died is due again or held, by its channel's crash policy. After a
+restore from a backup, which does not know what was sent since, claims hold due rows (`waits_for_go`), even of
+open collections, until a person decides.
+"""
+
+import logging
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from django.utils.timezone import localtime
 
-from channels import CHANNELS
+from channels import CHANNELS, channel
+from channels.base import CrashPolicy
+from common.counters import count
 from common.db.leases import RELEASED, lease
-from delivery.engine import restore_hold
+from common.db.outage import note_outage, was_away_lately
+from common.db.prepared import AnyRows
+from common.passes import TimeBudget
+from common.ports.registries import holds
+from common.refused import Refused
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.lanes import limits
-from delivery.lanes.breakers import resting_kinds, take_turn
-from delivery.lanes.recipients import within_day
-from delivery.models import Delivery, Issue, Lane
+from delivery.lanes.lanes import resting_kinds, take_turn
+from delivery.lanes.limits import within_day
+from delivery.models import Attempt, Delivery, Issue, Lane, Restore
+from delivery.models.delivery import PENDING_STATES, WAITING
 from delivery.rules.lanes import EXPECTED_RATE, HEAD_WAITS, Queued, serial_next
-from delivery.rules.outcomes import RecipientStatus, cancel_reason
-from subscriptions.models import Suppression
+from delivery.rules.outcomes import RecipientStatus, after_crash, cancel_reason, when_unsure
+from feeds.items.held import hold_all
+from subscriptions.models import Subscribable, Suppression
 
 DELIVERY_LEASE = timedelta(seconds=60)
 # A pass may wait for a lane whose rest is this short.
@@ -30,6 +48,15 @@ MOST_AT_ONCE = 2000
 MUCH = 1000
 HELD_BY_CLAIM = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
 DROPPED = "The issue was cancelled."
+log = logging.getLogger(__name__)
+
+REAPED_A_BATCH = 500
+LOST_WORDS = "The worker that was sending this ended before it could report the result."
+RESTORED_A_BATCH = 2_000
+HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
+HELD_BY_RESTORE = "A backup was restored: it may have been sent before that."
+# A held row has these, in no other state.
+HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_BY_RESTORE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +135,8 @@ def claim_due(
         seen = _first_of_each(lane, due, min(room.count, MOST_AT_ONCE))
     if not seen:
         return Claim()
-    if (restore := restore_hold.is_open()) is not None:
-        restore_hold.hold_back(restore=restore, pks=[one.pk for one in seen])
+    if (restore := is_open()) is not None:
+        hold_back(restore=restore, pks=[one.pk for one in seen])
     # Their domains allow some now. The others are deferred or held.
     first = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
     sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
@@ -202,3 +229,191 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
         mine = Delivery.objects.filter(pk__in=ended, lease_token=ours.token)
         mine.update(state=state, held_for=held_for, last_error=words, begun_at=begun_at, **RELEASED)
     return wanted
+
+
+@transaction.atomic
+def renew(*, tokens: Iterable[UUID], now: datetime) -> set[tuple[int, UUID]]:
+    """Return the deliveries that are still ours, with their tokens."""
+    ours = Delivery.objects.filter(lease_token__in=list(tokens), state=Delivery.State.SENDING)
+    ours.update(lease_until=now + DELIVERY_LEASE)
+    return {(pk, token) for pk, token in ours.values_list("pk", "lease_token") if token}
+
+
+@transaction.atomic
+def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
+    """Restore their old due times and their lane's tokens."""
+    alike: dict[tuple[UUID, datetime | None], list[int]] = defaultdict(list)
+    claims: dict[tuple[int, datetime], list[ClaimedDelivery]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.lane.pk):
+        alike[(row.token, row.begun_before)].append(row.pk)
+        claims[(row.lane.pk, row.claimed_at)].append(row)
+    for (token, begun_before), pks in alike.items():
+        Delivery.objects.filter(pk__in=pks, lease_token=token, state=Delivery.State.SENDING).update(
+            state=Delivery.State.QUEUED, **RELEASED, begun_at=begun_before
+        )
+    for (lane_id, claimed_at), group in claims.items():
+        domains = Counter(row.domain for row in group)
+        limits.give_back_use(Lane.objects.select_related("parent").get(pk=lane_id), domains, claimed_at)
+
+
+_EXPIRED = AnyRows(lambda now: (Delivery.objects.expired(now),))
+
+
+def reap_expired(*, now: datetime) -> int:
+    """Return how many were freed.
+
+    Does nothing for a minute after this process lost the database: others could not renew either.
+    """
+    total = 0
+    with note_outage():
+        while not was_away_lately() and _EXPIRED.at(now):
+            with transaction.atomic():
+                rows = Delivery.objects.expired(now).select_related("lane").order_by("lease_until", "pk")
+                freed = list(rows.select_for_update(skip_locked=True, of=("self",))[:REAPED_A_BATCH])
+                for row in freed:
+                    _free(row, now)
+                lost = {"at": now, "outcome": "lost", "text": LOST_WORDS}
+                Attempt.objects.bulk_create([Attempt(delivery=row, **lost) for row in freed])
+            if not freed:
+                break
+            log.warning("%d deliveries of a worker that ended were taken back", len(freed))
+            for kind, number in Counter(row.lane.kind for row in freed).items():
+                count("leases_reaped", kind, number)
+            count("attempts", "lost", len(freed))
+            total += len(freed)
+    return total
+
+
+def _free(row: Delivery, now: datetime) -> None:
+    kind = row.lane.kind
+    # A removed channel's crash policy is unknown.
+    policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
+    if row.kind in Delivery.CHANGES:
+        policy = CrashPolicy.RESEND.value
+    if policy == "hold" and row.issue_id is not None:
+        options = Subscribable.objects.filter(issues=row.issue_id).values_list("options", flat=True).get()
+        policy = when_unsure(policy, options.get("when_unsure", ""))
+    after = after_crash(policy, attempts=row.attempts + 1, created_at=row.created_at, now=now)
+    # The token keeps an outcome that was recorded meanwhile.
+    ours = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, lease_token=row.lease_token)
+    ours.update(
+        state=after.state,
+        due_at=after.due_at or row.due_at,
+        attempts=F("attempts") + 1,
+        last_error=LOST_WORDS,
+        **RELEASED,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldIssue:
+    """Held deliveries of an issue, None for other mails. Times are of creation."""
+
+    issue: Issue | None
+    count: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldByRestore:
+    deliveries: int
+    posts: int
+
+
+class AlreadyOpen(Refused):
+    def __init__(self, since: datetime) -> None:
+        super().__init__(f"A restore is open already, since {timezone.localtime(since):%Y-%m-%d %H:%M %Z}.")
+        self.since = since
+
+
+def is_open() -> Restore | None:
+    """Return the open restore, if any. One small query.
+
+    Claims call it under their lane's lock, after choosing rows: `begin` and `go` wait for earlier claims.
+    """
+    return Restore.objects.filter(released_at=None).order_by("begun_at").first()
+
+
+def waits_for_go(restore: Restore) -> Q:
+    """Match deliveries that are held: all except mails made after it began."""
+    return Q(kind=Delivery.Kind.ISSUE) | Q(created_at__lt=restore.begun_at)
+
+
+def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
+    """Hold the chosen rows that must wait. Return how many.
+
+    Runs in the claim's transaction, between choosing and leasing.
+    """
+    rows = Delivery.objects.filter(waits_for_go(restore), pk__in=pks, state__in=WAITING)
+    return rows.update(**HOLDING)
+
+
+def begin(*, now: datetime) -> HeldByRestore:
+    """Hold everything unsent, and what feeds will show as new. Raises AlreadyOpen.
+
+    If interrupted, claims hold the rest.
+    """
+    with transaction.atomic():
+        if (earlier := is_open()) is not None:
+            raise AlreadyOpen(earlier.begun_at)
+        restore, posts = Restore.objects.create(begun_at=now), hold_all(now=now)
+        for hold in holds:
+            hold(now)
+    _let_claims_end()
+    deliveries, which = 0, waits_for_go(restore) & Q(state__in=PENDING_STATES)
+    while count := _update_batch(which, **HOLDING, **RELEASED):
+        deliveries += count
+    return HeldByRestore(deliveries, posts)
+
+
+def go(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Queue held rows again, oldest first. Return how many so far. Can be repeated.
+
+    `finish_go` queues the rest. Posts held by feeds are decided there.
+    """
+    Restore.objects.filter(released_at=None).update(released_at=now)
+    _let_claims_end()
+    return _queue(now, TimeBudget(budget))
+
+
+def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
+    if is_open() is not None or not Delivery.objects.filter(HELD_ROWS).exists():
+        return 0
+    return _queue(now, TimeBudget(budget))
+
+
+def _queue(now: datetime, budget: TimeBudget) -> int:
+    queued = 0
+    # The waiting days do not count towards giving up.
+    fresh = {
+        "state": Delivery.State.QUEUED, "held_for": "", "last_error": "", "created_at": now, "due_at": now,
+        # Each may have been sent since the backup, so channels look it up first.
+        "begun_at": Coalesce(F("begun_at"), F("created_at")),
+    }  # fmt: skip
+    while not budget.is_spent and (count := _update_batch(HELD_ROWS, **fresh)):
+        queued += count
+    return queued
+
+
+def held_issues() -> list[HeldIssue]:
+    """Two queries."""
+    rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
+    counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
+    issues = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
+    known = issues.in_bulk([row["issue"] for row in counts if row["issue"]])
+    held = [HeldIssue(known.get(row["issue"]), row["n"], row["oldest"], row["newest"]) for row in counts]
+    return sorted(held, key=lambda one: (one.issue.subscribable.name if one.issue else "", one.oldest))
+
+
+@transaction.atomic
+def _let_claims_end() -> None:
+    """Wait for claims that began before our last commit. Later ones see the restore."""
+    list(Lane.objects.select_for_update().order_by("pk").values_list("pk"))
+
+
+@transaction.atomic
+def _update_batch(which: Q, **changes: Any) -> int:
+    locked = Delivery.objects.filter(which).order_by("pk").select_for_update()
+    pks = list(locked.values_list("pk", flat=True)[:RESTORED_A_BATCH])
+    return Delivery.objects.filter(which, pk__in=pks).update(**changes)

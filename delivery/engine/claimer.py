@@ -8,23 +8,39 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from queue import Empty
+from queue import Empty, SimpleQueue
 
+from django.db import DatabaseError, InterfaceError
+
+from channels import channel
 from channels.base import Permanent, Temporary
+from channels.letter import Recipient
+from common.clock import utcnow
 from common.db.outage import DB_ERRORS
 from common.shutdown import stopping
-from delivery.bridges.post_changes import NotNeeded
-from delivery.engine.child_protocol import Permit
-from delivery.engine.claim import claim_due, has_urgent, with_due
-from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane
-from delivery.engine.letter_cache import LetterCache, Unconnected
-from delivery.engine.send_task import Done, SendTask
-from delivery.lanes.breakers import in_turn
+from delivery.accounts.accounts import facts_of
+from delivery.accounts.dkim_keys import SigningKeys
+from delivery.bridges.connect import why_unconnected
+from delivery.bridges.post_changes import NotNeeded, SentPost, change_of
+from delivery.engine.async_senders import LoopSender, ProcessSender
+from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
+from delivery.engine.child_protocol import Narrowed, Permit, Recall
+from delivery.engine.claim import MOST_AT_ONCE, claim_due, has_much, has_urgent, with_due
+from delivery.engine.event_loop import LoopThread
+from delivery.engine.send_task import ClaimedDelivery, Done, LaneSender, PreparedLetter, SendTask
+from delivery.engine.thread_sender import ThreadSender
+from delivery.issues.own_code import recipient_params
+from delivery.lanes.lanes import in_turn
 from delivery.lanes.shares import leave_shares, narrow_lane, take_share
+from delivery.letters.build import issue_letter, mail_letter
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
-from delivery.models import Delivery, Lane, RemotePost
+from delivery.models import Delivery, Issue, Lane, RemotePost
+from delivery.rules.lanes import EXPECTED_RATE, claimable
+from subscriptions.hooks import Recipient as HookRecipient
+from subscriptions.links import manage_url_for, unsubscribe_url_for
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +48,130 @@ RENEW_SHARE = 1.5
 WAIT_FOR_SHARE = timedelta(seconds=1)
 # In groups, so that the first go out while the rest is made.
 HANDED_OVER_TOGETHER = 50
+# Over all lanes; a wider lane is cut to this.
+MOST_OPEN_CONNECTIONS = 200
+RATE_KNOWN_AFTER = 100
+
+
+@dataclass(eq=False)
+class PooledLane:
+    """A lane's sender and workload. One thread counts claimed rows, another ended ones."""
+
+    sender: LaneSender
+    # Reports of servers that accepted fewer connections.
+    narrowed: SimpleQueue[Narrowed]
+    claimed: int = 0
+    ended: int = 0
+    opened_at: float = field(default_factory=time.monotonic)
+    # Whether the last claim returned rows.
+    more: bool = False
+
+    @property
+    def outstanding(self) -> int:
+        return self.claimed - self.ended
+
+    @property
+    def rate(self) -> float:
+        """Messages per second and connection, measured once there are enough."""
+        seen = self.ended / max(time.monotonic() - self.opened_at, 0.001) / self.sender.width
+        return max(seen, EXPECTED_RATE) if self.ended >= RATE_KNOWN_AFTER else EXPECTED_RATE
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is more to do than a claim takes time."""
+        most = min(claimable(self.sender.width, expected=self.rate) * 2 // 3, MOST_AT_ONCE)
+        return self.outstanding > max(2 * self.sender.width, most)
+
+
+class LanePool:
+    def __init__(self, *, permit: Permit, done: Done, clock: Callable[[], datetime]) -> None:
+        self._permit, self._done, self._clock = permit, done, clock
+        self.lanes: dict[int, PooledLane] = {}
+        self._leaving: list[PooledLane] = []
+        self._loop: LoopThread | None = None
+        self._process: ChildProcess | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        return self._process is not None and not self._process.is_alive
+
+    def open(self, lane: Lane, width: int, now: datetime) -> PooledLane | None:
+        """Return the lane's sender, or None while too many other connections are open."""
+        known = self.lanes.get(lane.pk)
+        if known is not None:
+            known.sender.resize(max(width, 1))
+            return known if width else None
+        if not width:
+            return None
+        free = MOST_OPEN_CONNECTIONS - sum(other.sender.width for other in self.lanes.values())
+        if free < width:
+            # At once, or a pass with nothing in flight would end while this lane has something to send.
+            free += self._close_idle()
+        if free < width:
+            return None
+        made = self.lanes[lane.pk] = self._opened(lane, width, now)
+        return made
+
+    def tell(self) -> None:
+        self._tell(self._permit)
+
+    def recall(self, issues: frozenset[int]) -> None:
+        self._tell(Recall(issues))
+
+    def _tell(self, message: Permit | Recall) -> None:
+        if self._process is not None:
+            self._process.say(message)
+        for lane in list(self.lanes.values()):
+            lane.sender.sweep()
+
+    def cut_off(self) -> None:
+        """Do not wait for servers."""
+        for lane in list(self.lanes.values()):
+            lane.sender.cut_off()
+
+    def close(self) -> None:
+        """Wait a little for goodbyes. Nothing may be outstanding."""
+        self._close_idle()
+        for lane in self._leaving:
+            lane.sender.join()
+        if self._loop is not None:
+            self._loop.close()
+        if self._process is not None:
+            keep_child_process(self._process)
+
+    def _close_idle(self) -> int:
+        idle = [(pk, lane) for pk, lane in list(self.lanes.items()) if not lane.outstanding]
+        for pk, lane in idle:
+            lane.sender.leave()
+            self._leaving.append(self.lanes.pop(pk))
+        return sum(lane.sender.width for _, lane in idle)
+
+    def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
+        """Use the child process if there is enough to send."""
+        ours = channel(lane.kind)
+        facts = facts_of(lane)
+        narrowed: SimpleQueue[Narrowed] = SimpleQueue()
+        done, permit, clock, on_narrow = self._done, self._permit, self._clock, narrowed.put
+        sender: LaneSender
+        open_session = ours.sessions(facts)
+        if open_session is None:
+            sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
+        elif clock is utcnow and has_much(lane, now):
+            if self._process is None:
+                # Kept before use: a pass that finishes meanwhile has to notify it.
+                self._process = take_child_process()
+                self._process.begin_pass(permit)
+            sender = ProcessSender(
+                self._process, open_session, width, done=done, on_narrow=on_narrow, clock=clock
+            )
+        else:
+            self._loop = self._loop or LoopThread()
+            loop = self._loop.loop
+            sender = LoopSender(
+                loop, lane.pk, open_session, width,
+                permit=permit, done=done, on_narrow=on_narrow, clock=clock,
+            )  # fmt: skip
+        return PooledLane(sender, narrowed)
 
 
 class Claimer:
@@ -183,3 +323,92 @@ class Claimer:
         except Exception as error:  # an error in one message must not stop the others
             log.exception("a message cannot be made", extra={"delivery": task.pk})
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), now
+
+
+class Unconnected(Exception):
+    """The destination has no credentials yet, as after an import without secrets."""
+
+
+class LetterCache:
+    """Bounded cache: a pass sends few issues at a time."""
+
+    LIMIT = 20
+
+    def __init__(self) -> None:
+        # By issue and channel, as a newsletter may also go to devices. Failures are kept, too, so that they
+        # are not repeated for every recipient.
+        self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
+        self._keys = SigningKeys()
+
+    def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
+        """Raise what rendering raises.
+
+        Also raises HookError of the newsletter's own code, ValueError for an unreadable stored secret, and
+        Unconnected.
+        """
+        if row.issue_id is None:
+            rows = Delivery.objects.select_related("destination", "subscription__subscribable")
+            mail = rows.get(pk=row.pk)
+            newsletter = mail.subscription.subscribable if mail.subscription else None
+            ask = recipient_params(newsletter) if newsletter else None
+            made = PreparedLetter(mail_letter(mail, now=now), ask)
+        else:
+            made = self._issue(row.issue_id, row.lane.kind)
+        keys = self._keys.of(made.letter.from_email) if row.destination.kind == "email" else ()
+        if made.compose is None or made.letter.signing_keys != keys:
+            letter = replace(made.letter, signing_keys=keys, has_own_code=made.ask is not None)
+            made = PreparedLetter(letter, made.ask, channel(row.lane.kind).composer(letter))
+            if row.issue_id is not None:
+                self._issues[row.issue_id, row.lane.kind] = made
+        recipient = recipient_of(row)
+        if made.ask is not None:
+            reader = HookRecipient(
+                address=recipient.label,
+                name=recipient.name,
+                unsubscribe_url=recipient.unsubscribe_url,
+                manage_url=recipient.manage_url,
+            )
+            recipient = recipient._replace(params=made.ask(reader))
+        return made, recipient
+
+    def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
+        """Raise NotNeeded, LetterError, Unconnected, or ValueError for an unreadable secret."""
+        change, recipient = change_of(row.pk), recipient_of(row)
+        change.refuse_same(recipient, kind=row.lane.kind)
+        composer = channel(row.lane.kind).composer(change.letter)
+        return PreparedLetter(change.letter, None, composer), recipient, change.sent
+
+    def _issue(self, issue_id: int, kind: str) -> PreparedLetter:
+        """Return the cached letter or make it. Raises what making it raised."""
+        known = self._issues.get((issue_id, kind))
+        if known is None:
+            if len(self._issues) >= self.LIMIT:
+                self._issues.clear()
+            issue = Issue.objects.select_related("subscribable").get(pk=issue_id)
+            try:
+                known = PreparedLetter(issue_letter(issue), recipient_params(issue.subscribable))
+            except (DatabaseError, InterfaceError):
+                raise
+            except Exception as error:  # noqa: BLE001 - raised for each of its recipients
+                known = error
+            self._issues[issue_id, kind] = known
+        if isinstance(known, Exception):
+            raise known
+        return known
+
+
+def recipient_of(row: ClaimedDelivery) -> Recipient:
+    """Raise Unconnected, and ValueError for an unreadable stored secret."""
+    reader, to = row.subscription, row.destination
+    if why := why_unconnected(to.kind, to.label, to.secrets):
+        raise Unconnected(why)
+    return Recipient(
+        delivery_id=row.pk,
+        core=to.core,
+        label=to.label,
+        name=reader.display_name if reader else "",
+        config=to.config,
+        secrets=to.secrets.open(),
+        unsubscribe_url=unsubscribe_url_for(reader.pk, reader.token) if reader else "",
+        manage_url=manage_url_for(reader.pk, reader.token) if reader else "",
+    )

@@ -2,13 +2,15 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from email import policy
+from email.parser import BytesHeaderParser
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from channels import channel
@@ -17,16 +19,13 @@ from channels.rules.meaning import Concern
 from channels.rules.server_words import meaning
 from common.counters import count
 from common.db.leases import RELEASED
-from common.text import one_line
-from delivery.bounces.holdups import HeldLetter, on_holdups
-from delivery.bounces.record import lanes_concerned
-from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
-from delivery.engine.accept import record_accepted
-from delivery.engine.kept import cleaned, keep_letters, keep_remarks, keep_remote
+from common.text import one_line, without_controls
+from delivery.bounces.domain_refusals import HeldLetter, on_holdups
+from delivery.bounces.record import SmtpRefusal, follow_answers, lanes_concerned, take_answers
+from delivery.engine.accept_sql import STATEMENTS, STOPPED_ISSUE, AcceptedRow, parameters, remote_id_of
 from delivery.engine.send_task import ClaimedDelivery, SendTask
-from delivery.lanes.backoff import Stop, back_off, well_lanes
-from delivery.lanes.breakers import count_refusals
-from delivery.models import Attempt, Delivery, Lane
+from delivery.lanes.lanes import Stop, back_off, count_refusals, well_lanes
+from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
 from delivery.rules.lanes import HEAD_WAITS
 from delivery.rules.outcomes import (
     GIVE_UP,
@@ -43,6 +42,10 @@ from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
 MAY_HAVE_ARRIVED = "Held: it may have arrived, so it is not sent again automatically."
+R = TypeVar("R", MailboxMessage, Attempt, RemotePost)
+
+# Characters kept of a server's answer.
+LONGEST_OUTCOME_TEXT = 2000
 
 
 @transaction.atomic
@@ -332,3 +335,117 @@ def hold_unrecorded(*, row: ClaimedDelivery, reason: str) -> None:
     ours = Delivery.objects.filter(pk=row.pk, lease_token=row.token, state=Delivery.State.SENDING)
     words = cleaned(reason)
     ours.update(state=Delivery.State.HELD, last_error=words, **RELEASED)
+
+
+def keep_letters(accepted: Sequence[SendTask]) -> None:
+    """Store mailbox letters, replacing older copies."""
+    headers = BytesHeaderParser(policy=policy.default)
+    stored = {
+        task.pk: MailboxMessage(
+            delivery_id=task.pk,
+            recipient=task.delivery.destination.core[:320],
+            subject=str(headers.parsebytes(raw)["Subject"] or ""),
+            stored_at=task.at,
+            raw=raw,
+        )
+        for task in accepted
+        if isinstance(task.outcome, Sent) and (raw := task.outcome.stored) is not None
+    }
+    MailboxMessage.objects.bulk_create(
+        _still_there(stored),
+        update_conflicts=True,
+        unique_fields=["delivery"],
+        update_fields=["recipient", "subject", "stored_at", "raw"],
+    )
+
+
+def keep_remarks(accepted: Sequence[SendTask]) -> None:
+    """Record refused parts of existing posts as attempts."""
+    said = {
+        task.pk: Attempt(delivery_id=task.pk, at=task.at, outcome="in part", text=cleaned(sent.remark))
+        for task in accepted
+        if isinstance(sent := task.outcome, Sent) and sent.remark
+    }
+    Attempt.objects.bulk_create(_still_there(said))
+
+
+def _still_there(rows: Mapping[int, R]) -> list[R]:
+    """Leave out rows of deliveries that were deleted with their newsletter."""
+    there = Delivery.objects.filter(pk__in=rows).values_list("pk", flat=True) if rows else ()
+    return [rows[pk] for pk in there]
+
+
+def keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:
+    kept = {
+        task.pk: RemotePost(delivery_id=task.pk, url=task.outcome.url, parts=list(task.outcome.parts))
+        for task in accepted
+        if isinstance(task.outcome, Sent) and (task.outcome.url or task.outcome.parts or task.progress)
+    }
+    for task in failed:
+        if isinstance(task.outcome, Temporary | Ambiguous) and task.outcome.progress is not None:
+            kept[task.pk] = RemotePost(delivery_id=task.pk, progress=dict(task.outcome.progress))
+    RemotePost.objects.bulk_create(
+        _still_there(kept),
+        update_conflicts=True,
+        unique_fields=["delivery"],
+        update_fields=["url", "parts", "progress"],
+    )
+    for task in (*accepted, *failed):
+        if task.new_state is not None:
+            Lane.objects.filter(pk=task.delivery.lane.pk).update(state=dict(task.new_state))
+
+
+def cleaned(text: str) -> str:
+    return without_controls(text)[:LONGEST_OUTCOME_TEXT]
+
+
+def record_accepted(tasks: Sequence[SendTask]) -> None:
+    """Record acceptances, even when the lease was lost: the message did arrive.
+
+    Can be repeated after a failed commit. Marks tasks of paused or cancelled issues as `recalled`.
+    """
+    if not tasks:
+        return
+    written: dict[datetime, str] = {}
+    rows = []
+    for task in tasks:
+        outcome = task.outcome
+        assert isinstance(outcome, Sent)  # noqa: S101 - for the type checker
+        if task.at not in written:
+            written[task.at] = str(connection.ops.adapt_datetimefield_value(task.at))
+        state = Delivery.State.SENT if outcome.stored is None else Delivery.State.STORED
+        name = remote_id_of(outcome.remote_id)
+        rows.append(AcceptedRow(task.pk, task.delivery.token.hex, written[task.at], name, state.value))
+    with connection.cursor() as cursor:
+        cursor.execute(STATEMENTS[connection.vendor], parameters(connection.vendor, rows))
+        are_all_ours = cursor.rowcount == len(rows)
+        for issue in {task.issue for task in tasks if task.issue is not None}:
+            cursor.execute(STOPPED_ISSUE, [issue])
+            if cursor.fetchone():
+                for task in tasks:
+                    task.recalled |= task.issue == issue
+    if not are_all_ours:
+        _record_late({row.id: (task.at, row) for task, row in zip(tasks, rows, strict=True)})
+
+
+@transaction.atomic
+def _record_late(accepted: Mapping[int, tuple[datetime, AcceptedRow]]) -> None:
+    """A worker that claimed a row meanwhile loses its lease at the next renewal."""
+    for row in Delivery.objects.select_for_update(no_key=True).filter(pk__in=accepted).order_by("pk"):
+        at, ours = accepted[row.pk]
+        if (row.remote_id, row.sent_at) == (ours.remote_id, at):
+            continue  # recorded already, perhaps by a commit whose answer was lost
+        log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
+        if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
+            Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=ours.remote_id)
+        if row.state not in (Delivery.State.SENT, Delivery.State.STORED):
+            Delivery.objects.filter(pk=row.pk, state=row.state).update(
+                state=ours.state,
+                sent_at=at,
+                remote_id=ours.remote_id,
+                last_error="",
+                held_for="",
+                begun_at=None,
+                attempts=F("attempts") + 1,
+                **RELEASED,
+            )

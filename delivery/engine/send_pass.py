@@ -20,14 +20,11 @@ from common.passes import TimeBudget, note_progress
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
 from delivery.bridges.corrections import take_corrections
-from delivery.engine.accept import record_accepted
 from delivery.engine.child_client import end_idle_child_process
 from delivery.engine.child_protocol import Permit
-from delivery.engine.claim import SHORT_WAIT
-from delivery.engine.claimer import Claimer
-from delivery.engine.lane_pool import LanePool
-from delivery.engine.leases import give_back, reap_expired, renew
-from delivery.engine.outcomes import hold_unrecorded, is_plain, record_outcomes
+from delivery.engine.claim import SHORT_WAIT, give_back, reap_expired, renew
+from delivery.engine.claimer import Claimer, LanePool
+from delivery.engine.outcomes import hold_unrecorded, is_plain, record_accepted, record_outcomes
 from delivery.engine.send_task import Done, SendTask
 from delivery.models import Lane
 

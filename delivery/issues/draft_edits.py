@@ -12,17 +12,19 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Concat, Replace, Trim
 
+from channels.letter import LetterError
 from common.text import one_line, shortened
-from delivery.issues.approve import locked_draft
-from delivery.issues.contents import Collected, rendered_issue
+from delivery.issues.complete import complete_collection
+from delivery.issues.contents import Collected, collected, rendered_issue
+from delivery.issues.publish import locked_draft
 from delivery.models import Issue, IssueItem, SetAside
 from delivery.rendering.errors import Rendered
 from delivery.rules.posts import Post
 from feeds.models import Item
 from feeds.parsing.entry import Entry
-from subscriptions.collections.edits import BY_HAND, forget_by_hand, note_by_hand, tidied
+from subscriptions.collections.edits import BY_HAND, forget_by_hand, note_by_hand, reorder, send_now, tidied
 from subscriptions.collections.post_rules import left_out_words
-from subscriptions.models import Subscribable
+from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules import edits
 from subscriptions.rules.edits import (
     MOST_STEP_TITLE,
@@ -261,3 +263,53 @@ def _ordered(draft: Draft, order: Sequence[int]) -> Draft:
     places = {item_id: place for place, item_id in enumerate(order)}
     rows = sorted(draft.posts, key=lambda post: places.get(post.item_id or 0, len(places)))
     return replace(draft, posts=tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class NextIssue:
+    contents: Collected
+    rendered: Rendered | None = None
+    problem: str = ""
+
+    @property
+    def posts(self) -> tuple[Post, ...]:
+        return self.contents.posts
+
+
+def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
+    """Render the collection as it is now. Raises CannotEdit if it was just issued."""
+    try:
+        contents = collected(assignable)
+    except LetterError:
+        raise
+    except ValueError as error:
+        raise CannotEdit("It has just become an issue.") from error
+    if not contents.posts:
+        return NextIssue(contents, problem="This issue has no posts to send.")
+    try:
+        return NextIssue(contents, rendered_issue(contents, now=now))
+    except LetterError as error:
+        return NextIssue(contents, problem=str(error))
+
+
+def move_post(*, assignable: Assignable, item_id: int, way: str | int) -> None:
+    posts = collected(assignable).posts
+    order = [post.item_id for post in posts]
+    there = moved(order, item_id, way)
+    if there != order:
+        title = next(post.entry.title for post in posts if post.item_id == item_id)
+        reorder(
+            assignable_id=assignable.pk,
+            order=there,
+            said=f"moving “{title[:80]}”" if title else "moving a post",
+        )
+
+
+def make_now(*, assignable: Assignable, now: datetime) -> Issue | None:
+    """Issue the collection now. Raises CannotEdit. On failure returns None; the collection has the error."""
+    send_now(assignable_id=assignable.pk, now=now)
+    complete_collection(assignable_id=assignable.pk, now=now)
+    rows = Issue.objects.filter(
+        subscribable=assignable.subscribable_id, within_type_id=assignable.within_type_id
+    )
+    return rows.defer("html", "text", "placeholders").first()

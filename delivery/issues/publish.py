@@ -2,31 +2,36 @@
 
 Devices take a second statement, as they have another lane. Readers who confirm later can be sent the issue as
 late subscribers.
+
+A draft waits for approval or a release time. A newsletter's first issue waits for its first reader: only the
+newest, until a newer one or 30 days send it to the archive, so that the first reader gets one letter.
 """
 
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 
 from channels.rules.corrections import WINDOW, wishes
+from common.clock import utcnow
 from common.counters import count
 from common.db.bulk import vacuum_analyze
 from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
-from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
+from delivery.issues.audience import WaitsForPerson, each_once, readers_of, subscribers_of
 from delivery.issues.frequency_switches import cuts, not_switching
 from delivery.issues.pause import locked_issue, refuse_old
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue, IssueItem
 from delivery.models.delivery import NOT_FINISHED
 from feeds.items.tracked import track
+from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH
 
@@ -36,6 +41,8 @@ FINISHED_TOGETHER = 500
 LATE_KEY = "late"
 # A confirmation not yet committed at publishing is late, too.
 COMMITTED_WITHIN = timedelta(minutes=1)
+LATEST_RELEASE = timedelta(days=366)
+WAITS_AT_MOST = timedelta(days=30)
 
 
 @transaction.atomic
@@ -229,3 +236,168 @@ def send_late(*, issue_id: int, now: datetime) -> int:
     if issue.pruned_at is not None:
         raise CannotAct(f"“{issue}” can’t be sent again. Its content was deleted after KEEP_DAYS.")
     return queue(issue=issue, recipients=_late(issue, _recipients(issue, lock=True)), now=now, key=LATE_KEY)
+
+
+def drafts() -> "QuerySet[Issue]":
+    """Return drafts without their letters, the next to be released first."""
+    rows = Issue.objects.filter(published_at=None, cancelled_at=None, awaits_reader=False)
+    rows = rows.defer("html", "text", "placeholders")
+    return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
+
+
+@transaction.atomic
+def approve_issue(*, issue_id: int, now: datetime) -> int:
+    """Publish a draft and return the number of queued letters. Raises CannotAct.
+
+    The number is 0 while the issue waits for the newsletter's first reader.
+    """
+    lock_newsletter(issue_id)
+    locked_draft(issue_id)
+    return publish_to_readers(issue_id=issue_id, now=now)
+
+
+@transaction.atomic
+def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
+    """Schedule a draft. Raises CannotAct."""
+    issue = locked_draft(issue_id)
+    if at <= now:
+        raise CannotAct("That time has passed. Give a later one, or approve it now.")
+    if at - now > LATEST_RELEASE:
+        raise CannotAct("That is more than a year away. Give an earlier time.")
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=at)
+
+
+@transaction.atomic
+def stop_release(*, issue_id: int) -> None:
+    issue = locked_draft(issue_id)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=None)
+
+
+@transaction.atomic
+def discard_issue(*, issue_id: int, now: datetime) -> None:
+    """Discard a draft; its posts still count as issued. Raises CannotAct."""
+    issue = _unpublished(issue_id)
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
+
+
+@transaction.atomic
+def restore_issue(*, issue_id: int) -> None:
+    """Restore a discarded draft, unscheduled. Raises CannotAct."""
+    issue = locked_issue(issue_id)
+    if issue.published_at is not None or issue.cancelled_at is None:
+        raise CannotAct(f"“{issue}” was not discarded.")
+    if issue.pruned_at is not None:
+        raise CannotAct(f"“{issue}” can’t be sent any more. Its content was deleted after KEEP_DAYS.")
+    Issue.objects.filter(pk=issue.pk, published_at=None).update(
+        cancelled_at=None, release_at=None, awaits_reader=False
+    )
+
+
+def due_drafts(now: datetime) -> "QuerySet[Issue]":
+    return drafts().filter(release_at__lte=now)
+
+
+def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Publish due drafts, within the budget. Return how many."""
+    left = TimeBudget(budget)
+    released = 0
+    for pk in list(due_drafts(clock()).values_list("pk", flat=True)):
+        if left.is_spent:
+            break
+        try:
+            released += _release(pk, clock())
+        except Exception:
+            log.exception("releasing failed", extra={"issue": pk})
+    return released
+
+
+@transaction.atomic
+def _release(issue_id: int, now: datetime) -> bool:
+    lock_newsletter(issue_id)
+    Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
+    if not due_drafts(now).filter(pk=issue_id).exists():
+        return False
+    publish_to_readers(issue_id=issue_id, now=now)
+    return True
+
+
+def locked_draft(issue_id: int) -> Issue:
+    """Return a locked draft. Raises CannotAct."""
+    issue = _unpublished(issue_id)
+    if issue.awaits_reader:
+        raise CannotAct(f"“{issue}” is approved and will be sent when the first subscriber confirms.")
+    return issue
+
+
+def _unpublished(issue_id: int) -> Issue:
+    issue = locked_issue(issue_id)
+    if issue.published_at is not None:
+        raise CannotAct(f"“{issue}” was already sent.")
+    if issue.cancelled_at is not None:
+        raise CannotAct(f"“{issue}” was discarded. Restore it first.")
+    return issue
+
+
+def waiting_for_a_reader() -> "QuerySet[Issue]":
+    """Return the waiting issues without their letters, at most one per newsletter."""
+    rows = Issue.objects.filter(awaits_reader=True, published_at=None, cancelled_at=None)
+    return rows.defer("html", "text", "placeholders")
+
+
+def over(now: datetime) -> "QuerySet[Issue]":
+    """Return waiting issues that have a reader or waited too long."""
+    readers = Subscription.objects.reachable().filter(subscribable=OuterRef("subscribable"))
+    return waiting_for_a_reader().filter(Exists(readers) | Q(created_at__lte=now - WAITS_AT_MOST))
+
+
+@transaction.atomic
+def publish_to_readers(*, issue_id: int, now: datetime) -> int:
+    """Publish a draft or let it wait for a reader. Return the number of queued letters.
+
+    Lock order: newsletter, issue.
+    """
+    newsletter = lock_newsletter(issue_id)
+    if newsletter is None or not newsletter.awaits_first_reader:
+        return publish(issue_id=issue_id, now=now)
+    draft = Issue.objects.filter(pk=issue_id, published_at=None, cancelled_at=None)
+    has_reader = readers_of(newsletter.pk).exists()
+    if not has_reader and not draft.update(awaits_reader=True, release_at=None):
+        return 0
+    for older in waiting_for_a_reader().filter(subscribable=newsletter).exclude(pk=issue_id):
+        archive_only(issue_id=older.pk, now=now)
+    return _publish_first(newsletter, issue_id, now) if has_reader else 0
+
+
+def release_waiting(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Publish or archive issues whose wait is over, within the budget. Return how many."""
+    left, released = TimeBudget(budget), 0
+    for pk in list(over(clock()).order_by("pk").values_list("pk", flat=True)):
+        if left.is_spent:
+            break
+        try:
+            released += release_issue(issue_id=pk, now=clock())
+        except Exception:
+            log.exception("releasing failed", extra={"issue": pk})
+    return released
+
+
+@transaction.atomic
+def release_issue(*, issue_id: int, now: datetime) -> bool:
+    newsletter = lock_newsletter(issue_id)
+    if newsletter is None or not over(now).filter(pk=issue_id).exists():
+        return False
+    if readers_of(newsletter.pk).exists():
+        _publish_first(newsletter, issue_id, now)
+    else:
+        archive_only(issue_id=issue_id, now=now)
+    return True
+
+
+def lock_newsletter(issue_id: int) -> Subscribable | None:
+    return next(iter(lock_for_membership(Subscribable.objects.filter(issues=issue_id))), None)
+
+
+def _publish_first(newsletter: Subscribable, issue_id: int, now: datetime) -> int:
+    Subscribable.objects.filter(pk=newsletter.pk).update(awaits_first_reader=False)
+    Issue.objects.filter(pk=issue_id, published_at=None).update(awaits_reader=False)
+    return publish(issue_id=issue_id, now=now)

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, Subquery
 from django.utils.timezone import get_default_timezone
 
-from delivery.lanes.breakers import why_resting
+from delivery.lanes.lanes import why_resting
 from delivery.models import Delivery, Issue, Lane, LaneDomain, Restore
 from delivery.models.issue import FOR_SOME, SENT_HERE
 from delivery.rules.reach import Reach, answer_of_all, expires, person_reach, reach

@@ -11,9 +11,8 @@ from django.db.models import Exists, OuterRef
 from channels import CHANNELS
 from common.db.prepared import AnyRows
 from delivery.issues.audience import recipients_of
-from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue
-from delivery.issues.publish import LATE_KEY, queue
+from delivery.issues.publish import LATE_KEY, queue, release_issue, waiting_for_a_reader
 from delivery.lanes.lanes import mail_to
 from delivery.letters.password_resets import mail_resets
 from delivery.models import Delivery

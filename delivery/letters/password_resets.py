@@ -10,7 +10,7 @@ from common.ports.site_mail import site_mail
 from common.rates import DAY, HOUR, Limit, check_rows, count_rows, count_rows_within
 from common.refused import Refused
 from common.text import one_line, shortened
-from delivery.letters.mails import PASSWORD_RESET
+from delivery.letters.pages import PASSWORD_RESET
 from subscriptions.models import SignInRequest
 from subscriptions.subscribers.sign_in import FOR_PASSWORD, WAITS_FOR
 

@@ -8,9 +8,9 @@ from typing import Any
 from channels.letter import LetterError
 from common.ports.hooks import HookError
 from common.refused import Refused
-from delivery.issues.broadcast_issue import LetterText, make_letter
+from delivery.issues.broadcasts import LetterText, make_letter
 from delivery.issues.contents import Collected, arranged, collected, issue_facts
-from delivery.letters.mails import mail_context, newsletter_mail
+from delivery.letters.pages import mail_context, newsletter_mail
 from delivery.models import Issue
 from delivery.rendering import sample_data
 from delivery.rendering.errors import Rendered

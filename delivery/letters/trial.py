@@ -1,12 +1,13 @@
-"""Test of a mail account: connects, logs in, and sends one mail at once, with time limits."""
+"""Tests: of a mail account, at once and with time limits, and mails through the ledger."""
 
 import asyncio
 import logging
 import threading
 import uuid
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
@@ -29,14 +30,15 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.accounts.accounts import record_trial, target_of
-from delivery.accounts.default_account import usual_sender
+from delivery.accounts.accounts import record_trial, target_of, usual_sender
 from delivery.accounts.dkim_keys import SigningKeys
 from delivery.accounts.providers import provider_of
+from delivery.issues.broadcasts import LetterText
 from delivery.lanes.lanes import mail_to
 from delivery.letters.build import mail_letter
-from delivery.models import Account, Delivery
-from subscriptions.models import Destination, Suppression
+from delivery.models import Account, Delivery, Issue
+from delivery.rendering.facts import TemplateSource
+from subscriptions.models import Assignable, Destination, Subscribable, Suppression
 
 log = logging.getLogger(__name__)
 
@@ -168,3 +170,70 @@ def _without_secrets(text: str, target: SmtpSettings | EspSettings) -> str:
     if isinstance(target, EspSettings):
         return target.without_secrets(text)
     return text.replace(target.password, "…") if target.password else text
+
+
+def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
+    """Queue a short test through a mail account, or EMAIL_URL without one.
+
+    Raises InvalidDestination for an invalid address or unknown account.
+    """
+    options = channels.get("email").parse_options({"account": account})
+    return _queue(to=to, template="test", context={}, options=options, now=now)
+
+
+def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime) -> Delivery:
+    """Queue the newsletter as it would look now. Raises InvalidDestination."""
+    context = {"subscribable": subscribable.pk}
+    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+
+
+def send_test_of_issue(*, issue: Issue, to: str, now: datetime) -> Delivery:
+    """Queue an issue, even one awaiting approval. Raises InvalidDestination."""
+    context = {"subscribable": issue.subscribable_id, "issue": issue.pk}
+    return _queue(to=to, template="", context=context, options=issue.subscribable.options, now=now)
+
+
+def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -> Delivery:
+    """Queue the collection as it is. Raises InvalidDestination."""
+    newsletter = assignable.subscribable
+    context = {"subscribable": newsletter.pk, "collection": assignable.pk}
+    return _queue(to=to, template="", context=context, options=newsletter.options, now=now)
+
+
+def send_test_letter(
+    *, subscribable: Subscribable, name: str, source: TemplateSource | None = None, to: str, now: datetime
+) -> Delivery:
+    """Queue a mail such as mails/welcome, with `source` as template if given. Raises InvalidDestination."""
+    context: dict[str, Any] = {"subscribable": subscribable.pk, "template": name}
+    if source is not None:
+        context["source"] = asdict(source)
+    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+
+
+def send_test_written(*, subscribable: Subscribable, text: LetterText, to: str, now: datetime) -> Delivery:
+    """Queue a broadcast as it is. Raises InvalidDestination."""
+    context = {"subscribable": subscribable.pk, "written": asdict(text)}
+    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+
+
+@transaction.atomic
+def _queue(
+    *, to: str, template: str, context: dict[str, Any], options: Mapping[str, str], now: datetime
+) -> Delivery:
+    parsed = channels.get("email").parse_destination({"email": to})
+    destination, _ = Destination.objects.get_or_create(
+        kind="email",
+        core=parsed.core,
+        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
+    )
+    mail = mail_to(
+        destination,
+        kind=Delivery.Kind.TEST,
+        key=uuid.uuid4().hex,
+        template=template,
+        context=context,
+        now=now,
+        options=options,
+    )
+    mail.save(force_insert=True)
+    return mail

@@ -24,8 +24,17 @@ from delivery.accounts.accounts import (
     server_of,
 )
 from delivery.issues.pause import PAUSED_BY_HAND
-from delivery.lanes.lanes import lane_for, mail_lane
-from delivery.lanes.settings import (
+from delivery.lanes.lanes import (
+    DomainStanding,
+    domain_standings,
+    in_words,
+    lane_for,
+    lane_state,
+    lane_status,
+    mail_lane,
+    unsent_by_lane,
+)
+from delivery.lanes.limits import (
     alter_domain,
     alter_lane,
     drop_domain,
@@ -34,14 +43,6 @@ from delivery.lanes.settings import (
     recipient_domain,
     resume_domain,
     resume_lanes,
-)
-from delivery.lanes.status import (
-    DomainStanding,
-    domain_standings,
-    in_words,
-    lane_state,
-    lane_status,
-    unsent_by_lane,
 )
 from delivery.models import Account, Delivery, Lane
 from delivery.models.delivery import Unsent

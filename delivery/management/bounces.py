@@ -9,8 +9,8 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
-from delivery.bounces.collect import collect_bounces, take_mail
 from delivery.bounces.parsing import MAX_MAIL_BYTES
+from delivery.bounces.sources import collect_bounces, take_mail
 from delivery.models import Bounce
 
 

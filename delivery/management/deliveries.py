@@ -7,7 +7,7 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import cell, fields_of, record
 from common.clock import utcnow
 from delivery.issues.item_fate import fate_of, places_of
-from delivery.issues.retry import retry_delivery
+from delivery.issues.pause import retry_delivery
 from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
 from delivery.models import Delivery
 from feeds.management.rows import item_row

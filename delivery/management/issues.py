@@ -1,28 +1,37 @@
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
-from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.arguments import AddArguments, add_paging, argument, find, page, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of
+from common.cli.tables import fields_of, table_lines
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.issues import progress
-from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue
-from delivery.issues.pause import cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import cancel_issue, failed_of, pause_issue, resume_issue, retry_failed
 from delivery.issues.progress import in_state
-from delivery.issues.publish import late_subscribers, send_late
-from delivery.issues.retry import failed_of, retry_failed
-from delivery.models import Delivery, Issue
+from delivery.issues.publish import (
+    approve_issue,
+    discard_issue,
+    late_subscribers,
+    release_at,
+    restore_issue,
+    send_late,
+)
+from delivery.models import Delivery, Issue, IssueImport
+from delivery.old_issues import store
+from delivery.old_issues.store import Line
+from delivery.old_issues.worker import State, import_file, undo_now
 from delivery.rules.progress import STATES, arrived, total, waiting
-from subscriptions.management.options import find_subscribable
+from subscriptions.management.options import add_newsletter, find_subscribable
 
 COUNTED_AT_ONCE = 200
 
@@ -77,13 +86,6 @@ def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
     while chunk := list(islice(left, COUNTED_AT_ONCE)):
         counts = progress.counts_of(row.pk for row in chunk)
         yield from (issue_row(row, counts[row.pk]) for row in chunk)
-
-
-def changed_row(pk: int) -> dict[str, Any]:
-    """The row of an issue that was just changed."""
-    progress.forget(pk)
-    issue = find_issue(pk)
-    return issue_row(issue, progress.counts(issue))
 
 
 def in_full(issue: Issue) -> dict[str, Any]:
@@ -142,66 +144,64 @@ def words(figures: progress.DomainFigures) -> str:
     return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
 
 
-class ApproveIssue(FeedletterCommand):
+class IssueCommand(FeedletterCommand):
+    """Changes an issue by `act`, and shows it."""
+
+    arguments: tuple[AddArguments, ...] = (add_issue,)
+    act: ClassVar[Callable[..., object]]
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        self.change(pk, options)
+        progress.forget(pk)
+        issue = find_issue(pk)
+        return issue_row(issue, progress.counts(issue))
+
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
+        self.act(issue_id=pk, now=utcnow())
+
+
+class ApproveIssue(IssueCommand):
     help = "Lets an issue go that waits for approval."
     arguments = (
         add_issue,
         argument("--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."),
     )
 
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
         if options["at"]:
             release_at(issue_id=pk, at=options["at"], now=utcnow())
         else:
             approve_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
 
 
-class DiscardIssue(FeedletterCommand):
+class DiscardIssue(IssueCommand):
     help = "Discards an issue that waits for approval. Its posts stay issued."
     arguments = (
         add_issue,
         argument("--undo", action="store_true", help="Let a discarded one wait for approval again."),
     )
 
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
+    def change(self, pk: int, options: Mapping[str, Any]) -> None:
         if options["undo"]:
             restore_issue(issue_id=pk)
         else:
             discard_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
 
 
-class PauseIssue(FeedletterCommand):
+class PauseIssue(IssueCommand):
     help = "Pauses an issue: deliveries that have not begun wait."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        pause_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(pause_issue)
 
 
-class ResumeIssue(FeedletterCommand):
+class ResumeIssue(IssueCommand):
     help = "Resumes a paused issue."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        resume_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(resume_issue)
 
 
-class CancelIssue(FeedletterCommand):
+class CancelIssue(IssueCommand):
     help = "Cancels the rest of an issue. Deliveries that have begun finish."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        cancel_issue(issue_id=pk, now=utcnow())
-        return changed_row(pk)
+    act = staticmethod(cancel_issue)
 
 
 class RetryFailed(FeedletterCommand):
@@ -241,3 +241,82 @@ class SendLate(FeedletterCommand):
         return Printed(
             f"It is on its way to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
         )
+
+
+class ImportIssues(FeedletterCommand):
+    help = (
+        "Imports old issues from Substack, Ghost, Mailchimp, Buttondown or listmonk into a newsletter’s"
+        " archive. Nothing is sent, and nothing is imported twice."
+    )
+    arguments = (
+        add_newsletter,
+        argument("file", metavar="FILE", nargs="?", help="The file that the other program made."),
+        argument(
+            "--pictures",
+            choices=IssueImport.Pictures.values,
+            default=IssueImport.Pictures.KEEP,
+            help="Copy pictures to this site, or link to their old addresses.",
+        ),
+        argument(
+            "--address", default="", metavar="URL", help="The old site’s address, which Ghost leaves out."
+        ),
+        argument("--with-paid", action="store_true", help="Import issues for paying subscribers, too."),
+        argument(
+            "--with-private",
+            action="store_true",
+            help="Import private issues, too, such as those for members. Only the admin shows them.",
+        ),
+        argument("--dry-run", action="store_true", help="Say what it would do; change nothing."),
+        argument("--undo", type=whole, metavar="ID", help="Delete the issues that this import brought."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        if (options["file"] is None) == (options["undo"] is None):
+            raise CommandError("Give a file, or --undo with the number of an import.")
+        if options["undo"] is not None:
+            rows = IssueImport.objects.filter(subscribable=subscribable)
+            count = undo_now(
+                find(rows, "import", "The admin’s page of imports shows them.", pk=options["undo"])
+            )
+            return Printed(f"{pluralize(count, 'issue')} deleted.", {"deleted": count})
+        store.refuse_without_archive(subscribable)
+        path = Path(options["file"])
+        if not path.is_file():
+            raise CommandError(f"{path} can’t be read: there is no such file.")
+        row = IssueImport(
+            subscribable=subscribable,
+            file_name=path.name[:200],
+            # Stopped until it ends, so that the issues of a killed command can be undone.
+            state=State.STOPPED,
+            begun_at=utcnow(),
+            ended_at=utcnow(),
+            pictures=options["pictures"],
+            address=options["address"],
+            with_paid=options["with_paid"],
+            with_private=options["with_private"],
+        )
+        if options["dry_run"]:
+            with store.opened(row, path, now=utcnow()) as found:
+                lines = [*store.refused_lines(found), *store.preview(row, found)]
+            return _printed(lines, found.program, {"dry_run": True}, "Nothing was changed.")
+        with self.progress("importing issues") as progress:
+
+            def tell(done: int, total: int) -> None:
+                progress.done, progress.total = done, total
+
+            import_file(row, path, told=tell)
+        lines = [Line(each.result, each.title, each.at, each.words) for each in row.lines.order_by("pk")]
+        last = f"Nothing was sent. To undo it: import_issues {subscribable.name} --undo {row.pk}"
+        return _printed(lines, row.program, {"dry_run": False, "import": row.pk}, last)
+
+
+def _printed(lines: Sequence[Line], program: str, about: dict[str, Any], last: str) -> Printed:
+    rows = [
+        {"result": line.result, "issue": line.title, "sent": line.at, "note": line.words} for line in lines
+    ]
+    counts = {result: sum(line.result == result for line in lines) for result in store.Result.values}
+    said = ", ".join(f"{count:,} {store.Result(result).label}" for result, count in counts.items() if count)
+    table = table_lines(rows) if rows else ["There are no issues in it."]
+    facts = {"program": program, **about, "counts": counts, "issues": rows}
+    return Printed("\n".join([f"From {program}: {said or 'nothing'}.", *table, last]), facts)

@@ -1,33 +1,227 @@
+from argparse import SUPPRESS, ArgumentTypeError
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
-from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.arguments import add_paging, argument, find, page, picture, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
+from delivery.customisation import (
+    PICTURES,
+    THEME_FIELDS,
+    back_to_usual,
+    current,
+    set_theme,
+    source_of,
+    theme_of,
+)
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcast_issue import letter_text, send_letter
 from delivery.issues.broadcasts import (
     begin_letter,
     drop_letter,
     in_letter_state,
+    letter_text,
     save_letter,
     schedule_letter,
+    send_letter,
     unschedule_letter,
 )
-from delivery.letters.preview import find_reader, preview, preview_written
 from delivery.letters.samples import usual_count
-from delivery.letters.send_test import send_test_written
-from delivery.letters.templates import known_template
+from delivery.letters.templates import (
+    KnownTemplate,
+    find_reader,
+    known_template,
+    known_templates,
+    preview,
+    preview_written,
+    save_template,
+    source_in_use,
+    use_again,
+    use_default,
+)
+from delivery.letters.trial import send_test_written
 from delivery.management.deliveries import delivery_row
 from delivery.management.issues import moment
-from delivery.management.letter_templates import text_file
-from delivery.models import Broadcast
+from delivery.models import Broadcast, LetterTemplate
 from delivery.models.issue import LETTER_STATES
+from delivery.rendering.engine import usual_source
+from delivery.rendering.facts import LONGEST_TEMPLATE_HTML
 from delivery.rules.audience import AUDIENCE_PARTS, EVERY_READER
 from subscriptions.management.options import add_newsletter, find_subscribable
+
+# As TemplateRefused names the parts.
+OPTION_NAMES = {"html": "--html-file", "text": "--text-file", "subject": "--subject"}
+
+
+def add_template(parser: CommandParser) -> None:
+    """NAME and TEMPLATE."""
+    add_newsletter(parser)
+    parser.add_argument("template", metavar="TEMPLATE", help="Such as digest or mails/welcome.")
+
+
+def text_file(name: str) -> str:
+    """The text of a file, for argparse."""
+    try:
+        with Path(name).open(encoding="utf-8-sig") as file:
+            # One more than there may be: the service says what is too long.
+            return file.read(LONGEST_TEMPLATE_HTML + 1)
+    except OSError as error:
+        raise ArgumentTypeError(f"“{name}” cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ArgumentTypeError(f"“{name}” is not UTF-8.") from error
+
+
+def template_row(known: KnownTemplate, row: LetterTemplate | None) -> dict[str, Any]:
+    """A mail or page, and which template it has; version 0 is the default."""
+    return {
+        "template": known.name,
+        "what": known.title,
+        "version": row.version if row else 0,
+        "changed": row.created_at if row else None,
+        "by": row.author if row else "",
+        "note": row.note if row else "",
+    }
+
+
+class ListTemplates(FeedletterCommand):
+    help = "Lists the email and page templates of a newsletter; version 0 is the default."
+    arguments = (add_newsletter,)
+
+    def run(self, **options: Any) -> Result:
+        rows = LetterTemplate.objects.filter(
+            subscribable=find_subscribable(options["newsletter"]), is_current=True
+        )
+        own = {row.name: row for row in rows.defer("html", "text")}
+        return [template_row(known, own.get(known.name)) for known in known_templates()]
+
+
+class ShowTemplate(FeedletterCommand):
+    help = "Prints the html of a template, or its text."
+    arguments = (
+        add_template,
+        argument("--default", action="store_true", help="The default, not the newsletter's own."),
+        argument("--text", action="store_true", help="The text part instead of the html."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
+        known = known_template(options["template"])
+        row = None if options["default"] else current(newsletter, known.name)
+        source = source_of(row) if row else usual_source(known.name)
+        if options["text"] and known.is_page:
+            raise CommandError("A page has no text part.")
+        facts = {
+            "template": known.name,
+            "version": row.version if row else 0,
+            "subject": source.subject,
+            "html": source.html,
+            "text": source.text,
+        }
+        # Printed as it is, so that it can go into a file and come back.
+        return Printed((source.text if options["text"] else source.html).rstrip("\n"), facts)
+
+
+class SetTemplate(FeedletterCommand):
+    help = (
+        "Saves a new version of a template and takes it into use. Parts that are left out stay as they are."
+    )
+    option_names = OPTION_NAMES
+    arguments = (
+        add_template,
+        argument("--html-file", type=text_file, metavar="FILE", dest="html"),
+        argument("--text-file", type=text_file, metavar="FILE", dest="text"),
+        argument("--subject", help="Empty: the usual one."),
+        argument("--note", default="", help="A note on the change, shown with the version."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
+        known = known_template(options["template"])
+        given = {part: options[part] for part in OPTION_NAMES if options[part] is not None}
+        if not given:
+            raise CommandError(f"Give what to change: {', '.join(OPTION_NAMES.values())}.")
+        if known.is_page and given.keys() - {"html"}:
+            raise CommandError("A page has neither subject nor text: give --html-file alone.")
+        row = save_template(
+            subscribable=newsletter,
+            name=known.name,
+            source=replace(source_in_use(newsletter, known.name), **given),
+            author="command",
+            note=options["note"],
+            now=utcnow(),
+        )
+        return template_row(known, row)
+
+
+class ResetTemplate(FeedletterCommand):
+    help = "Restores the default template or an earlier version. All versions are kept."
+    option_names = OPTION_NAMES
+    arguments = (
+        add_template,
+        argument("--to", type=positive, metavar="VERSION", help="Use this version again."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
+        known = known_template(options["template"])
+        if options["to"] is None:
+            use_default(subscribable=newsletter, name=known.name)
+            return template_row(known, None)
+        rows = LetterTemplate.objects.filter(subscribable=newsletter, name=known.name)
+        version = find(
+            rows.select_related("subscribable"),
+            "version",
+            f"The newsletter has {rows.count()} of {known.name}.",
+            version=options["to"],
+        )
+        return template_row(known, use_again(version=version, author="command", now=utcnow()))
+
+
+HELP = {
+    "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
+    "background": "Behind the posts, such as #faf6ef.",
+    "logo_url": "The logo's address, where it is on the web already.",
+    "logo_alt": "The text of the logo, which replaces the name. Empty: both are shown.",
+    "header_picture_url": "The address of a picture as wide as the email.",
+    "header_picture_alt": "A description of the picture.",
+    "header": "A line or two above the posts; [words](https://…) is a link.",
+    "footer": "A line or two below the posts.",
+    "postal_address": "Shown at the foot of every email.",
+    "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
+    " Feedletter wrote it.",
+}
+
+
+class SetTheme(FeedletterCommand):
+    help = "Sets colours, logo and the words around a newsletter's posts. An empty text is the usual look."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        for name, said in HELP.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, metavar="TEXT", help=said)
+        parser.add_argument(
+            "--logo-width", type=whole, default=SUPPRESS, metavar="N", help="In pixels, as it is shown."
+        )
+        for name, dest in (("--logo", "logo_picture"), ("--header-picture", "header_picture")):
+            said = "A PNG, JPEG, WebP or GIF, which is stored here. Empty: remove it."
+            parser.add_argument(name, dest=dest, type=picture, default=SUPPRESS, metavar="FILE", help=said)
+        parser.add_argument("--usual", action="store_true", help="Delete all of it.")
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        changes = {name: options[name] for name in (*THEME_FIELDS, *PICTURES) if name in options}
+        if options["usual"] and changes:
+            raise CommandError("--usual forgets the look: give no other option with it.")
+        if options["usual"]:
+            back_to_usual(subscribables=[subscribable.pk])
+        elif changes:
+            set_theme(subscribable=subscribable, **changes)
+        theme = theme_of(subscribable)
+        return {"name": subscribable.name, **{name: getattr(theme, name) for name in THEME_FIELDS}}
 
 
 def all_letters() -> "QuerySet[Broadcast]":

@@ -15,7 +15,7 @@ from delivery.bridges.connect import check_again, connections_of
 from delivery.bridges.trial_posts import delete_test, post_row, post_test, standing_tests
 from delivery.engine.send_pass import send_due
 from delivery.issues.pause import pause_newsletter, resume_newsletter, still_going
-from delivery.letters.send_test import send_test_email
+from delivery.letters.trial import send_test_email
 from delivery.management.deliveries import delivery_row, find_delivery
 from delivery.models import Delivery, Issue
 from subscriptions.management.options import (

@@ -6,7 +6,7 @@ from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.models import Webhook
-from delivery.webhooks.manage import add_webhook, drop_webhooks
+from delivery.webhooks.outbox import add_webhook, drop_webhooks
 from subscriptions.management.options import find_subscribable
 
 

@@ -122,7 +122,7 @@ class Lane(Limits):
     spacing_seconds = models.FloatField(
         default=0, validators=[MinValueValidator(0)], help_text="Pause after each message."
     )
-    # For paid messages: the rest waits for the next day (delivery.lanes.recipients).
+    # For paid messages: the rest waits for the next day (delivery.lanes.limits).
     per_recipient = models.PositiveIntegerField(
         "most to one recipient in a day",
         null=True,

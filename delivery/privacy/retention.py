@@ -15,7 +15,7 @@ from common.passes import TimeBudget
 from delivery.bounces.record import forgettable_bounces
 from delivery.models import Attempt, Delivery, Issue, MailboxMessage
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
-from delivery.webhooks.manage import forgettable_calls
+from delivery.webhooks.outbox import forgettable_calls
 
 ROWS_A_BATCH = 1_000
 # Up to 5 MB of text each.

@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from delivery.accounts.default_account import keeps_letters
+from delivery.accounts.accounts import keeps_letters
 from delivery.models import MailboxMessage
 from subscriptions.views.pages import page
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from delivery.customisation import theme_facts, theme_of
-from delivery.letters.preview import Preview
+from delivery.letters.templates import Preview
 from delivery.models import Theme
 from delivery.rendering.branding import by_day, by_night, header_picture_of, logo_of
 from delivery.rendering.facts import USUAL_THEME

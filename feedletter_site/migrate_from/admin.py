@@ -36,11 +36,20 @@ from common.ports.panels import Action, Panel
 from common.refused import Refused
 from common.text import pluralize, shortened
 from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations, unsent_confirmations
-from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
 from feedletter_site.migrate_from.secret_files import MOST_BYTES as MOST_BYTES_OF_SECRETS
 from feedletter_site.migrate_from.secret_files import parse_secrets
-from feedletter_site.migrate_from.source import SOURCES, Options, Source, source_called
-from feedletter_site.migrate_from.worker import State, answer_questions, begin_reading, begin_taking
+from feedletter_site.migrate_from.source import (
+    COLUMNS,
+    ORDER,
+    READING,
+    SOURCES,
+    ImportResult,
+    Options,
+    Source,
+    csv_rows,
+    source_called,
+)
+from feedletter_site.migrate_from.take_over import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.models import Reader
 

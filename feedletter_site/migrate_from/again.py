@@ -20,14 +20,12 @@ from common.text import pluralize
 from delivery.issues.pause import CANCEL, move
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
-from feeds.adding.add import new_feed
-from feeds.adding.known import sent_by
+from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
+from feeds.adding.add import new_feed, sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
-from subscriptions.collections.assign import lock_for_membership
-from subscriptions.collections.drop import clear_unneeded
+from subscriptions.collections.assign import clear_unneeded, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Consent, LeftOut, Subscribable, Subscription
 from subscriptions.subscribers.bulk import end_subscriptions
 

@@ -14,9 +14,9 @@ from common.admin.html import list_url, object_url
 from common.clock import utcnow
 from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
-from delivery.accounts.default_account import keeps_letters, sends_nothing
+from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
-from delivery.lanes.breakers import trouble_in_words, troubles
+from delivery.lanes.lanes import trouble_in_words, troubles
 from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST

@@ -7,8 +7,8 @@ from common.admin.html import add_url, list_url
 from common.clock import utcnow
 from delivery.admin.issue_figures import drawn_of
 from delivery.admin.restoring import restored
-from delivery.alerts.drafts import goes_out
-from delivery.issues.approve import drafts
+from delivery.alerts.pauses import goes_out
+from delivery.issues.publish import drafts
 from delivery.models import Broadcast, Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.progress import waiting_words

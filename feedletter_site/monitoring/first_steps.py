@@ -4,7 +4,7 @@ from django.urls import reverse
 
 from common.admin.html import add_url, object_url
 from common.optional_apps import is_on
-from delivery.accounts.default_account import keeps_letters, sends_nothing
+from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.models import LetterTemplate, Theme
 from feedletter_site.models import FirstStep
 from feedletter_site.services.backups import BACK_UP

@@ -13,9 +13,9 @@ from common.admin.html import list_url, object_url, when
 from common.ports import channels
 from common.text import pluralize
 from delivery.admin.issue_panels import state_words
-from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state
+from delivery.issues.publish import waiting_for_a_reader
 from delivery.models import Delivery, Issue
 from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import arrived, waiting

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import models, transaction
 
 from common.secrets import Sealed, SecretsField, rotated
-from delivery.letters.site_mail import SEALED
+from delivery.letters.build import SEALED
 from delivery.models import Delivery
 from subscriptions.privacy.erase import keep_erasure_keys
 

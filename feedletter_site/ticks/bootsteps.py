@@ -9,7 +9,7 @@ from celery.signals import task_received
 from django.db import DatabaseError, connections
 
 from common.clock import utcnow
-from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
+from feedletter_site.monitoring.stages import QUESTIONS, stages_without_work
 from feedletter_site.ticks.own_ticks import OwnTicks, intervals_of
 from feedletter_site.ticks.schedule import STAGES
 

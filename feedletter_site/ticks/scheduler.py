@@ -9,8 +9,8 @@ from django.db import DatabaseError, InterfaceError
 
 from common.clock import utcnow
 from common.optional_apps import switched_on
+from feedletter_site.monitoring.stages import QUESTIONS, stages_without_work
 from feedletter_site.monitoring.vitals import VITALS
-from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
 from feedletter_site.ticks.steady_beat import SteadyScheduler
 
 log = logging.getLogger(__name__)

@@ -1,16 +1,31 @@
-"""Adding feeds, without network. The first successful poll decides which posts are old."""
+"""Adding and changing feeds, without network.
+
+The first successful poll decides which posts are old. Posts that another program sent must not be sent twice.
+"""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Least
 
+from common.clock import utcnow
+from common.db.leases import RELEASED
+from common.net.client import keeps_secrets
 from common.text import one_line
 from feeds.addresses import checked_url, host_of_url, is_address, same_address
 from feeds.credentials import checked_credentials, split_address
-from feeds.models import Feed
+from feeds.hubs.subscriptions import leave_hub
+from feeds.models import Feed, Item
+from feeds.parsing.fields import identity
+from feeds.parsing.identity import link_hash
+from feeds.polling.known_items import chunks
+from feeds.polling.read import digest
+from feeds.rules.plan import THERE_BEFORE
 from feeds.tags import checked_tags, set_tags
 
 MAX_FEED_TITLE = 1000
@@ -26,6 +41,9 @@ SETTINGS = (
     "join_reposts",
     "use_hub",
 )
+EDITABLE = {*SETTINGS, "url", "status", "tags", "credentials"}
+# For many feeds at once.
+SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 
 
 def set_address(feed: Feed, url: str) -> dict[str, str]:
@@ -104,3 +122,184 @@ def feed_at(url: str, *, is_open: bool = False) -> Feed | None:
         (feed for feed in feeds if same_address(feed.url) == wanted and not (is_open and feed.credentials)),
         None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPost:
+    """`guid` in the other program; `at`: when it was sent or first seen there."""
+
+    guid: str
+    at: datetime
+    was_sent: bool
+
+
+def add_known_feed(
+    *, url: str, title: str, read_from: datetime, read_until: datetime | None, now: datetime, **settings: Any
+) -> Feed:
+    """Add a paused feed that the other program read until `read_until`, or never (None).
+
+    The caller marks its posts, creates its newsletters and resumes it. Posts from before `read_from` are not
+    sent; unmarked ones from before `read_until` are held. Raises ValidationError.
+    """
+    with transaction.atomic():
+        feed = add_feed(url=url, now=now, title=title, **settings)
+        feed.added_at, feed.status = read_from, Feed.Status.PAUSED
+        if read_until is not None:
+            # Otherwise the first reading would omit posts of the meantime.
+            feed.first_polled_at, feed.read_elsewhere_until = read_from, read_until
+        feed.save(update_fields=["added_at", "status", "first_polled_at", "read_elsewhere_until"])
+    return feed
+
+
+def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
+    """Return how many items of posts that `sender` knew are new.
+
+    A guid that is an address may be the link of a post without guid, so both ids are marked.
+    """
+    rows: dict[str, Item] = {}
+    seconds: dict[str, Item] = {}
+    for post in posts:
+        link = post.guid if post.guid.startswith(("http://", "https://")) else ""
+        item = known_item(feed, identity({"id": post.guid}), post, link, sender)
+        rows[item.guid_hash] = item
+        if link:
+            other = known_item(feed, identity({"link": link}), post, link, sender)
+            # Keeps it out of lists of the latest posts.
+            other.state, other.first_seen = Item.State.EXCLUDED, feed.added_at
+            seconds[other.guid_hash] = other
+    marked = 0
+    for ids in chunks([*rows, *(seconds.keys() - rows.keys())]):
+        there = set(Item.objects.filter(feed=feed, guid_hash__in=ids).values_list("guid_hash", flat=True))
+        new = [id_ for id_ in ids if id_ not in there]
+        Item.objects.bulk_create([rows.get(id_) or seconds[id_] for id_ in new], ignore_conflicts=True)
+        marked += sum(id_ in rows for id_ in new)
+    return marked
+
+
+def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
+    items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
+    ids = sent_ids(posts) if items else frozenset()
+    return [pk for id_, pk in items.items() if id_ in ids]
+
+
+def sent_ids(posts: Iterable[KnownPost]) -> frozenset[str]:
+    """Return the digests that sent posts may have here."""
+    sent = [post.guid for post in posts if post.was_sent]
+    return frozenset(digest(identity({key: guid})) for guid in sent for key in ("id", "link"))
+
+
+def sent_by(sender: str) -> str:
+    """Return the reason of items that another program sent."""
+    return f"sent by {sender}"
+
+
+def known_item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
+    """Return an unsaved row."""
+    return Item(
+        feed=feed,
+        guid=guid,
+        guid_hash=digest(guid),
+        link=link,
+        link_hash=link_hash(link),
+        state=Item.State.CLEARED if post.was_sent else Item.State.EXCLUDED,
+        reason=sent_by(sender) if post.was_sent else THERE_BEFORE,
+        first_seen=post.at,
+        stable_since=post.at,
+        last_checked=post.at,
+    )
+
+
+@transaction.atomic
+def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
+    """Raise ValidationError.
+
+    The first document after a change of address counts as the adding. `tags` replace all; `credentials` as in
+    `checked_credentials`, {} deletes them.
+    """
+    if unknown := set(changes) - EDITABLE:
+        raise ValidationError(f"A feed has no field to alter called {', '.join(sorted(unknown))}.")
+    names = checked_tags(changes.pop("tags")) if "tags" in changes else None
+    feed = Feed.objects.select_for_update().get(pk=feed.pk)
+    changes = {**tidy(changes), **_access(feed, changes)}
+    if changes.get("status") == Feed.Status.ACTIVE:
+        changes["dropping"] = False
+    if changes.get("hold_floods") and not feed.hold_floods:
+        changes["floods_sent_at"] = None
+    interval = feed.recheck_every_minutes
+    for name, value in changes.items():
+        setattr(feed, name, value)
+    check_feed(feed)
+    if feed.recheck_every_minutes < interval and not feed.failures and feed.last_polled_at:
+        # Or it may be weeks away.
+        feed.next_poll_at = min(
+            feed.next_poll_at, feed.last_polled_at + timedelta(minutes=feed.recheck_every_minutes)
+        )
+        changes["next_poll_at"] = feed.next_poll_at
+    feed.save(update_fields=list(changes))
+    if names is not None:
+        set_tags(feed, names)
+    if "first_polled_at" in changes:
+        leave_hub(feed=feed, now=utcnow())
+    return feed
+
+
+def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    if "credentials" in changes:
+        columns["credentials"] = checked_credentials(changes["credentials"])
+    if "url" not in changes:
+        return columns
+    new = Feed()
+    if pasted := set_address(new, changes["url"].strip()):
+        columns["credentials"] = columns.get("credentials") or checked_credentials(pasted)
+    columns.update(url=new.url, host=new.host)
+    if new.url != feed.url:
+        # Due at once. A worker that reads the old address stores nothing.
+        columns.update(
+            first_polled_at=None,
+            start=Feed.Start.FROM_NOW,
+            next_poll_at=feed.last_polled_at or feed.next_poll_at,
+            moved_to="",
+            moved_polls=0,
+            floods_sent_at=None,
+            failures=0,
+            failing_since=None,
+            last_error="",
+            **RELEASED,
+        )
+        if feed.credentials and not keeps_secrets(feed.url, new.url):
+            # The new host must not get the old one's credentials.
+            columns.setdefault("credentials", {})
+    return columns
+
+
+@transaction.atomic
+def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
+    """Change all or none. Raises ValidationError, by field."""
+    if unknown := set(changes) - SHARED:
+        raise ValidationError(f"Not to be changed for many at once: {', '.join(sorted(unknown))}.")
+    check_feed(Feed(url="https://example.org/", **changes))
+    # Ordered to avoid deadlocks.
+    rows = Feed.objects.filter(pk__in=list(feeds)).order_by("pk")
+    pks = list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
+    chosen = Feed.objects.filter(pk__in=pks)
+    if (interval := changes.get("recheck_every_minutes")) is not None:
+        soon = F("last_polled_at") + timedelta(minutes=interval)
+        slower = chosen.filter(recheck_every_minutes__gt=interval, failures=0, last_polled_at__isnull=False)
+        slower.update(next_poll_at=Least("next_poll_at", soon))
+    if changes.get("hold_floods"):
+        chosen.filter(hold_floods=False).update(floods_sent_at=None)
+    if changes:
+        chosen.update(**changes)
+    return len(pks)
+
+
+def start_over(*, feeds: Iterable[int], now: datetime) -> int:
+    """Make failing feeds due at once. Returns how many.
+
+    Failures are counted until a reading succeeds.
+    """
+    failing = Feed.objects.watched().filter(pk__in=list(feeds), failures__gt=0)
+    with transaction.atomic():
+        pks = list(failing.order_by("pk").select_for_update().values_list("pk", flat=True))
+        return Feed.objects.filter(pk__in=pks).update(next_poll_at=now)

@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.utils.html import escape
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from feeds.adding.edit import EDITABLE
+from feeds.adding.add import EDITABLE
 from feeds.admin.tag import TagsField, in_order
 from feeds.credentials import MAX_HEADER_NAME, MAX_VALUE, checked_credentials, kind_of
 from feeds.models import Feed

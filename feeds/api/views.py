@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from common.api.problems import Conflict
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
-from feeds.adding.add import add_feed, feed_at
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed, feed_at
 from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
 from feeds.api.serializers import FeedSerializer, ItemSerializer
 from feeds.items.held import exclude_held, include_item, release

@@ -10,14 +10,12 @@ from common.cli.tables import fields_of, record, table_lines
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
-from feeds.adding.add import add_feed, feed_at
-from feeds.adding.candidates import Candidate
-from feeds.adding.discover import Discovery, discover
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed, feed_at
+from feeds.adding.discover import Candidate, Discovery, discover
 from feeds.addresses import is_address
 from feeds.admin_words import next_reading
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
-from feeds.hubs.pushes import read_pushes
+from feeds.hubs.subscriptions import read_pushes
 from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence
 from feeds.items.held import exclude_held, release
 from feeds.items.history import KEPT_PER_FEED, readings

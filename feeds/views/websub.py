@@ -11,7 +11,7 @@ from common.clock import utcnow
 from common.net.client import MAX_BYTES
 from common.text import one_line
 from feeds.hubs.callbacks import confirm, find, takes_pushes
-from feeds.hubs.maintain import hear
+from feeds.hubs.subscriptions import hear
 
 MAX_CHALLENGE = 2_000
 MAX_PUSH_HEADER = 200

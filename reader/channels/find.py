@@ -9,8 +9,7 @@ from django.db.models.functions import Concat
 
 from common.refused import Refused
 from common.text import one_line
-from feeds.adding.candidates import Candidate
-from feeds.adding.discover import Discovery, discover
+from feeds.adding.discover import Candidate, Discovery, discover
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.entries.search_index import entries_with

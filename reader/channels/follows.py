@@ -11,10 +11,8 @@ from common.passes import TimeBudget
 from common.rates import Limit, count_within
 from common.refused import Refused
 from common.text import one_line
-from feeds.adding.add import add_feed, feed_at
-from feeds.adding.candidates import Candidate
-from feeds.adding.discover import discover
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed, feed_at
+from feeds.adding.discover import Candidate, discover
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.audience import is_still_kept, kept_reading, told_of_all

@@ -7,6 +7,7 @@ from django.contrib.admin import (
     AllValuesFieldListFilter,
     BooleanFieldListFilter,
     ChoicesFieldListFilter,
+    RelatedFieldListFilter,
     SimpleListFilter,
 )
 from django.contrib.admin.utils import flatten_fieldsets
@@ -21,20 +22,21 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from common.admin.flows import asks
-from common.admin.html import list_link, when
-from common.admin.model_admin import LookedUpList, ServiceAdmin, count_of
+from common.admin.html import list_link, paragraph, when
+from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
+from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
-from subscriptions.admin_words import rhythm_for_admins
-from subscriptions.collections.drop import drop_subscribable
+from subscriptions.admin_words import collection_name, next_issue_title, rhythm_for_admins, waits_for
+from subscriptions.collections.assign import drop_subscribable
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
-from subscriptions.models import PostRule, Subscribable, Subscription
+from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
     SCHEDULING,
     alter_subscribable,
@@ -364,3 +366,61 @@ class SubscribableAdmin(ServiceAdmin):
     def subscribers(self, subscribable: Any) -> SafeString:
         shown = f"{subscribable.subscriber_count:,}"
         return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
+
+
+def when_it_goes_out(assignable: Assignable) -> SafeString:
+    sentence = waits_for(assignable)
+    if assignable.failures:
+        at = when(assignable.next_try_at, zone=assignable.subscribable.zone)
+        sentence = f"{sentence} Next try: {at}."
+    return paragraph(sentence)
+
+
+def try_now(request: HttpRequest, keys: list[int]) -> str:
+    failed = Assignable.objects.filter(pk__in=keys, seal_token=None, failures__gt=0)
+    count = failed.update(next_try_at=utcnow())
+    return f"We’ll try {pluralize(count, 'issue')} again within moments."
+
+
+@admin.register(Assignable)
+class AssignableAdmin(ReadOnlyAdmin):
+    list_display = ("newsletter", "shown_name", "posts", "goes_out")
+    list_filter = (("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)),)
+    empty = EmptyList(
+        "No next issue yet",
+        "The next issue starts with the first post that settles and is sent on the newsletter’s schedule.",
+        "See which posts are settling",
+        "admin:feeds_item_changelist",
+        "feeds.view_item",
+    )
+    list_per_page = 50
+    own_panels = (Panel("Schedule", when_it_goes_out, order=10),)
+    own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if (assignable := context.get("original")) is not None:
+            context["heading"] = context["title"] = next_issue_title(assignable, now=utcnow())
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Assignable]":
+        every: QuerySet[Assignable] = super().get_queryset(request)
+        pluralize = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
+        return pluralize.select_related("subscribable").prefetch_related("subscribable__feeds")
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, assignable: Assignable) -> str:
+        return str(assignable.subscribable)
+
+    @display(description="posts from", ordering="opened_at")
+    def shown_name(self, assignable: Assignable) -> str:
+        return collection_name(assignable)
+
+    @display(description="posts", ordering="held")
+    def posts(self, assignable: Any) -> str:
+        return f"{assignable.held:,}"
+
+    @display(description="when it’s sent", ordering="period_end")
+    def goes_out(self, assignable: Assignable) -> str:
+        return waits_for(assignable)

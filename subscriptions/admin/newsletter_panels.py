@@ -26,7 +26,7 @@ from common.program import MANAGE
 from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.begin import MOST_POSTS, begin_with, can_begin, latest
+from subscriptions.collections.assign import MOST_POSTS, begin_with, can_begin, latest
 from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.cron_plan import week_plan
 from subscriptions.rules.periods import next_ends

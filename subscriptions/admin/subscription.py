@@ -7,12 +7,12 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin import ChoicesFieldListFilter
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from unfold.decorators import display
-from unfold.widgets import UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.flows import asks
 from common.admin.html import facts, html_table, link_to, moment_of, when
@@ -20,10 +20,10 @@ from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports import channels
-from common.ports.panels import Panel
-from common.text import shortened
+from common.ports.panels import Action, CannotAct, Panel
+from common.text import pluralize, shortened
 from subscriptions.admin.list_import import ListPages
-from subscriptions.admin.subscription_actions import ACTIONS
+from subscriptions.admin.subscriber import TagOfSubscriptionFilter, destinations_of, tag_actions, tag_names
 from subscriptions.admin.subscription_filters import (
     MOST_FOUND,
     STATUS_COLOURS,
@@ -37,17 +37,121 @@ from subscriptions.admin.subscription_filters import (
     shown_status,
     suppressed_cores,
 )
-from subscriptions.admin.subscription_tags import (
-    TagOfSubscriptionFilter,
-    destinations_of,
-    tag_actions,
-    tag_names,
-)
 from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
 from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
-from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.details import save_details
+from subscriptions.subscribers import bulk
+from subscriptions.subscribers.admin_changes import revoke_links, save_details, subscribe
 from subscriptions.subscribers.tags import fetch_tags
+
+
+def _with_status(keys: list[int]) -> dict[str, int]:
+    rows = Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by()
+    return dict(rows.values_list("status").annotate(n=Count("pk")))
+
+
+def what_confirming_does(keys: list[int]) -> list[str]:
+    counts = _with_status(keys)
+    waiting, left = (
+        counts.get(Subscription.Status.UNCONFIRMED, 0),
+        counts.get(Subscription.Status.UNSUBSCRIBED, 0),
+    )
+    sentences = [
+        f"{pluralize(waiting, 'subscriber')} will get the newsletter without confirming "
+        "themselves. Only do this if you can prove that they agreed. No email is sent."
+    ]
+    if left:
+        sentences.append(f"{pluralize(left, 'subscriber')} unsubscribed; only they can subscribe again.")
+    if already := counts.get(Subscription.Status.CONFIRMED, 0):
+        sentences.append(f"{pluralize(already, 'subscriber')} confirmed already and don’t change.")
+    return sentences
+
+
+def what_ending_does(keys: list[int]) -> list[str]:
+    counts = _with_status(keys)
+    going = counts.get(Subscription.Status.CONFIRMED, 0) + counts.get(Subscription.Status.UNCONFIRMED, 0)
+    sentences = [
+        f"{pluralize(going, 'subscriber')} won’t get any more issues. They can subscribe again at any time."
+    ]
+    if left := counts.get(Subscription.Status.UNSUBSCRIBED, 0):
+        sentences.append(f"{pluralize(left, 'subscriber')} unsubscribed already and don’t change.")
+    return sentences
+
+
+def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
+    return f"{pluralize(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
+
+
+class MoveForm(forms.Form):
+    to = forms.ChoiceField(
+        label="To",
+        widget=UnfoldAdminSelectWidget(),
+        help_text="Keeps their names, dates, proof of consent and links. No email is sent.",
+        error_messages={"required": "Choose the newsletter."},
+    )
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        moving = bulk.movable(keys).count()
+        self.intro = f"{pluralize(moving, 'subscriber')} can move to another newsletter."
+        if staying := len(keys) - moving:
+            self.intro += f" The other {staying:,} unsubscribed, never confirmed, or are changing frequency."
+        field: Any = self.fields["to"]
+        choices = []
+        for target in bulk.targets(keys):
+            there = f", {target.there:,} already get it" if target.there else ""
+            words = f"{target.subscribable}: {target.moving:,} move{there}"
+            choices.append((str(target.subscribable.pk), words))
+        field.choices = choices
+        if not choices:
+            self.intro += " There is no other newsletter of the same channel."
+
+
+def move_chosen(request: HttpRequest, keys: list[int], *, to: str) -> str:
+    target = Subscribable.objects.filter(pk=to).first()
+    if target is None:
+        raise CannotAct("That newsletter was deleted.")
+    moved = bulk.move_many(keys=keys, target=target, now=utcnow())
+    return f"{pluralize(moved, 'subscriber')} moved to {target}."
+
+
+def what_revoking_does(keys: list[int]) -> list[str]:
+    count = pluralize(len(keys), "subscriber")
+    return [
+        f"All links in emails that {count} got so far stop working, including the unsubscribe links.",
+        "New emails have new links. Do this if somebody else got hold of an email.",
+    ]
+
+
+def revoke_links_of_chosen(request: HttpRequest, keys: list[int]) -> str:
+    for subscription in Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by("pk").iterator():
+        revoke_links(subscription=subscription)
+    return f"The old links of {pluralize(len(keys), 'subscriber')} no longer work."
+
+
+ACTIONS = (
+    Action(
+        "confirm",
+        "Confirm",
+        lambda _, keys: f"{pluralize(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed.",
+        what_confirming_does,
+        fits=lambda row: row.status == "unconfirmed",
+    ),
+    Action(
+        "move",
+        "Move to another newsletter",
+        move_chosen,
+        form=MoveForm,
+        fits=lambda row: row.status == "confirmed",
+    ),
+    Action(
+        "end",
+        "Unsubscribe",
+        unsubscribe_chosen,
+        what_ending_does,
+        fits=lambda row: row.status != "unsubscribed",
+    ),
+    Action("revoke", "Revoke links", revoke_links_of_chosen, what_revoking_does),
+)
 
 
 class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -22,7 +22,7 @@ from subscriptions.api.bodies import ChangeSite
 from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
-from subscriptions.collections.drop import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
 from subscriptions.models import Destination, SiteSettings, Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable, with_figures
 from subscriptions.privacy.erase import erase

@@ -25,9 +25,15 @@ from subscriptions.api.serializers import SubscriptionSerializer, core_of
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression, Tagging
 from subscriptions.rules.pauses import BadDate
 from subscriptions.rules.tags import tag_key, tidy_tags
-from subscriptions.subscribers.admin_changes import add_subscriber, subscribe_new, unsubscribe
+from subscriptions.subscribers.admin_changes import (
+    add_subscriber,
+    pause,
+    resume,
+    save_details,
+    subscribe_new,
+    unsubscribe,
+)
 from subscriptions.subscribers.bulk import confirm_many
-from subscriptions.subscribers.details import pause, resume, save_details
 from subscriptions.subscribers.tags import fetch_tags, tag_people
 
 

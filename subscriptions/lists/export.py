@@ -7,8 +7,8 @@ from django.db.models import Exists, OuterRef
 
 from common.db.bulk import pieces_by_key
 from common.refused import Refused
-from subscriptions.lists.plan import further_upstream_ids
 from subscriptions.lists.reading import kind_of_list
+from subscriptions.lists.store import further_upstream_ids
 from subscriptions.models import Consent, Subscribable, Suppression
 from subscriptions.rules.lists.formulas import as_text
 from subscriptions.rules.lists.headings import COLUMNS

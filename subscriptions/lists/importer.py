@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from common.ports import channels
+from common.ports.channels import InvalidDestination
 from common.prefetch import prefetch
-from common.text import pluralize, shortened
-from subscriptions.lists.csv_lines import records, split_head
-from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
+from common.text import one_line, pluralize, shortened
 from subscriptions.lists.reading import (
+    LINES_A_BATCH,
     Batch,
     ImportReport,
     RefusedRow,
@@ -26,18 +28,29 @@ from subscriptions.lists.reading import (
     column_of_addresses,
     heading_of,
     kind_of_list,
+    named_records,
     not_used,
+    records,
+    split_head,
     survey_of,
 )
-from subscriptions.lists.store import store_batch
+from subscriptions.lists.store import (
+    ImportPlan,
+    existing_subscribers,
+    owners_of_upstream_ids,
+    plan_import,
+    store_batch,
+)
 from subscriptions.lists.uploads import LONGEST_LINE
-from subscriptions.models import ListChange, ListImport, Subscribable
+from subscriptions.models import ListChange, ListImport, Subscribable, Suppression
 from subscriptions.rules.lists.headings import HEADER, Heading
 from subscriptions.rules.lists.judging import Judgement
 from subscriptions.rules.lists.rows import KnownSubscriber, UnusableLine, after, warning
 from subscriptions.rules.lists.survey import ColumnSurvey
+from subscriptions.subscribers.suppression import MAX_REASON
 
 MOST_BYTES_IN_MEMORY = 1024 * 1024
+USUAL_REASON = "imported"
 
 
 class AmbiguousColumns(ValidationError):
@@ -130,38 +143,31 @@ def import_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
     into: ListImport | None = None,
+    is_trial: bool = False,
 ) -> ImportReport:
     """Judge all lines, then import in batches, one transaction each. `into` records them, to be undone.
 
     An iterator's lines are kept in a temporary file. Raises ValidationError and AmbiguousColumns.
     """
     report = ImportReport(on_refused=on_refused)
-    # The next batch is read while the database stores one.
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
-        for batch in prefetch(read):
-            done = import_batch(subscribable, batch, terms=terms, now=now, into=into)
-            add_up(report, batch, done, seen.count(done))
-    return report
-
-
-def try_subscribers(
-    *,
-    subscribable: Subscribable,
-    lines: Iterable[str],
-    now: datetime,
-    terms: Terms = USUAL_TERMS,
-    on_refused: OnRefused = None,
-) -> ImportReport:
-    """Do a dry run."""
-    report = ImportReport(on_refused=on_refused)
-    with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
-        for batch in read:
-            repeated = seen.drop_repeated(batch)
+        # The next batch is read while the database stores one.
+        for batch in read if is_trial else prefetch(read):
+            repeated = seen.drop_repeated(batch) if is_trial else []
             report.repeated += len(repeated)
-            done = try_batch(subscribable, batch)
+            done = (
+                try_batch(subscribable, batch)
+                if is_trial
+                else import_batch(subscribable, batch, terms=terms, now=now, into=into)
+            )
             add_up(report, batch, done, seen.count(done, repeated))
-    report.outcomes["repeated"] = report.repeated
+    if is_trial:
+        report.outcomes["repeated"] = report.repeated
     return report
+
+
+# Does a dry run.
+try_subscribers = partial(import_subscribers, is_trial=True)
 
 
 @contextmanager
@@ -298,3 +304,38 @@ class SeenAddresses:
 
     def close(self) -> None:
         self._database.close()
+
+
+def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
+    """Import a CSV list (email and optionally reason). Raises ValidationError."""
+    report = ImportReport()
+    batch: dict[str, str] = {}
+    for line, values in named_records(lines):
+        try:
+            if isinstance(values, str):
+                raise ValidationError(values)
+            core = channels.get("email").parse_destination({"email": values["email"]}).core
+        except (ValidationError, InvalidDestination) as error:
+            message = error.messages[0] if isinstance(error, ValidationError) else str(error)
+            report.refuse([RefusedRow(line, message)])
+            continue
+        report.unchanged += core in batch
+        batch.setdefault(core, shortened(one_line(values.get("reason", "")), MAX_REASON) or USUAL_REASON)
+        if len(batch) >= LINES_A_BATCH:
+            _store(batch, report, now)
+            batch = {}
+    _store(batch, report, now)
+    return report
+
+
+@transaction.atomic
+def _store(batch: dict[str, str], report: ImportReport, now: datetime) -> None:
+    there = set(Suppression.objects.filter(kind="email", core__in=batch).values_list("core", flat=True))
+    fresh = [
+        Suppression(kind="email", core=core, reason=reason, created_at=now)
+        for core, reason in batch.items()
+        if core not in there
+    ]
+    Suppression.objects.bulk_create(fresh, ignore_conflicts=True)
+    report.added += len(fresh)
+    report.unchanged += len(there)

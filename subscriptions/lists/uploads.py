@@ -10,8 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.uploads import NotPossible
-from subscriptions.lists.csv_lines import Head, is_address, read_head, records
-from subscriptions.lists.reading import Terms, heading_of, kind_of_list
+from subscriptions.lists.reading import Head, Terms, heading_of, is_address, kind_of_list, read_head, records
 from subscriptions.models import ListImport, Subscribable
 from subscriptions.rules.lists.rows import warning
 from subscriptions.rules.lists.survey import ColumnSurvey

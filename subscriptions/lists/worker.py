@@ -18,11 +18,11 @@ from common.db.leases import held
 from common.passes import TimeBudget
 from common.text import shortened
 from common.uploads import process_uploads
-from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
-from subscriptions.lists.plan import ImportPlan
 from subscriptions.lists.reading import (
     Batch,
+    Head,
+    Record,
     RefusedRow,
     Terms,
     Wanted,
@@ -30,8 +30,11 @@ from subscriptions.lists.reading import (
     column_of_addresses,
     heading_of,
     kind_of_list,
+    read_head,
+    records,
     survey_of,
 )
+from subscriptions.lists.store import ImportPlan
 from subscriptions.lists.undo import forget_changes
 from subscriptions.lists.uploads import FROM_THE_START, State, StoredLines, survey_kept, terms_of
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription

@@ -26,12 +26,12 @@ from subscriptions.lists.importer import (
     OnRefused,
     harm,
     import_subscribers,
+    import_suppressions,
     lost_dates_words,
     try_subscribers,
     unused_words,
 )
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
-from subscriptions.lists.suppressions import import_suppressions
 from subscriptions.lists.undo import end_record, record_import, undo_import, undone_words
 from subscriptions.lists.uploads import FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable

@@ -12,9 +12,13 @@ from common.ports import channels
 from feeds.management.options import find_feed
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
-from subscriptions.collections.assign import assign_final
-from subscriptions.collections.begin import MOST_POSTS, begin_with
-from subscriptions.collections.drop import drop_feed, drop_subscribable
+from subscriptions.collections.assign import (
+    MOST_POSTS,
+    assign_final,
+    begin_with,
+    drop_feed,
+    drop_subscribable,
+)
 from subscriptions.management.options import (
     OPTION_NAMES,
     add_bridge_destination,

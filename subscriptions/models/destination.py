@@ -169,7 +169,7 @@ class SignIn(models.Model):
 
 
 class SignUpCode(models.Model):
-    """Open code, derived from nonce and key (subscriptions.subscribers.codes)."""
+    """Open code, derived from nonce and key (subscriptions.subscribers.notices)."""
 
     # The previous release, which has no codes, deletes destinations.
     destination = models.OneToOneField(

@@ -121,7 +121,7 @@ SOURCES = (
     HeldRows(
         "suppressions",
         Suppression.objects.values("reason", since=F("created_at")),
-        lambda them: reduce(or_, (Q(kind=one.kind, core=one.core) for one in them)),
+        lambda given: reduce(or_, (Q(kind=one.kind, core=one.core) for one in given)),
         _("Why nothing may be sent to you"),
         {"since": _("Since"), "reason": _("Why")},
         eraser=erase_suppressions,

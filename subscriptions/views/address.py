@@ -10,8 +10,7 @@ from subscriptions.models import Destination, Subscription
 from subscriptions.subscribers import address_change as changing
 from subscriptions.subscribers.sign_in import spoken_by
 from subscriptions.views.confirm import read_told, told_url
-from subscriptions.views.pages import by_token, focus_on_error, same_time, speak
-from subscriptions.views.reader_session import signed_in
+from subscriptions.views.pages import by_token, focus_on_error, same_time, signed_in, speak
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

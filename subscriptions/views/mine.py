@@ -1,4 +1,7 @@
-from collections.abc import Iterator
+"""Pages of a reader's subscriptions. A letter's page shows one alone, as letters get forwarded."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -8,31 +11,70 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils import timezone, translation
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
 from common.formats.dates import day_words
 from common.ports.personal_data import HeldRows, sources
+from common.refused import Refused
 from subscriptions import links
-from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.forms.reader import DetailsForm, PauseForm
+from subscriptions.models import Destination, FrequencyChange, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import data_file_of
+from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.words import clock_words
-from subscriptions.subscribers.details import is_paused
-from subscriptions.subscribers.leave import is_received, leave_all, not_left
-from subscriptions.subscribers.lineage import switches_that_ended
+from subscriptions.rules.pauses import LENGTHS, day_after
+from subscriptions.rules.periods import next_ends
+from subscriptions.rules.schedule import Schedule, explained, wall
+from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
+from subscriptions.subscribers.admin_changes import is_paused, pause, resume, save_details
+from subscriptions.subscribers.frequency import (
+    CannotSwitch,
+    Cost,
+    cost_of_now,
+    is_over,
+    plan_switch,
+    siblings,
+    still_to_come,
+    switch,
+    switch_beginning,
+    switch_ending,
+    undo_switch,
+)
+from subscriptions.subscribers.leave import can_undo, is_received, leave_all, not_left
+from subscriptions.subscribers.lineage import successor, switches_that_ended
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, take_newsletter
-from subscriptions.views import reader_session
-from subscriptions.views.reader_session import signed_in
-from subscriptions.views.rhythm import rhythm, zone_in_words
+from subscriptions.views import pages
+from subscriptions.views.pages import by_token, signed_in, speak
 
 # The JSON document has all.
 ROWS_SHOWN = 50
 MOST_NEWSLETTERS = 500
 OTHERS_SHOWN = 30
+# Whole sentences, as days have a gender in some languages.
+WEEKLY = (
+    gettext_noop("Every Monday at %(time)s, %(zone)s"),
+    gettext_noop("Every Tuesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Wednesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Thursday at %(time)s, %(zone)s"),
+    gettext_noop("Every Friday at %(time)s, %(zone)s"),
+    gettext_noop("Every Saturday at %(time)s, %(zone)s"),
+    gettext_noop("Every Sunday at %(time)s, %(zone)s"),
+)
+
+SEVERAL_DAYS = (
+    # Translators: one of several days, as in "Every Monday and Thursday".
+    pgettext_lazy("one of several days", "Monday"),
+    pgettext_lazy("one of several days", "Tuesday"),
+    pgettext_lazy("one of several days", "Wednesday"),
+    pgettext_lazy("one of several days", "Thursday"),
+    pgettext_lazy("one of several days", "Friday"),
+    pgettext_lazy("one of several days", "Saturday"),
+    pgettext_lazy("one of several days", "Sunday"),
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -143,7 +185,7 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
         return render(request, "pages/erase.html", context)
     erase(destination=reader, now=utcnow())
     response = render(request, "pages/erased.html", {"suppressed": suppressed})
-    reader_session.end_session(request, response)
+    pages.end_session(request, response)
     return response
 
 
@@ -151,5 +193,270 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest, reader: Destination) -> HttpResponse:
     response = HttpResponseRedirect(reverse("subscriptions:sign_in"))
-    reader_session.end_session(request, response)
+    pages.end_session(request, response)
     return response
+
+
+class ManageRefused(Refused):
+    def __init__(self, words: str = "", **forms: Any) -> None:
+        super().__init__(words)
+        self.forms = forms
+
+
+@by_token
+def manage(request: HttpRequest, token: str) -> HttpResponse:
+    subscription, now = links.find(token, links.MANAGE), utcnow()
+    speak(subscription.language)
+    if request.method != "POST":
+        return _page(request, subscription, now)
+    try:
+        return act(request, subscription, request.POST.get("act", ""), now)
+    except ManageRefused as error:
+        return _page(request, subscription, now, refused=error)
+
+
+def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
+    """Raises ManageRefused."""
+    if subscription.status == Subscription.Status.UNSUBSCRIBED:
+        raise ManageRefused(gettext("You’ve unsubscribed, so there’s nothing to change."))
+    done = ACTS.get(name, details)(request, subscription, now)
+    return HttpResponseRedirect(f"{links.manage_url(done.subscription)}?done={done.words}")
+
+
+class DoneAct:
+    def __init__(self, words: str, subscription: Subscription) -> None:
+        self.words, self.subscription = words, subscription
+
+
+def details(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
+    form = DetailsForm(request.POST, subscription=subscription)
+    if not form.is_valid():
+        raise ManageRefused(form=form)
+    save_details(subscription=subscription, name=form.cleaned_data["name"], language=form.given_language)
+    return DoneAct("saved", subscription)
+
+
+def pause_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
+    newsletter = subscription.subscribable
+    if (length := request.POST.get("for", "")) in LENGTHS:
+        until = day_after(length, now=now, zone=newsletter.zone)
+    else:
+        form = PauseForm(request.POST, newsletter=newsletter, now=now)
+        if not form.is_valid():
+            raise ManageRefused(pause=form)
+        until = form.cleaned_data["until"]
+    pause(subscription=subscription, until=until, now=now)
+    return DoneAct("paused", subscription)
+
+
+def resume_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
+    resume(subscription=subscription)
+    return DoneAct("resumed", subscription)
+
+
+def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
+    to = Subscribable.objects.filter(name=request.POST.get("to", "")[:64]).first()
+    at_once = request.POST.get("when") == "now"
+    try:
+        if to is None:
+            raise CannotSwitch(gettext("You can no longer change to that newsletter."))
+        button = gettext("Get this instead")
+        words = f"{button}: {to}. {rhythm(to)}."
+        origin = Origin(How.MANAGE, ip=request.META.get("REMOTE_ADDR", ""), words=words)
+        made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
+    except CannotSwitch as error:
+        raise ManageRefused(str(error)) from error
+    # Must not reveal another subscription that the reader had before.
+    is_new_shown = at_once and not made.was_there
+    return DoneAct("changed" if at_once else "changing", made.new if is_new_shown else subscription)
+
+
+def stay(request: HttpRequest, subscription: Subscription, now: datetime) -> DoneAct:
+    try:
+        undo_switch(subscription=subscription, now=now)
+    except CannotSwitch as error:
+        raise ManageRefused(str(error)) from error
+    return DoneAct("stays", subscription)
+
+
+ACTS: Mapping[str, Callable[[HttpRequest, Subscription, datetime], DoneAct]] = {
+    "details": details,
+    "pause": pause_it,
+    "resume": resume_it,
+    "switch": switch_it,
+    "stay": stay,
+}
+
+
+def _page(
+    request: HttpRequest, subscription: Subscription, now: datetime, refused: ManageRefused | None = None
+) -> HttpResponse:
+    context = {
+        **subscription_context(subscription, now),
+        "form": DetailsForm(subscription=subscription),
+        "pause": PauseForm(newsletter=subscription.subscribable, now=now),
+        **(refused.forms if refused else {}),
+        "error": str(refused) if refused else "",
+        "done": request.GET.get("done", "") if refused is None else "",
+        "path": request.path,
+    }
+    return render(request, "pages/manage.html", context, status=400 if refused else 200)
+
+
+def rhythm(newsletter: Subscribable) -> str:
+    """Return "Every Monday at 7:00, New York time"."""
+    return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
+
+
+def next_letter(newsletter: Subscribable) -> datetime | None:
+    """Return None without a calendar."""
+    ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
+    return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
+
+
+def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
+    at = {"time": clock_words(schedule.at), "zone": zone_in_words(zone)}
+    match schedule.arrangement:
+        case "daily":
+            return gettext("Every day at %(time)s, %(zone)s") % at
+        case "weekly":
+            return gettext(WEEKLY[schedule.weekday]) % at
+        case "monthly":
+            return _monthly_words(schedule.day_of_month, at)
+        case "cron":
+            plan = cron_plan(schedule.cron)
+            return _plan_words(plan, at["zone"]) if plan else _line_words(schedule.cron, at["zone"])
+        case "every_n" if n is not None and n > 1:
+            return ngettext("Every %(n)s post", "Every %(n)s posts", n) % {"n": n}
+    return gettext("Each post as it appears")
+
+
+def _plan_words(plan: CronPlan, zone: str) -> str:
+    at = {"time": _joined(clock_words(each) for each in plan.times), "zone": zone}
+    if plan.weekdays == MONDAY_TO_FRIDAY:
+        return gettext("Every day from Monday to Friday at %(time)s, %(zone)s") % at
+    if len(plan.weekdays) == 1:
+        return gettext(WEEKLY[plan.weekdays[0]]) % at
+    if plan.weekdays:
+        # Translators: %(days)s is a list such as "Monday and Thursday".
+        sentence = gettext("Every %(days)s at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(str(SEVERAL_DAYS[day]) for day in plan.weekdays)}
+    if len(plan.days_of_month) == 1:
+        return _monthly_words(plan.days_of_month[0], at)
+    if plan.days_of_month:
+        # Translators: %(days)s is a list of days of the month: "1st, 15th and last day".
+        sentence = gettext("On the %(days)s of each month at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(_one_of_days(day) for day in plan.days_of_month)}
+    return gettext("Every day at %(time)s, %(zone)s") % at
+
+
+def _line_words(line: str, zone: str) -> str:
+    """Describe it in English by the cron library."""
+    sentence = explained(line) if _speaks_english() else ""
+    return f"{sentence}, {zone}" if sentence else gettext("On its own schedule")
+
+
+def _monthly_words(day: int, at: dict[str, str]) -> str:
+    if day == LAST_DAY:
+        return gettext("On the last day of each month at %(time)s, %(zone)s") % at
+    if day == 1:
+        return gettext("On the 1st of each month at %(time)s, %(zone)s") % at
+    at = {**at, "day": ordinal(day) if _speaks_english() else str(day)}
+    if day > 28:
+        return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s") % at
+    # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
+    return gettext("On the %(day)s of each month at %(time)s, %(zone)s") % at
+
+
+def _one_of_days(day: int) -> str:
+    if day == LAST_DAY:
+        return pgettext("one of several days", "last day")
+    if day == 1:
+        return pgettext("one of several days", "1st")
+    # Translators: the day is "15th" in English, and the bare number in all other languages.
+    name = pgettext("one of several days", "%(day)s")
+    return name % {"day": ordinal(day) if _speaks_english() else day}
+
+
+def _speaks_english() -> bool:
+    return (translation.get_language() or "en").startswith("en")
+
+
+def _joined(words: Iterable[str]) -> str:
+    *most, last = words
+    return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
+
+
+def zone_in_words(zone: ZoneInfo) -> str:
+    """Return "New York time" or "UTC+3"."""
+    place = place_of(zone)
+    return gettext("%(place)s time") % {"place": place} if place else offset_words(zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    newsletter: Subscribable
+    rhythm: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """Pending switch. `at` is None while it waits for `posts`."""
+
+    old: Subscribable
+    new: Subscribable
+    rhythm: str
+    at: datetime | None
+    clock: str
+    posts: int
+    time_zone: str
+    zone: str
+    is_over: bool
+    may_repeat: bool
+    cost: Cost
+
+
+def subscription_context(subscription: Subscription, now: datetime) -> dict[str, Any]:
+    newsletter, page_url = subscription.subscribable, links.page_url(subscription.subscribable)
+    goes, comes = switch_ending(subscription), switch_beginning(subscription)
+    is_active = subscription.status == Subscription.Status.CONFIRMED and subscription.ended_at is None
+    may_switch = is_active and not comes and not subscription.is_beside
+    return {
+        "subscription": subscription,
+        "newsletter": newsletter,
+        "rhythm": rhythm(newsletter),
+        "page_url": page_url,
+        "archive_url": f"{page_url}archive/" if page_url else "",
+        "is_open": is_open(newsletter),
+        "is_active": is_active,
+        "paused_until": subscription.paused_until if is_paused(subscription, now) else None,
+        "change": shown_change(goes, now) if goes and is_active else None,
+        "coming": shown_change(comes, now) if comes and is_active else None,
+        "choices": choices(siblings(newsletter, now=now)) if may_switch else [],
+        "successor": None if is_active else successor(subscription),
+        "can_undo": can_undo(subscription=subscription, now=now),
+        "manage_url": links.manage_url(subscription),
+        "unsubscribe_url": links.unsubscribe_url(subscription),
+    }
+
+
+def choices(newsletters: list[Subscribable]) -> list[Choice]:
+    return [Choice(one, rhythm(one)) for one in newsletters]
+
+
+def shown_change(switch: FrequencyChange, now: datetime) -> ShownChange:
+    old, new, zone = switch.old.subscribable, switch.new.subscribable, switch.rarer.time_zone
+    over = is_over(switch, now)
+    return ShownChange(
+        old=old,
+        new=new,
+        rhythm=rhythm(new),
+        at=switch.at,
+        clock=clock_words(wall(switch.at, ZoneInfo(zone)).time()) if switch.at else "",
+        posts=still_to_come(switch),
+        time_zone=zone,
+        zone=zone_in_words(ZoneInfo(zone)),
+        is_over=over,
+        may_repeat=not over and not plan_switch(old=old, new=new, now=now).is_nested,
+        cost=cost_of_now(old=old, new=new),
+    )

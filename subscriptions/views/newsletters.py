@@ -12,16 +12,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.ports import channels as kinds
 from common.text import one_line
 from subscriptions.branding.brands import brands, served_picture
-from subscriptions.forms.phone import PhoneForm
-from subscriptions.forms.sign_up import SeveralForm, SignUpForm
+from subscriptions.forms.sign_up import PhoneForm, SeveralForm, SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_by_code, is_open
+from subscriptions.views.mine import rhythm
 from subscriptions.views.pages import focus_on_error, page
-from subscriptions.views.phone import take_phone_sign_up
-from subscriptions.views.rhythm import rhythm
-from subscriptions.views.sign_up import take_sign_up
+from subscriptions.views.sign_up import take_phone_sign_up, take_sign_up
 
 
 def form_of(newsletter: Subscribable, data: QueryDict | None = None, *, ip: str = "") -> SignUpForm:

@@ -8,7 +8,7 @@ from channels import channel
 from chat.guilds.account import ensure_account
 from delivery.accounts.accounts import facts_of
 from delivery.bridges.messages import recipient_at
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.letters.build import issue_letter

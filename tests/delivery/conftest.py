@@ -5,7 +5,7 @@ import pytest
 
 from common import shutdown
 from common.db import outage
-from delivery.engine import lane_pool
+from delivery.engine import claimer
 from tests.servers.smtp_server import SmtpServer
 
 
@@ -33,4 +33,4 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(params=[pytest.param("near", marks=pytest.mark.slow), "far"])
 def _either_sender(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run with the sender in this process, and with the child process."""
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "far")
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: request.param == "far")

@@ -12,8 +12,7 @@ from django.urls import reverse
 
 from common.clock import utcnow
 from delivery.issues.audience import chosen_audience
-from delivery.issues.broadcast_issue import release_letters
-from delivery.issues.broadcasts import save_letter
+from delivery.issues.broadcasts import release_letters, save_letter
 from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import Picture, SubscriberTag
 from subscriptions.subscribers.tags import delete_tags, tag_people

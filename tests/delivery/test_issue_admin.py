@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from delivery.engine.letter_cache import LetterCache
+from delivery.engine.claimer import LetterCache
 from delivery.engine.send_task import read_claimed
 from delivery.issues.broadcasts import begin_letter
 from delivery.issues.pause import pause_newsletter

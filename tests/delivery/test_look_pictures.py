@@ -12,7 +12,7 @@ from django.test import Client
 from common.pictures.codec import clean_picture
 from common.pictures.picture import CleanPicture
 from delivery.customisation import set_theme, theme_facts, theme_of
-from delivery.letters.mails import newsletter_mail
+from delivery.letters.pages import newsletter_mail
 from delivery.models import Theme
 from subscriptions.branding.site import alter_site, site_facts
 from subscriptions.models import Picture, Subscribable

@@ -12,9 +12,8 @@ from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
 from common.clock import utcnow
-from delivery.accounts.accounts import add_account, make_default, target_of
+from delivery.accounts.accounts import add_account, make_default, note_refused_call, target_of
 from delivery.accounts.providers import PROVIDERS
-from delivery.accounts.services import note_refused_call
 from delivery.models import Account
 from tests.servers.smtp_server import SmtpServer
 

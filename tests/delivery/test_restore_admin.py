@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from delivery.engine.restore_hold import begin, is_open
+from delivery.engine.claim import begin, is_open
 from delivery.models import Delivery
 from tests.delivery.ledger import queued, states
 from tests.factories import NOW, IssueFactory, ItemFactory

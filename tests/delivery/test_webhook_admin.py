@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.admin.webhooks.webhook import explained, next_step, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
-from delivery.webhooks.dispatch import call_due
+from delivery.webhooks.calls import call_due
 from delivery.webhooks.outbox import call_of
 from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import NOW, FeedFactory, SubscribableFactory

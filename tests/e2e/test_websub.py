@@ -9,8 +9,7 @@ from django.core import serializers
 
 from common.clock import utcnow
 from feeds.adding.add import add_feed
-from feeds.hubs.maintain import keep_hubs
-from feeds.hubs.pushes import read_pushes
+from feeds.hubs.subscriptions import keep_hubs, read_pushes
 from feeds.models import Feed, HubSubscription, Item
 from feeds.polling.poll import poll_feed
 from feeds.polling.record import PollResult

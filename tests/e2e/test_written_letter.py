@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from delivery.issues.broadcast_issue import release_letters
+from delivery.issues.broadcasts import release_letters
 from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.tags import tag_people

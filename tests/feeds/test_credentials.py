@@ -7,8 +7,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
 
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed
 from feeds.credentials import (
     checked_credentials,
     exposure,

@@ -3,8 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed
 from feeds.models import Feed, Tag
 from feeds.tags import checked_tags, delete_tags, rename_tag, tag_feeds, tags_in, untag_feeds
 from tests.factories import NOW, FeedFactory

@@ -14,7 +14,7 @@ from django.core.management import CommandError, get_commands
 from django.urls import resolve
 
 from common.cli.registry import LazyCommand, command_named
-from delivery.issues.approve import LATEST_RELEASE
+from delivery.issues.publish import LATEST_RELEASE
 from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 
 ROOT = Path(__file__).parent.parent.parent

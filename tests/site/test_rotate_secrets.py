@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from common.secrets import decrypt, encrypt, opened
-from delivery.letters.site_mail import SEALED, opened_context
+from delivery.letters.build import SEALED, opened_context
 from delivery.models import Delivery
 from feedletter_site.services import secret_rotation
 from subscriptions.models import Destination

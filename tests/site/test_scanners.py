@@ -24,11 +24,11 @@ from django.urls import Resolver404, resolve
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
-from delivery.alerts.feeds import tell_admins
+from delivery.alerts.messages import tell_admins
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.letters.password_resets import ask_for_reset
-from delivery.letters.send_test import send_test_email
+from delivery.letters.trial import send_test_email
 from delivery.models import Delivery, Issue, MailboxMessage
 from reader.people.invitations import invite
 from subscriptions import links

@@ -10,7 +10,7 @@ import pytest
 
 from channels.base import Permanent, Temporary
 from common import counters
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.issues.publish import publish
 from tests.delivery.ledger import a_lane, claimed, ended, queued
 from tests.factories import NOW, FeedFactory, IssueFactory

@@ -1,7 +1,6 @@
 """Admin of bridges: adding, testing and recent posts."""
 
 from delivery.admin.bridges.add import add_application, add_bridge
-from delivery.admin.bridges.oauth_callback import bridge_connected
-from delivery.admin.bridges.set_up import bridge_reconnect, bridge_set_up
+from delivery.admin.bridges.set_up import bridge_connected, bridge_reconnect, bridge_set_up
 
 __all__ = ["add_application", "add_bridge", "bridge_connected", "bridge_reconnect", "bridge_set_up"]

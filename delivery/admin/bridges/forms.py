@@ -21,7 +21,7 @@ from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import read_fields
 from common.refused import Refused
-from delivery.bridges.handshake import applications, oauth_of
+from delivery.bridges.connect import applications, oauth_of
 from delivery.bridges.messages import looks_of, newest_letters
 from feeds.models import Feed
 from subscriptions.admin_words import rhythm_for_admins

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -19,20 +19,27 @@ from common.admin.refusals import add_refusal, report
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
-from delivery.admin.bridges.add import ASK, set_up_url
-from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.admin.bridges.oauth import (
+from delivery.admin.bridges.add import (
+    ASK,
+    MAY_ADD,
+    add_bridge_url,
+    add_connected,
     form_again,
     keep_begun,
+    lead_back,
     lead_there,
     look_up_begun,
     new_token,
+    return_url,
+    set_up_url,
     take_begun,
 )
+from delivery.admin.bridges.forms import DestinationForm, HowForm
 from delivery.bridges.connect import (
     Elsewhere,
     begin_posting,
     connections_of,
+    given_destination,
     reconnect,
     typed_destination,
     why_unconnected,
@@ -49,6 +56,10 @@ LOOKED_AT = 3
 RECONNECT_PAGE = "bridge_reconnect"
 # URL parameter and button value for a different account that gave authorisation.
 OTHER = "other"
+NOT_OURS = (
+    "Nothing was connected. It was started in another browser or more than ten minutes ago, or was already"
+    " used. Press Connect again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,3 +296,34 @@ def _moved(request: HttpRequest, subscription: Subscription, token: str) -> Http
 def _again(request: HttpRequest, subscription: Subscription) -> HttpResponse:
     messages.success(request, f"Connected as {subscription.destination.label} again.")
     return _back(subscription.subscribable)
+
+
+def bridge_connected(request: HttpRequest) -> HttpResponse:
+    """Continue once, in the same session, within ten minutes (RFC 6749 §10.12)."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    begun = take_begun(request.session, request.GET.get("state", ""), now=utcnow())
+    if begun is None or "kept" not in begun:
+        messages.error(request, NOT_OURS)
+        return HttpResponseRedirect(add_bridge_url())
+    if not request.user.has_perms(MAY_ADD if "feeds" in begun else (MAY_CHANGE,)):
+        raise PermissionDenied
+    try:
+        return _gone_on(request, begun)
+    except (Refused, ValidationError) as error:
+        return lead_back(request, begun, error)
+
+
+def _gone_on(request: HttpRequest, begun: dict[str, Any]) -> HttpResponse:
+    """Raises the errors of the service or of saving."""
+    kind = channels.get(begun["kind"])
+    params = {name: value for name, value in request.GET.items() if isinstance(value, str)}
+    parsed = given_destination(
+        kind, params, begun["kept"], app=begun["app"], return_url=return_url(), typed=begun["typed"]
+    )
+    if "feeds" not in begun:
+        return connected_again(request, begun, parsed)
+    bridge = add_connected(
+        request, kind, parsed, feeds=begun["feeds"], name=begun["name"], title=begun["title"]
+    )
+    return HttpResponseRedirect(set_up_url(bridge))

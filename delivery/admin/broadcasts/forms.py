@@ -19,8 +19,7 @@ from common.refused import Refused
 from common.text import one_line
 from delivery.admin.issue_actions import MomentWidget
 from delivery.issues.audience import UnknownAudience, audience_of, chosen_audience
-from delivery.issues.broadcast_issue import LetterText
-from delivery.issues.broadcasts import MOST_MARKDOWN
+from delivery.issues.broadcasts import MOST_MARKDOWN, LetterText
 from delivery.models import Broadcast
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from subscriptions.branding.brands import kept_picture

@@ -3,41 +3,56 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import add_url, list_url, object_url, when
+from common.admin.html import add_url, facts, list_url, object_url, when
+from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import NO_ADDRESS, not_done
+from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
 from common.ports.panels import Action
 from common.refused import Refused
+from common.text import pluralize
 from delivery.admin.broadcasts import panels
-from delivery.admin.broadcasts.forms import BeginForm, PictureForm, in_bounds, posted_text, seen, words_of
-from delivery.admin.broadcasts.send import SendPage
+from delivery.admin.broadcasts.forms import (
+    AudienceForm,
+    BeginForm,
+    PictureForm,
+    ScheduleForm,
+    in_bounds,
+    posted_text,
+    seen,
+    words_of,
+)
 from delivery.admin.issue_actions import for_each_issue
-from delivery.issues.broadcast_issue import LetterText, letter_text
+from delivery.issues.audience import audience_words
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
+    LetterText,
     begin_letter,
     drop_letter,
     in_letter_state,
+    letter_text,
     save_letter,
+    schedule_letter,
+    send_letter,
     unschedule_letter,
 )
-from delivery.letters.preview import preview_written
-from delivery.letters.send_test import send_test_written
+from delivery.letters.templates import preview_written
+from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
@@ -48,6 +63,103 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.words import clock_words
 
 COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
+
+
+class LetterPage(ServiceAdmin):
+    """Base of BroadcastAdmin."""
+
+    def found(self, request: HttpRequest, pk: int) -> Broadcast:
+        """Raises Http404 and PermissionDenied."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        letter: Broadcast | None = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
+        if letter is None:
+            raise Http404
+        return letter
+
+    def require_change(self, request: HttpRequest) -> None:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+
+    def page_context(self, request: HttpRequest, letter: Broadcast, title: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "letter": letter,
+            "newsletter": letter.subscribable,
+            "newsletter_url": object_url(letter.subscribable),
+            "desk_url": object_url(letter),
+            "list_url": list_url(Broadcast),
+        }
+
+    def back(self, letter: Broadcast, place: str = "") -> HttpResponse:
+        return HttpResponseRedirect(object_url(letter) + (f"#{place}" if place else ""))
+
+
+class SendPage(LetterPage):
+    """Base of BroadcastAdmin."""
+
+    def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        letter = self.found(request, pk)
+        self.require_change(request)
+        if letter.issue is not None:
+            return HttpResponseRedirect(object_url(letter.issue))
+        do = request.POST.get("do", "")
+        typed = {"at": request.POST.get("at", "")}
+        form = ScheduleForm(letter.subscribable, data=typed if do == "schedule" else None, initial=typed)
+        whom = AudienceForm(letter, data=request.POST if "whom" in request.POST else None)
+        try:
+            if whom.is_bound and not self.is_for_those(request, letter, whom):
+                # Never send to more people than were shown.
+                form = ScheduleForm(letter.subscribable, initial=typed)
+            elif do == "now":
+                return self.send_now(request, letter, seen(request))
+            elif do == "schedule" and form.is_valid():
+                return self.schedule(request, letter, form.cleaned_data["at"], seen(request))
+        except Refused as error:
+            if do == "schedule" and error.field == "at":
+                add_refusal(form, error)
+            else:
+                messages.error(request, f"Not sent. {refusal_sentence(error)}")
+        context = {
+            **self.page_context(request, letter, f"Send “{letter}”"),
+            "form": form,
+            "whom": whom,
+            "is_for_some": is_for_some(letter.audience),
+            "rows": facts(panels.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
+        }
+        return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
+
+    def is_for_those(self, request: HttpRequest, letter: Broadcast, whom: AudienceForm) -> bool:
+        """Return whether the audience is unchanged; otherwise save and show the new one."""
+        if not whom.is_valid():
+            return False
+        if whom.audience.to_json() == letter.audience:
+            return True
+        saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
+        letter.audience, letter.version = saved.audience, saved.version
+        said = "Not sent yet. " if request.POST.get("do") in ("now", "schedule") else ""
+        messages.warning(request, f"{said}Recipients: {panels.goes_to(letter)}.")
+        return False
+
+    def send_now(self, request: HttpRequest, letter: Broadcast, version: int) -> HttpResponse:
+        queued = send_letter(letter_id=letter.pk, version=version, now=utcnow())
+        letter.refresh_from_db()
+        self.log_change(request, letter, "Sent.")
+        said = f": {audience_words(letter)}" if letter.audience else ""
+        messages.success(request, f"Sending to {pluralize(queued, 'subscriber')}{said}.")
+        return HttpResponseRedirect(object_url(letter.issue or letter))
+
+    def schedule(self, request: HttpRequest, letter: Broadcast, at: Any, version: int) -> HttpResponse:
+        schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
+        self.log_change(request, letter, "Scheduled.")
+        messages.success(
+            request, f"Scheduled for {panels.in_zone(at, letter.subscribable)}. Until then you can stop it."
+        )
+        return self.back(letter)
 
 
 class LetterStateFilter(SimpleListFilter):

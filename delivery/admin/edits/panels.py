@@ -19,8 +19,7 @@ from common.clock import utcnow
 from common.text import one_line, pluralize, shortened
 from delivery.admin.issue_panels import letter_frame
 from delivery.admin.issue_panels import posts as issue_posts
-from delivery.issues.draft_edits import draft_of
-from delivery.issues.next_issue import as_it_stands
+from delivery.issues.draft_edits import as_it_stands, draft_of
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from feeds.models import Item

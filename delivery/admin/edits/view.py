@@ -18,9 +18,9 @@ from common.text import pluralize
 from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT, WordingForm, edit_url
 from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
-from delivery.issues.next_issue import make_now, move_post
+from delivery.issues.draft_edits import make_now, move_post
 from delivery.issues.pause import is_paused
-from delivery.letters.send_test import send_test_of_collection
+from delivery.letters.trial import send_test_of_collection
 from delivery.models import Issue
 from feeds.models import Item
 from subscriptions.collections import edits

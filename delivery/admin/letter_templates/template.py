@@ -18,12 +18,17 @@ from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
 from delivery.admin.letter_templates.editor import TemplateEditor, page_of
-from delivery.admin.look import look_view
-from delivery.admin.new_newsletter import new_newsletter_view
+from delivery.admin.look import look_view, new_newsletter_view
 from delivery.customisation import current
-from delivery.letters.preview import Preview
-from delivery.letters.send_test import send_test_letter
-from delivery.letters.templates import TemplateRefused, known_template, save_template, use_again, use_default
+from delivery.letters.templates import (
+    Preview,
+    TemplateRefused,
+    known_template,
+    save_template,
+    use_again,
+    use_default,
+)
+from delivery.letters.trial import send_test_letter
 from delivery.models import LetterTemplate
 from delivery.rendering.errors import UnknownTemplate
 from delivery.views.preview import as_json

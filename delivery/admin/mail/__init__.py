@@ -1,6 +1,5 @@
 """Admin of mail accounts, and the email set-up page."""
 
-from delivery.admin.mail.account import AccountAdmin
-from delivery.admin.mail.set_up import mail_set_up
+from delivery.admin.mail.account import AccountAdmin, mail_set_up
 
 __all__ = ["AccountAdmin", "mail_set_up"]

@@ -1,12 +1,18 @@
-"""Admin pages of webhooks."""
+"""Admin pages of webhooks and their calls."""
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin import BooleanFieldListFilter
+from django.contrib.admin import (
+    AllValuesFieldListFilter,
+    BooleanFieldListFilter,
+    ChoicesFieldListFilter,
+    RelatedFieldListFilter,
+)
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -20,7 +26,7 @@ from unfold.widgets import (
 
 from common.admin.flows import asks
 from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
-from common.admin.model_admin import ServiceAdmin
+from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.events import EventKind
@@ -28,21 +34,23 @@ from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.calls import TEST
-from delivery.webhooks.manage import (
+from delivery.webhooks.outbox import (
+    EVENT_WORDS,
     add_webhook,
     alter_webhook,
     drop_webhooks,
     make_webhooks_due,
     pause_webhooks,
     resume_webhooks,
+    retry_calls,
     rotate_secret,
     send_test_call,
 )
-from delivery.webhooks.outbox import EVENT_WORDS
 from subscriptions.models import Subscribable
 
 WHAT: Mapping[str, str] = MappingProxyType({**EVENT_WORDS, TEST: "A test"})
 ANSWER_SHOWN = 80
+CALL_COLOURS = {"queued": "info", "sending": "info", "sent": "success", "failed": "danger"}
 
 
 def webhook_state(webhook: Webhook) -> tuple[str, str]:
@@ -266,3 +274,76 @@ class WebhookAdmin(ServiceAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
         every: QuerySet[Webhook] = super().get_queryset(request)
         return every.defer("secrets")
+
+
+def describe_call(call: WebhookCall) -> SafeString:
+    rows: list[tuple[str, Any]] = [
+        ("What happened", f"{WHAT.get(call.kind, call.kind)} ({call.kind})"),
+        ("Webhook", link_to(call.webhook)),
+        ("Id", call.event_id),
+        ("State", call.get_state_display().lower()),
+        ("Happened", when(call.created_at)),
+        ("Tries", call.attempts),
+        ("Last answer", f"HTTP {call.status}" if call.status else "None."),
+    ]
+    if call.error:
+        rows.append(("Last error", call.error))
+    if call.sent_at:
+        rows.append(("Taken", when(call.sent_at)))
+    if call.state == WebhookCall.State.QUEUED:
+        rows += [("Next try", next_step(call)), ("Given up on", when(call.give_up_at))]
+    return facts(rows)
+
+
+def call_body(call: WebhookCall) -> SafeString:
+    if not call.body:
+        return format_html("<p>{}</p>", "It was forgotten, because the person it was about was erased.")
+    return format_html(
+        '<pre class="fl-copy">{}</pre>', json.dumps(json.loads(call.body), indent=2, ensure_ascii=False)
+    )
+
+
+def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
+    count = retry_calls(keys=keys, now=utcnow())
+    return f"{pluralize(count, 'call')} queued again, each under the id that it had."
+
+
+@admin.register(WebhookCall)
+class WebhookCallAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "webhook", "shown_state", "happened", "shown_outcome", "shown_answer")
+    list_filter = (
+        ("state", asks("Which state?", ChoicesFieldListFilter)),
+        ("webhook", asks("By which webhook?", RelatedFieldListFilter)),
+        ("kind", asks("What happened?", AllValuesFieldListFilter, WHAT)),
+    )
+    empty = EmptyList(
+        "No webhook has been called",
+        "A call is made when something happens that a webhook asks for. Its page can send a test.",
+        "Go to the webhooks",
+        "admin:delivery_webhook_changelist",
+        "delivery.view_webhook",
+    )
+    search_fields = ("event_id", "destination__core")
+    list_select_related = ("webhook",)
+    list_per_page = 50
+    own_panels = (Panel("Status", describe_call, order=10), Panel("What is sent", call_body, order=20))
+    own_actions = (
+        Action("retry", "Send again now", retry_chosen_calls, fits=lambda call: call.state != "sending"),
+    )
+    happened = moment_of("created_at", "happened")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":
+        every: QuerySet[WebhookCall] = super().get_queryset(request)
+        return every.defer("body")
+
+    @display(description="state", label=CALL_COLOURS, ordering="state")
+    def shown_state(self, call: WebhookCall) -> tuple[str, str]:
+        return call.state, call.get_state_display()
+
+    @display(description="status", ordering="due_at")
+    def shown_outcome(self, call: WebhookCall) -> str:
+        return outcome(call)
+
+    @display(description="answer", ordering="status")
+    def shown_answer(self, call: WebhookCall) -> str:
+        return said(call)

@@ -11,8 +11,15 @@ from common.formats.pg_dump import dumped_tables
 from common.refused import Refused
 from common.text import one_line
 from delivery.rules.old_issues import found
-from delivery.rules.old_issues.files import MOST_PAGE, refuse_too_many, refuse_too_much
-from delivery.rules.old_issues.found import Collected, Found, Wanted, title_of
+from delivery.rules.old_issues.found import (
+    MOST_PAGE,
+    Collected,
+    Found,
+    Wanted,
+    refuse_too_many,
+    refuse_too_much,
+    title_of,
+)
 from delivery.rules.old_issues.hosted import markdown_html, rows_of
 from feeds.parsing.dates import moment_of
 

@@ -14,20 +14,18 @@ from common.html.clean import MOST_NESTING
 from common.refused import Refused
 from common.text import one_line
 from delivery.rules.old_issues import found
-from delivery.rules.old_issues.files import (
+from delivery.rules.old_issues.found import (
     MOST_PAGE,
     MOST_TABLE,
     Archive,
-    json_of,
-    refuse_too_many,
-    refuse_too_much,
-    table_rows,
-)
-from delivery.rules.old_issues.found import (
     Collected,
     Found,
     NotTaken,
     Wanted,
+    json_of,
+    refuse_too_many,
+    refuse_too_much,
+    table_rows,
     text_of,
     title_of,
     without_parts,

@@ -12,9 +12,18 @@ from common.cli.tables import table_lines
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.text import pluralize
-from feedletter_site.migrate_from.report import ImportResult, Line, Report, csv_rows
 from feedletter_site.migrate_from.secret_files import read_secrets, refuse_existing, write_environment
-from feedletter_site.migrate_from.source import SOURCES, Options, Plan, Source, source_called
+from feedletter_site.migrate_from.source import (
+    SOURCES,
+    ImportResult,
+    Line,
+    Options,
+    Plan,
+    Report,
+    Source,
+    csv_rows,
+    source_called,
+)
 from feedletter_site.migrate_from.take_over import Doing, process
 
 READS_FOR = timedelta(minutes=30)

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from common.cli.commands import FeedletterCommand, Printed
 from common.program import IS_CHECKOUT, MANAGE, START
-from delivery.accounts.default_account import keeps_letters
+from delivery.accounts.accounts import keeps_letters
 from feedletter_site import env
 from feedletter_site.sign_in.setup import offer_setup
 from feedletter_site.supervisor import ProcessPlan, become

@@ -8,7 +8,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.bridges.connect import is_elsewhere
 from feedletter_site.migrate_from.feedletter.model import OldAccount, OldNewsletter
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import ImportResult, Line
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription
 
 # Satisfies the check of required fields, and is never stored.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time
 from typing import NamedTuple
 
-from feedletter_site.migrate_from.report import Line
+from feedletter_site.migrate_from.source import Line
 from subscriptions.rules.schedule import Schedule
 
 EACH, FIXED, EMAIL = "each", "every_n", "email"

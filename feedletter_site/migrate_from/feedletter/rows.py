@@ -14,9 +14,8 @@ from zoneinfo import ZoneInfo
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.feedletter.advice import notes_about
 from feedletter_site.migrate_from.feedletter.dump import Row, text
-from feedletter_site.migrate_from.feedletter.environment import environment
+from feedletter_site.migrate_from.feedletter.environment import environment, notes_about
 from feedletter_site.migrate_from.feedletter.model import (
     EACH,
     FIXED,
@@ -30,8 +29,7 @@ from feedletter_site.migrate_from.feedletter.model import (
     feed_key,
 )
 from feedletter_site.migrate_from.feedletter.queues import asked_by, dropped, with_queues
-from feedletter_site.migrate_from.report import ImportResult, Line
-from feedletter_site.migrate_from.source import Options
+from feedletter_site.migrate_from.source import ImportResult, Line, Options
 from feeds.addresses import is_address
 from subscriptions.rules.invitations import number_here
 from subscriptions.rules.periods import period_for

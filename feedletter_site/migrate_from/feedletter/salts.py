@@ -9,7 +9,7 @@ from common.refused import Refused
 from common.secrets import opened
 from feedletter_site.models import Origin
 from subscriptions.models import UpstreamSalt
-from subscriptions.subscribers.upstream_links import upstream_salts
+from subscriptions.subscribers.sign_up import upstream_salts
 
 SALT = "feedletter.secret.salt"
 

@@ -22,7 +22,6 @@ from feedletter_site.migrate_from.feedletter.bridges import (
 )
 from feedletter_site.migrate_from.feedletter.confirmations import UNASKED
 from feedletter_site.migrate_from.feedletter.dump import Row, read_database, read_dump, text
-from feedletter_site.migrate_from.feedletter.letters import owners_of, take_queues
 from feedletter_site.migrate_from.feedletter.model import (
     FIXED,
     OldAccount,
@@ -32,12 +31,11 @@ from feedletter_site.migrate_from.feedletter.model import (
     OldNewsletter,
     OldSubscription,
 )
+from feedletter_site.migrate_from.feedletter.queues import owners_of, take_queues
 from feedletter_site.migrate_from.feedletter.rows import BLUESKY, MASTODON, feed_keys, interpret
 from feedletter_site.migrate_from.feedletter.salts import SALT, keep_salt, place_of
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins
-from feedletter_site.migrate_from.source import Options, Plan
-from feeds.adding.edit import alter_feed
-from feeds.adding.known import KnownPost, add_known_feed, known_item
+from feedletter_site.migrate_from.source import ImportResult, Line, Options, Origins, Plan
+from feeds.adding.add import KnownPost, add_known_feed, alter_feed, known_item
 from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError

@@ -12,10 +12,10 @@ from common.net.client import client
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.microsub import rows
+from feedletter_site.migrate_from.microsub.channels import FEED, REST, MicrosubPart, Move
 from feedletter_site.migrate_from.microsub.documents import Document
-from feedletter_site.migrate_from.microsub.move import FEED, REST, MicrosubPart, Move
 from feedletter_site.migrate_from.microsub.rows import OldChannel, OldFeed
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
 from feedletter_site.models import Origin
 from feeds.adding.add import add_feed, new_feed
 from feeds.credentials import without_secrets

@@ -8,14 +8,27 @@ from common.optional_apps import is_on
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import gone_lines
-from feedletter_site.migrate_from.microsub.channels import ChannelsPart
+from feedletter_site.migrate_from.microsub.channels import (
+    CHANNEL,
+    FEED,
+    ChannelsPart,
+    Move,
+    MutesPart,
+    NotificationsPart,
+)
 from feedletter_site.migrate_from.microsub.feeds import FeedPart, UnfollowedPart
 from feedletter_site.migrate_from.microsub.files import ITEMS, Export, read_export
-from feedletter_site.migrate_from.microsub.move import CHANNEL, FEED, Move
-from feedletter_site.migrate_from.microsub.people import MutesPart, NotificationsPart
 from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins
-from feedletter_site.migrate_from.source import Options, Part, Plan, Question, Undecided
+from feedletter_site.migrate_from.source import (
+    ImportResult,
+    Line,
+    Options,
+    Origins,
+    Part,
+    Plan,
+    Question,
+    Undecided,
+)
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.rules.identity import same_profile

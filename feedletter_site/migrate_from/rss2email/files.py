@@ -10,7 +10,7 @@ from typing import Any
 
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import ImportResult, Line
 from feeds.addresses import is_address
 from feeds.credentials import split_address, without_secrets
 

@@ -20,12 +20,9 @@ from common.ports.channels import InvalidDestination
 from common.text import one_line, pluralize
 from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.again import FEED, NEWSLETTER, WholeFeed, end_gone, gone_lines, mark_sent
-from feedletter_site.migrate_from.report import ImportResult, Line, Origins
 from feedletter_site.migrate_from.rss2email.files import OldFeed, both_files, read_files
-from feedletter_site.migrate_from.source import Plan
-from feeds.adding.add import new_feed
-from feeds.adding.edit import alter_feed
-from feeds.adding.known import KnownPost, add_known_feed, mark_known, sent_ids
+from feedletter_site.migrate_from.source import ImportResult, Line, Origins, Plan
+from feeds.adding.add import KnownPost, add_known_feed, alter_feed, mark_known, new_feed, sent_ids
 from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.read import FetchResult, fetch

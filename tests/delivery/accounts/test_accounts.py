@@ -14,7 +14,7 @@ from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.lanes.lanes import mail_lane
 from delivery.letters.notices import take_notices
-from delivery.letters.send_test import send_test_email, send_test_issue
+from delivery.letters.trial import send_test_email, send_test_issue
 from delivery.models import Account, Delivery, Lane
 from tests.delivery.ledger import Clock, queued
 from tests.factories import (

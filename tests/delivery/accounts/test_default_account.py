@@ -12,11 +12,13 @@ from delivery.accounts.accounts import (
     add_account,
     alter_account,
     drop_account,
+    keeps_letters,
     make_default,
+    sender_of,
     stop_default,
     url_of,
+    usual_sender,
 )
-from delivery.accounts.default_account import keeps_letters, sender_of, usual_sender
 from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import mail_lane
 from delivery.models import Account, Delivery, Lane

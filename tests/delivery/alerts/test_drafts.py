@@ -3,8 +3,8 @@
 import pytest
 from django.contrib.auth.models import User
 
-from delivery.alerts.drafts import tell_of_drafts
-from delivery.issues.approve import discard_issue
+from delivery.alerts.pauses import tell_of_drafts
+from delivery.issues.publish import discard_issue
 from delivery.models import Delivery
 from tests.delivery.ledger import HOUR, MINUTE
 from tests.factories import NOW, IssueFactory, SubscriptionFactory

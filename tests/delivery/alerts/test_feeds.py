@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 
-from delivery.alerts.feeds import tell_admins
-from delivery.alerts.messages import alert_recipients
+from delivery.alerts.messages import alert_recipients, tell_admins
 from delivery.engine.send_pass import send_due
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery

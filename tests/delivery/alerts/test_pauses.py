@@ -12,7 +12,7 @@ from common.clock import utcnow
 from delivery.alerts.pauses import tell_of_pauses
 from delivery.bounces.domain_refusals import REFUSED
 from delivery.issues.pause import pause_newsletter, resume_newsletter
-from delivery.lanes.settings import pause_domain, resume_domain
+from delivery.lanes.limits import pause_domain, resume_domain
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery, LaneDomain
 from subscriptions.models import Subscribable

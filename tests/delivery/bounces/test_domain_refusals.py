@@ -11,7 +11,7 @@ from delivery.bounces import domain_refusals
 from delivery.bounces.record import take_report
 from delivery.engine.outcomes import record_outcomes
 from delivery.issues.pause import resume_newsletter
-from delivery.lanes.settings import resume_domain
+from delivery.lanes.limits import resume_domain
 from delivery.models import Attempt, Bounce, Delivery, Issue, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.bounces.mails import dsn, failed

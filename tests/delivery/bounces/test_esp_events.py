@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from anymail.signals import EventType
 
-from delivery.bounces.esp_events import event_digest, parse_event
+from delivery.bounces.record import event_digest, parse_event
 from delivery.bounces.service_verdicts import VERDICTS
 from delivery.rules.bounce_policy import BounceKind
 
@@ -39,7 +39,7 @@ def test_an_event_of_an_unknown_type_is_taken_as_anymail_has_it_and_never_as_a_d
 def test_an_unknown_type_is_logged_once_with_the_services_name(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("delivery.bounces.esp_events._unknown_types", set())
+    monkeypatch.setattr("delivery.bounces.record._unknown_types", set())
     for _ in range(3):
         parse_event(event(EventType.UNKNOWN, {"event": "never heard of"}), "Brevo")
         parse_event(event(EventType.UNKNOWN, {"event": "click"}), "Brevo")

@@ -13,7 +13,7 @@ from channels.base import Holdup, Temporary
 from channels.rules.meaning import Meaning
 from delivery.alerts.pauses import tell_of_pauses
 from delivery.issues.pause import resume_issue, resume_newsletter
-from delivery.lanes.settings import resume_domain, resume_lanes
+from delivery.lanes.limits import resume_domain, resume_lanes
 from delivery.letters.build import mail_letter
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain
 from subscriptions.models import Subscribable, Suppression

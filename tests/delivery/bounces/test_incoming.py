@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delivery.bounces.collect import collect_bounces, take_mail
+from delivery.bounces.sources import collect_bounces, take_mail
 from delivery.engine.send_pass import send_due
 from delivery.management import bounces as bounce_commands
 from delivery.models import Bounce

@@ -9,11 +9,10 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from channels.email.headers import return_path
-from delivery.bounces import collect, record, sources
+from delivery.bounces import record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
-from delivery.bounces.collect import collect_bounces, read_bounces
 from delivery.bounces.parsing import MAX_MAIL_BYTES
-from delivery.bounces.sources import SourceError, open_mailbox
+from delivery.bounces.sources import SourceError, collect_bounces, open_mailbox, read_bounces
 from delivery.models import Bounce
 from subscriptions.models import Suppression
 from tests.common.certificates import self_signed, server_context
@@ -192,7 +191,7 @@ def test_a_pass_that_dies_takes_the_rest_later_and_nothing_twice(
             raise KeyboardInterrupt
         return taken
 
-    monkeypatch.setattr(collect, "take_mail", dying)
+    monkeypatch.setattr(sources, "take_mail", dying)
     with kind([QMAIL, QMAIL.replace(b"<q1@", b"<q2@"), QMAIL.replace(b"<q1@", b"<q3@")]) as server:
         settings.BOUNCE_URL = server.url
         with pytest.raises(KeyboardInterrupt):
@@ -215,7 +214,7 @@ def test_one_that_cannot_be_taken_stays_and_stops_no_other(
             raise RuntimeError("never this one")
         return real(raw=raw, now=now)
 
-    monkeypatch.setattr(collect, "take_mail", picky)
+    monkeypatch.setattr(sources, "take_mail", picky)
     assert read_bounces(clock=Clock()) == {"failed": 1, "auto_reply": 1, "unknown": 1}
     assert [file.name for file in (box / "new").iterdir()] == ["0.host"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.bounces.unsubscribe_mail import Leaving, leaving
+from delivery.bounces.sources import Leaving, leaving
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
 
 DOMAIN = "bounces.example"

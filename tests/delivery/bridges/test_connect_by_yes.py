@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from delivery.accounts.services import add_service_account
-from delivery.admin.bridges import oauth
+from delivery.accounts.accounts import add_service_account
+from delivery.admin.bridges import add
 from delivery.models import Lane, ServiceAccount
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable
@@ -269,8 +269,8 @@ class TestWhoseYesItIs:
     def test_it_counts_for_ten_minutes(
         self, person: Person, instance: MastodonInstance, feed: Feed, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert timedelta(minutes=10) >= oauth.LASTS
-        monkeypatch.setattr(oauth, "LASTS", timedelta(seconds=-1))
+        assert timedelta(minutes=10) >= add.LASTS
+        monkeypatch.setattr(add, "LASTS", timedelta(seconds=-1))
         back = self.back(person, instance, feed)
         monkeypatch.undo()
         self.refused(person.client, back)
@@ -303,7 +303,7 @@ class TestWhoseYesItIs:
             assert secret not in kept
             assert secret not in page
             assert secret not in caplog.text
-        assert state not in str(person.client.session[oauth.IN_SESSION])
+        assert state not in str(person.client.session[add.IN_SESSION])
 
 
 class TestAgain:

@@ -8,8 +8,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from delivery.bridges.corrections import take_corrections
-from delivery.engine.leases import reap_expired
-from delivery.issues.retry import retry_delivery
+from delivery.engine.claim import reap_expired
+from delivery.issues.pause import retry_delivery
 from delivery.models import Correction, Delivery, IssueItem, Lane, MailboxMessage
 from feeds.models import Item, TrackedItem
 from subscriptions.models import Destination, Subscribable, Subscription

@@ -11,13 +11,14 @@ from channels.bridge import BridgeSpec
 from channels.email.spec import EmailSpec
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
-from delivery.accounts.accounts import facts_of
-from delivery.accounts.default_account import default_account, usual_sender
-from delivery.accounts.services import (
+from delivery.accounts.accounts import (
     add_service_account,
     alter_service_account,
+    default_account,
     drop_service_account,
+    facts_of,
     lacks_account,
+    usual_sender,
 )
 from delivery.models import Account, Lane, ServiceAccount
 from tests.factories import NOW, DestinationFactory, FeedFactory, SubscribableFactory, SubscriptionFactory

@@ -15,7 +15,7 @@ from common.transactions import NetworkInTransaction
 from delivery.bridges import trial_posts
 from delivery.bridges.messages import letter_without_posts, looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, delete_test, may_delete, post_test, standing_tests
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Lane, RemotePost

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from channels.base import Sent
-from delivery.engine.accept import record_accepted
+from delivery.engine.outcomes import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Attempt, Delivery, Issue
 from subscriptions.models import Subscribable

@@ -20,7 +20,7 @@ from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
 from common.secrets import Sealed
-from delivery.engine import child_client, lane_pool
+from delivery.engine import child_client, claimer
 from delivery.engine.async_senders import ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Permit
@@ -240,13 +240,13 @@ def is_running(pid: int) -> bool:
 def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: True)
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
     smtp.state.delay = 0.05
     queued(60, issue=IssueFactory(), lane=a_lane(concurrency=3))
     mortal = ChildProcess()
     processes = [mortal]
     monkeypatch.setattr(
-        lane_pool, "take_child_process", lambda: processes.pop() if processes else take_child_process()
+        claimer, "take_child_process", lambda: processes.pop() if processes else take_child_process()
     )
     with sending() as report:
         smtp.wait_for(6)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from channels.base import CrashPolicy
 from common.clock import utcnow
-from delivery.issues.retry import retry_delivery
+from delivery.issues.pause import retry_delivery
 from delivery.models import Attempt, Delivery, Lane
 from feeds.parsing.entry import Media
 from subscriptions.models import Destination, Subscribable

@@ -10,7 +10,7 @@ from channels.http.links import StatusLimits
 from channels.letter import Recipient
 from channels.mastodon.session import MastodonChannel
 from channels.pictures import forget_pictures
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.letters.build import issue_letter

@@ -10,9 +10,9 @@ from django.db import connection, transaction
 
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
-from delivery.engine import child_client, child_recorder, lane_pool, send_pass
-from delivery.engine.accept import record_accepted
+from delivery.engine import child, child_client, claimer, send_pass
 from delivery.engine.child_task import ChildTask
+from delivery.engine.outcomes import record_accepted
 from delivery.engine.send_pass import send_due
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Delivery, Lane
@@ -32,7 +32,7 @@ RECORDING = "SELECT pid FROM pg_stat_activity WHERE pid <> %s AND query LIKE '%%
 
 @pytest.fixture(autouse=True)
 def _far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: True)
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: True)
     child_client.end_idle_child_process(idle_for=0)
 
 
@@ -145,7 +145,7 @@ def accepted(row: ClaimedDelivery) -> ChildTask:
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(child_recorder, "REST", 0.0)
+    monkeypatch.setattr(child, "REST", 0.0)
     queued(3, issue=IssueFactory(), lane=a_lane())
     tasks = [accepted(job) for job in claimed()]
     assert asyncio.run(_recorded_with_a_pooler(tasks)) == [True, False, True]
@@ -155,7 +155,7 @@ def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
 async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
     """Return whether each was recorded; after the first, the prepared statement is gone."""
     ends: SimpleQueue[bool] = SimpleQueue()
-    made: child_recorder.Recorder = child_recorder.Recorder(
+    made: child.Recorder = child.Recorder(
         child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
     )
     told = []
@@ -194,7 +194,7 @@ async def _recorded(tasks: list[ChildTask], ends: "SimpleQueue[int]") -> None:
             ends.put(task.pk)
             left.release()
 
-    made: child_recorder.Recorder = child_recorder.Recorder(child_client.place_of_records() or {}, end)
+    made: child.Recorder = child.Recorder(child_client.place_of_records() or {}, end)
     for task in tasks:
         made.take([task])
     for _ in tasks:

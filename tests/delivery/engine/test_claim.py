@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from delivery.engine import claim
-from delivery.engine.claim import claim_due, has_much, with_due
-from delivery.engine.leases import give_back
+from delivery.engine.claim import claim_due, give_back, has_much, with_due
 from delivery.models import Delivery, Issue
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
 from tests.factories import (

@@ -8,8 +8,7 @@ import pytest
 
 from common.clock import utcnow
 from delivery.engine.child_protocol import Permit
-from delivery.engine.claimer import Claimer
-from delivery.engine.lane_pool import LanePool, PooledLane
+from delivery.engine.claimer import Claimer, LanePool, PooledLane
 from delivery.engine.send_task import Done, SendTask
 from tests.delivery.ledger import claimed, queued
 from tests.factories import IssueFactory

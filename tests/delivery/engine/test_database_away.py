@@ -8,7 +8,7 @@ from django.db import IntegrityError, OperationalError
 from common.db import outage
 from common.db.outage import note_outage, retry_until_stored, was_away_lately
 from common.shutdown import stopping
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.engine.send_pass import send_due
 from tests.delivery.ledger import MINUTE, Clock, claimed, queued, states
 from tests.factories import NOW

@@ -14,9 +14,8 @@ from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
 from common.shutdown import stop, stopping
 from delivery.engine import send_pass
-from delivery.engine.claim import DELIVERY_LEASE
-from delivery.engine.leases import reap_expired
-from delivery.engine.letter_cache import LetterCache
+from delivery.engine.claim import DELIVERY_LEASE, reap_expired
+from delivery.engine.claimer import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
 from delivery.models import Delivery, LaneShare

@@ -49,7 +49,7 @@ print(TrackedItem.objects.update(**{which}))
 LATER = """
 from datetime import timedelta
 from django.utils import timezone
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.models import Delivery
 print(reap_expired(now=timezone.now() + timedelta(minutes=2)))
 Delivery.objects.update(due_at=timezone.now())

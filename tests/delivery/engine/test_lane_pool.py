@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from delivery.engine.lane_pool import RATE_KNOWN_AFTER, PooledLane
+from delivery.engine.claimer import RATE_KNOWN_AFTER, PooledLane
 from delivery.rules.lanes import EXPECTED_RATE
 
 

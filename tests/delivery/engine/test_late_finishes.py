@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import reap_expired
 from delivery.engine.outcomes import hold_unrecorded, record_outcomes
 from delivery.engine.send_pass import settle
 from delivery.engine.send_task import ClaimedDelivery, SendTask

@@ -8,7 +8,7 @@ from django.db.models import Max
 
 from delivery.engine import send_pass as module
 from delivery.engine.child_protocol import FRESH, Permit
-from delivery.engine.leases import renew
+from delivery.engine.claim import renew
 from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, queued, states

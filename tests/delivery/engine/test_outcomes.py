@@ -7,7 +7,7 @@ import pytest
 from channels import channel
 from channels.base import Ambiguous, CrashPolicy, Outcome, Permanent, Sent, Temporary
 from delivery.engine.outcomes import record_outcomes
-from delivery.issues.retry import retry_delivery
+from delivery.issues.pause import retry_delivery
 from delivery.models import Attempt, Delivery, MailboxMessage
 from tests.delivery.ledger import HOUR, MINUTE, attempts, claimed, ended, ended_task, one_ended, queued
 from tests.factories import NOW, MailboxMessageFactory

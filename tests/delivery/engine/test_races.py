@@ -8,13 +8,17 @@ import pytest
 from django.db import connection, transaction
 
 from channels.base import Sent
-from delivery.engine.claim import claim_due
-from delivery.engine.leases import reap_expired
+from delivery.engine.claim import claim_due, reap_expired
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
-from delivery.issues.complete import _sealed, complete_collection, complete_collections
+from delivery.issues.complete import (
+    Completed,
+    _sealed,
+    complete_collection,
+    complete_collections,
+    store_issues,
+)
 from delivery.issues.contents import collected
-from delivery.issues.store import Completed, store_issues
 from delivery.models import Delivery, Issue, IssueItem, Lane, LaneUse, Restore
 from delivery.rendering.issue import Rendered
 from feeds.models import Item

@@ -7,8 +7,8 @@ import pytest
 
 from channels import channel
 from channels.base import CrashPolicy, Sent
-from delivery.engine import leases
-from delivery.engine.leases import LOST_WORDS, reap_expired
+from delivery.engine import claim
+from delivery.engine.claim import LOST_WORDS, reap_expired
 from delivery.models import Delivery
 from delivery.rules.outcomes import GIVE_UP
 from tests.delivery.ledger import MINUTE, SECOND, a_lane, attempts, claimed, ended, queued, states
@@ -88,7 +88,7 @@ def test_one_that_was_recorded_meanwhile_stays_as_it_is() -> None:
 
 
 def test_more_than_a_batch_is_reaped_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "REAPED_A_BATCH", 2)
+    monkeypatch.setattr(claim, "REAPED_A_BATCH", 2)
     queued(5)
     claimed()
     assert reap_expired(now=LATER) == 5

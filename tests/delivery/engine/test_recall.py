@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from delivery.engine import lane_pool
+from delivery.engine import claimer
 from delivery.engine.send_pass import send_due
 from delivery.issues.pause import cancel_issue, pause_issue, resume_issue
 from delivery.models import Delivery
@@ -108,7 +108,7 @@ def test_a_pause_stops_what_is_kept_in_the_mailbox(made: Callable[[str], Install
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("where", ["loop", "child"])
 def test_what_is_resumed_goes_out_once(smtp: SmtpServer, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: where == "child")
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: where == "child")
     smtp.state.delay = 0.02
     issue = IssueFactory(published_at=NOW)
     queued(60, issue=issue, lane=a_lane(concurrency=2))
@@ -128,7 +128,7 @@ def test_what_is_resumed_goes_out_once(smtp: SmtpServer, where: str, monkeypatch
 def test_another_issue_goes_on_when_one_is_cancelled(
     smtp: SmtpServer, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: where == "child")
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: where == "child")
     smtp.state.delay = 0.02
     ended, other = IssueFactory(published_at=NOW), IssueFactory(published_at=NOW)
     lane = a_lane(concurrency=2)

@@ -7,9 +7,8 @@ import pytest
 from django.db import connection
 
 from channels.base import Sent
-from delivery.engine.claim import claim_due
+from delivery.engine.claim import AlreadyOpen, begin, claim_due, go, held_issues, is_open
 from delivery.engine.outcomes import record_outcomes
-from delivery.engine.restore_hold import AlreadyOpen, begin, go, held_issues, is_open
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Restore

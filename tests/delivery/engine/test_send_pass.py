@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from delivery.accounts.accounts import add_account
-from delivery.engine import lane_pool
+from delivery.engine import claimer
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, Lane
 from subscriptions.models import Destination, Suppression
@@ -139,7 +139,7 @@ def test_a_confirmation_overtakes_letters_that_are_on_their_way(smtp: SmtpServer
 def test_many_lanes_share_one_bound_and_all_are_served(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane_pool, "MOST_OPEN_CONNECTIONS", 3)
+    monkeypatch.setattr(claimer, "MOST_OPEN_CONNECTIONS", 3)
     for number in range(8):
         add_account(name=f"account-{number}", url=smtp.url)
         lane = Lane.objects.get(account=f"account-{number}")

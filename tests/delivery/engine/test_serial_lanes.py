@@ -4,8 +4,8 @@ import pytest
 
 from channels.base import Sent, Temporary
 from delivery.engine import claim
-from delivery.engine.leases import reap_expired
-from delivery.issues.retry import retry_delivery
+from delivery.engine.claim import reap_expired
+from delivery.issues.pause import retry_delivery
 from delivery.models import Delivery, Lane
 from tests.delivery.ledger import HOUR, MINUTE, a_lane, claimed, ended, queued
 from tests.factories import NOW

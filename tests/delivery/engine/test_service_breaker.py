@@ -12,7 +12,7 @@ from common.clock import utcnow
 from delivery.bridges.trial_posts import NotDone, delete_test, post_test
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
-from delivery.lanes.breakers import count_refusals
+from delivery.lanes.lanes import count_refusals
 from delivery.models import Account, Delivery, ServiceBreaker
 from subscriptions.models import Subscription
 from tests.channels.discord.letters import api_at, bots_recipient, webhook_recipient

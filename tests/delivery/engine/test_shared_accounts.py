@@ -8,8 +8,7 @@ import pytest
 
 from channels.base import Ambiguous, Sent, Temporary
 from delivery.accounts.accounts import facts_of
-from delivery.engine.claim import claim_due, with_due
-from delivery.engine.leases import give_back, reap_expired
+from delivery.engine.claim import claim_due, give_back, reap_expired, with_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_pass import settle
 from delivery.engine.send_task import PreparedLetter, SendTask

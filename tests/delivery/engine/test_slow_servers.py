@@ -8,7 +8,7 @@ import pytest
 
 from common import passes
 from common.shutdown import stop, stopping
-from delivery.engine import async_connections, lane_pool, send_pass
+from delivery.engine import async_connections, claimer, send_pass
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(params=["loop", pytest.param("child", marks=pytest.mark.slow)])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Send in this process, and in the child."""
-    monkeypatch.setattr(lane_pool, "has_much", lambda lane, now: request.param == "child")
+    monkeypatch.setattr(claimer, "has_much", lambda lane, now: request.param == "child")
     yield
     stopping.clear()
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.issues.complete import complete_due
+from delivery.issues.complete import CollectionChanged, Completed, complete_due, store_issues
 from delivery.issues.contents import collected
-from delivery.issues.store import CollectionChanged, Completed, store_issues
 from delivery.models import Delivery, Issue
 from delivery.rules.posts import WHY_LEFT_OUT
 from feeds.models import Item

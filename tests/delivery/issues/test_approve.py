@@ -7,18 +7,18 @@ import pytest
 from django.test import Client
 
 from common.ports.panels import CannotAct
-from delivery.issues import approve
-from delivery.issues.approve import (
+from delivery.issues import publish as publishing
+from delivery.issues.complete import complete_due
+from delivery.issues.publish import (
     approve_issue,
     discard_issue,
     drafts,
+    publish,
     release_at,
     release_due,
     restore_issue,
     stop_release,
 )
-from delivery.issues.complete import complete_due
-from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, item_states
 from tests.delivery.ledger import HOUR, MINUTE
@@ -139,7 +139,7 @@ def test_one_that_cannot_be_released_holds_no_other_up(monkeypatch: pytest.Monke
             raise ValueError("no lane for this")
         return publish(issue_id=issue_id, now=now)
 
-    monkeypatch.setattr(approve, "publish_to_readers", publish_or_fail)
+    monkeypatch.setattr(publishing, "publish_to_readers", publish_or_fail)
     assert release_due(clock=lambda: NOW) == 1
     assert set(Delivery.objects.values_list("issue", flat=True)) == {well.pk}
     assert [row.pk for row in drafts()] == [broken.pk]

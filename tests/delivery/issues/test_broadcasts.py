@@ -8,14 +8,15 @@ from django.test import Client
 
 from common.ports.panels import CannotAct
 from delivery.issues.audience import UnknownAudience, recipients_of
-from delivery.issues.broadcast_issue import release_letters, send_letter
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
     ChangedMeanwhile,
     begin_letter,
     drop_letter,
+    release_letters,
     save_letter,
     schedule_letter,
+    send_letter,
     unschedule_letter,
 )
 from delivery.issues.complete import complete_due

@@ -2,8 +2,8 @@
 
 import pytest
 
-from delivery.issues.cards import CARDS_AT_ONCE, LONGEST_CARD_TEXT, card_of, fill_cards
 from delivery.issues.complete import complete_due
+from delivery.issues.contents import CARDS_AT_ONCE, LONGEST_CARD_TEXT, card_of, fill_cards
 from delivery.models import Issue, IssueCard
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect
 from tests.factories import IssueFactory, SubscribableFactory, an_entry, an_issue

@@ -7,7 +7,7 @@ import pytest
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from feeds.models import Feed, Item
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import exclude_items
 from subscriptions.models import Assignable, Assignment
 from subscriptions.newsletters.define import alter_subscribable
 from tests.delivery.collecting import DAY, HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection

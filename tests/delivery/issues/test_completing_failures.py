@@ -8,15 +8,22 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from delivery.issues import complete, store
-from delivery.issues.complete import _sealed, _unseal, complete_collection, complete_due
+from delivery.issues import complete
+from delivery.issues.complete import (
+    CollectionChanged,
+    Completed,
+    _sealed,
+    _unseal,
+    complete_collection,
+    complete_due,
+    store_issues,
+)
 from delivery.issues.contents import Collected, collected
 from delivery.issues.publish import queue_for_all
-from delivery.issues.store import CollectionChanged, Completed, store_issues
 from delivery.models import Delivery, Issue
 from delivery.rendering.issue import Rendered
 from feeds.models import Item
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import exclude_items
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.delivery.collecting import HOUR, MIDNIGHT, a_newsletter, collect, item_states, open_collection
 from tests.factories import NOW, AssignmentFactory, FinalItemFactory, IssueFactory
@@ -193,7 +200,7 @@ def test_a_worker_that_is_killed_while_it_stores_a_batch_has_issued_nothing(
         raise SystemExit
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, step, ends_the_process)
+        patched.setattr(complete, step, ends_the_process)
         with pytest.raises(SystemExit):
             run()
     assert (Issue.objects.count(), Delivery.objects.count(), Assignable.objects.count()) == (0, 0, 3)
@@ -213,10 +220,10 @@ def test_those_without_room_in_a_batch_are_in_the_next(monkeypatch: pytest.Monke
 
 
 def test_newsletters_with_many_readers_are_stored_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_LETTERS", 3)
+    monkeypatch.setattr(complete, "MOST_LETTERS", 3)
     for _ in range(3):
         collect(a_newsletter(readers=2))
-    with mock.patch.object(store, "queue_for_all", wraps=queue_for_all) as queue:
+    with mock.patch.object(complete, "queue_for_all", wraps=queue_for_all) as queue:
         assert run() == 3
     assert [len(call.args[0]) for call in queue.call_args_list] == [1, 1, 1]
     assert Delivery.objects.count() == 6

@@ -7,7 +7,6 @@ from django.db import connection
 
 from common.ports.panels import CannotAct
 from delivery.issues import draft_edits
-from delivery.issues.approve import approve_issue
 from delivery.issues.complete import complete_due
 from delivery.issues.draft_edits import (
     leave_out_of_draft,
@@ -16,6 +15,7 @@ from delivery.issues.draft_edits import (
     reword_draft,
     undo_in_draft,
 )
+from delivery.issues.publish import approve_issue
 from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.collections.edits import leave_out

@@ -8,9 +8,16 @@ from django.db import connection
 from django.test import Client
 
 from common.ports.panels import CannotAct
-from delivery.issues.approve import approve_issue, discard_issue, drafts, restore_issue
 from delivery.issues.complete import complete_collection, complete_due
-from delivery.issues.first_reader import WAITS_AT_MOST, release_issue, release_waiting
+from delivery.issues.publish import (
+    WAITS_AT_MOST,
+    approve_issue,
+    discard_issue,
+    drafts,
+    release_issue,
+    release_waiting,
+    restore_issue,
+)
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery, Issue
 from delivery.work import to_complete

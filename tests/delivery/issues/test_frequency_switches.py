@@ -11,7 +11,7 @@ from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.publish import late_subscribers, publish
 from delivery.models import Delivery
 from subscriptions.models import FrequencyChange, Subscription
-from subscriptions.subscribers.details import pause, resume
+from subscriptions.subscribers.admin_changes import pause, resume
 from subscriptions.subscribers.frequency import switch
 from subscriptions.subscribers.leave import leave, undo_leaving
 from tests.delivery.ledger import claimed, queued, states

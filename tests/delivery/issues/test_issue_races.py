@@ -8,7 +8,6 @@ import pytest
 from django.db import connection
 
 from common.ports.panels import CannotAct
-from delivery.issues.approve import approve_issue, discard_issue, release_due, stop_release
 from delivery.issues.pause import (
     HOLD,
     QUEUE,
@@ -18,7 +17,14 @@ from delivery.issues.pause import (
     pause_newsletter,
     resume_issue,
 )
-from delivery.issues.publish import publish, send_late
+from delivery.issues.publish import (
+    approve_issue,
+    discard_issue,
+    publish,
+    release_due,
+    send_late,
+    stop_release,
+)
 from delivery.models import Delivery, Issue
 from subscriptions.models import Subscribable
 from tests.delivery.ledger import HOUR, queued, states

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from common.ports.panels import CannotAct
-from delivery.issues import retry
-from delivery.issues.pause import cancel_issue
+from delivery.issues import pause
+from delivery.issues.pause import NotRetryable, Retry, cancel_issue, failed_domains, failed_of, retry_failed
 from delivery.issues.progress import sent_late
 from delivery.issues.publish import late_subscribers, publish, send_late
-from delivery.issues.retry import NotRetryable, Retry, failed_domains, failed_of, retry_failed
 from delivery.models import Delivery, Issue
 from subscriptions.models import Destination, Subscription
 from tests.delivery.ledger import HOUR, queued, states
@@ -94,14 +93,14 @@ def test_a_letter_that_was_forgotten_is_not_sent_as_an_empty_one() -> None:
     with pytest.raises(NotRetryable, match="deleted after KEEP_DAYS"):
         retry_failed(issue_id=issue.pk, now=NOW + HOUR)
     with pytest.raises(NotRetryable, match="deleted after KEEP_DAYS"):
-        retry.retry_delivery(delivery=failed, now=NOW + HOUR)
+        pause.retry_delivery(delivery=failed, now=NOW + HOUR)
 
 
 # --- what failed
 
 
 def test_all_that_failed_of_an_issue_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "DELIVERIES_A_BATCH", 2)
+    monkeypatch.setattr(pause, "DELIVERIES_A_BATCH", 2)
     issue, other = IssueFactory(), IssueFactory()
     queued(5, issue=issue, state="failed", attempts=9, last_error="550 no")
     queued(1, issue=issue, state="sent")

@@ -11,14 +11,15 @@ from common.ports.panels import CannotAct
 from delivery.issues import pause
 from delivery.issues.pause import (
     CANCELLED,
+    NotRetryable,
     cancel_issue,
     finish_pauses,
     pause_issue,
     pause_newsletter,
     resume_issue,
     resume_newsletter,
+    retry_delivery,
 )
-from delivery.issues.retry import NotRetryable, retry_delivery
 from delivery.models import Delivery, Issue
 from subscriptions.models import Subscribable
 from tests.delivery.ledger import HOUR, claimed, ended, queued, states

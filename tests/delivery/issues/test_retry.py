@@ -4,7 +4,7 @@ import pytest
 
 from channels.base import Ambiguous, Sent
 from delivery.engine.send_pass import send_due
-from delivery.issues.retry import NotRetryable, make_collections_due, make_deliveries_due, retry_delivery
+from delivery.issues.pause import NotRetryable, make_collections_due, make_deliveries_due, retry_delivery
 from delivery.models import Delivery
 from tests.delivery.ledger import HOUR, Clock, claimed, one_ended, queued, states
 from tests.factories import NOW, AssignableFactory, DeliveryFactory, LeftFactory

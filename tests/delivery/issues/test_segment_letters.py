@@ -16,8 +16,7 @@ from delivery.issues.audience import (
     chosen_audience,
     count_readers,
 )
-from delivery.issues.broadcast_issue import send_letter
-from delivery.issues.broadcasts import ChangedMeanwhile, save_letter, schedule_letter
+from delivery.issues.broadcasts import ChangedMeanwhile, save_letter, schedule_letter, send_letter
 from delivery.issues.complete import complete_due
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.letters.notices import send_latest

@@ -11,11 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from delivery.issues.complete import _sealed, complete_due
+from delivery.issues.complete import Completed, _sealed, complete_due, store_issues
 from delivery.issues.contents import Collected
 from delivery.issues.contents import collected as contents_of
 from delivery.issues.item_fate import fate_of
-from delivery.issues.store import Completed, store_issues
 from delivery.models import Issue
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry, ParsedFeed

@@ -6,10 +6,15 @@ import pytest
 from django.db import connection
 
 from common.ports.panels import CannotAct
-from delivery.issues import broadcast_issue
+from delivery.issues import broadcasts
 from delivery.issues.audience import chosen_audience
-from delivery.issues.broadcast_issue import release_letter, send_letter
-from delivery.issues.broadcasts import save_letter, schedule_letter, unschedule_letter
+from delivery.issues.broadcasts import (
+    release_letter,
+    save_letter,
+    schedule_letter,
+    send_letter,
+    unschedule_letter,
+)
 from delivery.issues.publish import publish
 from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import SubscriberTag
@@ -113,7 +118,7 @@ def test_each_of_a_segment_of_two_newsletters_has_it_once_though_one_publisher_d
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(broadcast_issue, "publish", die)
+        patched.setattr(broadcasts, "publish", die)
         with pytest.raises(Killed):
             release(of_two)()
     assert not Delivery.objects.exists()
@@ -152,9 +157,9 @@ def test_a_worker_that_dies_in_between_leaves_it_to_the_next(
             usual(*args, **kwargs)
         raise Killed
 
-    usual = getattr(broadcast_issue, at)
+    usual = getattr(broadcasts, at)
     with monkeypatch.context() as patched:
-        patched.setattr(broadcast_issue, at, die)
+        patched.setattr(broadcasts, at, die)
         with pytest.raises(Killed):
             release(letter)()
     assert not Issue.objects.exists()

@@ -14,7 +14,7 @@ from common.clock import utcnow
 from delivery.alerts.pauses import tell_of_pauses
 from delivery.engine.claim import claim_due, with_due
 from delivery.engine.send_pass import settle
-from delivery.lanes.breakers import count_refusals, in_turn, resting_kinds, take_turn, why_resting
+from delivery.lanes.lanes import count_refusals, in_turn, resting_kinds, take_turn, why_resting
 from delivery.models import Delivery, Lane, ServiceBreaker
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended_task, queued, states
 from tests.factories import NOW, FeedFactory

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from delivery.engine.claim import claim_due
-from delivery.lanes import settings
-from delivery.lanes.settings import pause_domain, resume_domain
+from delivery.lanes import limits
+from delivery.lanes.limits import pause_domain, resume_domain
 from delivery.models import Delivery, LaneDomain
 from tests.delivery.ledger import HOUR, a_lane, queued, states
 from tests.factories import NOW
@@ -51,7 +51,7 @@ def test_what_goes_to_no_domain_cannot_be_paused_by_one() -> None:
 
 
 def test_resuming_queues_what_was_held_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DOMAIN_BATCH", 2)
+    monkeypatch.setattr(limits, "DOMAIN_BATCH", 2)
     lane = a_lane()
     pause(lane.pk)
     held(5, attempts=3)

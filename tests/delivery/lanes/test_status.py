@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from delivery.lanes.lanes import last_day
 from delivery.lanes.limits import WHOLE_LANE, count
-from delivery.lanes.status import last_day
 from tests.delivery.ledger import a_lane
 from tests.factories import NOW
 

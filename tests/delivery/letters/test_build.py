@@ -8,7 +8,7 @@ import pytest
 from channels.email.channel import EmailChannel
 from channels.mastodon.session import MastodonChannel
 from channels.placeholders import values_for
-from delivery.engine.letter_cache import LetterCache, recipient_of
+from delivery.engine.claimer import LetterCache, recipient_of
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.links import archive_url, issue_url

@@ -9,8 +9,8 @@ from django.test import Client
 
 from delivery.issues.complete import complete_due
 from delivery.letters.build import mail_letter, sample_letter
-from delivery.letters.send_test import send_test_letter
 from delivery.letters.templates import use_default
+from delivery.letters.trial import send_test_letter
 from delivery.models import Issue
 from delivery.rendering.facts import TemplateSource
 from feedletter_site.monitoring.attention import alerts

@@ -5,8 +5,7 @@ from email import message_from_string, policy
 import pytest
 
 from delivery.accounts.dkim_keys import make_key
-from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
-from delivery.letters.templates import known_templates
+from delivery.letters.templates import Preview, UnknownReader, find_reader, known_templates, preview
 from delivery.models import Delivery
 from delivery.rendering.facts import TemplateSource
 from subscriptions.models import Subscribable

@@ -8,10 +8,10 @@ import pytest
 from channels.placeholders import fill_html
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
-from delivery.issues.broadcast_issue import LetterText, letter_text, send_letter
-from delivery.letters.preview import preview_written
+from delivery.issues.broadcasts import LetterText, letter_text, send_letter
 from delivery.letters.samples import NothingToShow, sample
-from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written
+from delivery.letters.templates import preview_written
+from delivery.letters.trial import send_test_email, send_test_issue, send_test_written
 from delivery.links import archive_url
 from delivery.models import Delivery, Issue
 from subscriptions.models import Destination

@@ -23,7 +23,7 @@ from delivery.issues.pause import cancel_issue, pause_issue
 from delivery.issues.publish import finish_issues, late_subscribers, send_late
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery, Issue, IssueImport, IssueImportPicture, IssueItem, WebhookCall
-from delivery.old_issues import pictures, store, worker
+from delivery.old_issues import store, worker
 from delivery.old_issues.worker import begin_taking, begin_undoing, upload, work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.rules.progress import STATES
@@ -268,11 +268,11 @@ def test_hosts_that_do_not_answer_are_soon_left_alone(pier: Any, monkeypatch: py
         asked.append(address)
         raise FetchError("no")
 
-    monkeypatch.setattr(pictures, "client", lambda: type("Away", (), {"get": staticmethod(no_answer)}))
+    monkeypatch.setattr(store, "client", lambda: type("Away", (), {"get": staticmethod(no_answer)}))
     html = "".join(f'<img src="https://away.example/{number}.png" alt="">' for number in range(80))
-    keeper = pictures.PictureKeeper(IssueImport.objects.create(subscribable=pier), lambda: None)
+    keeper = store.PictureKeeper(IssueImport.objects.create(subscribable=pier), lambda: None)
     kept = keeper.kept(html)
-    assert len(asked) == pictures.MOST_FAILURES_OF_HOST
+    assert len(asked) == store.MOST_FAILURES_OF_HOST
     assert (kept.html, kept.linked) == (html, 80)
 
 

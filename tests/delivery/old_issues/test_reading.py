@@ -15,10 +15,9 @@ import pytest
 
 from common.html.clean import clean
 from common.refused import Refused
-from delivery.rules.old_issues import files
+from delivery.rules.old_issues import found
 from delivery.rules.old_issues.dumps import NEEDS_ADDRESS, lexical_html
-from delivery.rules.old_issues.files import Archive, opened_zip
-from delivery.rules.old_issues.found import Wanted, title_of, without_parts
+from delivery.rules.old_issues.found import Archive, Wanted, opened_zip, title_of, without_parts
 from delivery.rules.old_issues.hosted import buttondown_html
 from delivery.rules.old_issues.reading import opened_export
 from tests.delivery.old_issues.exports import TAKEN, export
@@ -159,7 +158,7 @@ def test_bombs_cost_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for kind in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
         with pytest.raises(Refused, match="unusual way"):
             read(tmp_path / "x", a_zip({"posts.csv": POSTS, "posts/1.x.html": b"x"}, kind))
-    monkeypatch.setattr(files, "MOST_DIRECTORY", 50)
+    monkeypatch.setattr(found, "MOST_DIRECTORY", 50)
     with pytest.raises(Refused, match="too many files"):
         read(tmp_path / "x", a_zip({f"posts/{number}": b"" for number in range(100)}))
     assert time.monotonic() - began < 5
@@ -177,11 +176,11 @@ def test_a_size_that_is_a_lie_is_not_believed(tmp_path: Path) -> None:
 def test_too_many_issues_and_too_much_text_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_ISSUES", 1)
+    monkeypatch.setattr(found, "MOST_ISSUES", 1)
     with pytest.raises(Refused, match="more than 1 issues"):
         read(tmp_path / "x", export("substack"))
     monkeypatch.undo()
-    monkeypatch.setattr(files, "MOST_TEXT", 10)
+    monkeypatch.setattr(found, "MOST_TEXT", 10)
     for name in ("substack", "listmonk.sql"):
         with pytest.raises(Refused, match="of text"):
             read(tmp_path / "x", export(name))

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.engine.send_pass import send_due
+from delivery.issues.pause import NotRetryable, retry_delivery
 from delivery.issues.publish import publish
-from delivery.issues.retry import NotRetryable, retry_delivery
 from delivery.models import Attempt, Bounce, Delivery, Issue, MailboxMessage
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.privacy.retention import prunable, prune_old_data

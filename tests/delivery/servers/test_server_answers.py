@@ -3,7 +3,7 @@
 import pytest
 
 from delivery.issues.pause import resume_newsletter
-from delivery.lanes.settings import resume_domain
+from delivery.lanes.limits import resume_domain
 from delivery.models import Attempt, Bounce, Delivery, Lane, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.answered import LATER, a_letter, after, put_off, send, slowed, untouched

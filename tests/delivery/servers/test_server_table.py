@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from delivery.issues.pause import resume_issue, resume_newsletter
-from delivery.lanes.settings import resume_domain
+from delivery.lanes.limits import resume_domain
 from delivery.models import Attempt, Delivery, Issue, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.channels.email_certificates import make_certificate, server_context

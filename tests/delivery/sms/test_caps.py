@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from delivery.alerts.drafts import tell_of_caps
+from delivery.alerts.pauses import tell_of_caps
 from delivery.lanes.lanes import lane_for
-from delivery.lanes.recipients import OVER, next_day
-from delivery.lanes.settings import alter_lane
+from delivery.lanes.limits import OVER, alter_lane, next_day
 from delivery.models import Delivery, Lane
 from subscriptions.models import Subscribable
 from tests.delivery.sms.texting import ACCOUNT, a_reader, bodies, go_out

@@ -14,7 +14,7 @@ from common.clock import utcnow
 from common.ports.personal_data import sources
 from delivery.models import Delivery, Receipt
 from subscriptions.models import Destination, SignUpCode, Subscribable, Suppression
-from subscriptions.subscribers.codes import send_code
+from subscriptions.subscribers.notices import send_code
 from subscriptions.subscribers.suppression import suppress
 from tests.delivery.sms.texting import ACCOUNT, NUMBER, a_reader
 from tests.factories import DeliveryFactory, LaneFactory

@@ -9,7 +9,7 @@ from django.test import Client
 from common.clock import utcnow
 from delivery.models import Delivery
 from subscriptions.models import Consent, Destination, SignUpCode, Subscribable, Subscription
-from subscriptions.subscribers.codes import CODE_GOOD_FOR, MOST_TRIES, code_of
+from subscriptions.subscribers.notices import CODE_GOOD_FOR, MOST_TRIES, code_of
 from subscriptions.subscribers.suppression import suppress
 from tests.delivery.sms.texting import NUMBER, TYPED, a_newsletter, a_reader, bodies, code_in, go_out
 from tests.servers.services.twilio import LANDLINE, Twilio
@@ -83,7 +83,7 @@ def test_after_ten_minutes_it_is_no_use(
     there = sign_up(client, newsletter)
     go_out()
     later = utcnow() + CODE_GOOD_FOR
-    monkeypatch.setattr("subscriptions.views.phone.utcnow", lambda: later)
+    monkeypatch.setattr("subscriptions.views.sign_up.utcnow", lambda: later)
     page = client.post(there, {"code": code_in(bodies(twilio)[0])}, follow=True).content.decode()
     assert "This code has expired" in page
     assert Subscription.objects.get().status == "unconfirmed"

@@ -8,7 +8,7 @@ from typing import Any
 from django.test import Client
 
 from common.clock import utcnow
-from delivery.accounts.services import add_service_account
+from delivery.accounts.accounts import add_service_account
 from delivery.engine.send_pass import send_due
 from delivery.letters.notices import take_notices
 from delivery.models import ServiceAccount

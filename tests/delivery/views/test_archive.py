@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from delivery.issues.cards import card_of
+from delivery.issues.contents import card_of
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry, an_issue
 
 pytestmark = pytest.mark.django_db

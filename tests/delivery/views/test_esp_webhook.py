@@ -15,7 +15,7 @@ from django.urls import path
 
 from channels.email.esp.message_form import METADATA_NAME, delivery_of, metadata
 from channels.email.esp.services import SERVICES
-from delivery.accounts.services import last_refused_call
+from delivery.accounts.accounts import last_refused_call
 from delivery.models import Account, Bounce, Delivery
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env

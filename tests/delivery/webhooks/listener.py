@@ -10,7 +10,7 @@ from standardwebhooks.webhooks import Webhook as Verifier
 
 from common.ports.events import EventKind
 from delivery.models import Webhook
-from delivery.webhooks.manage import add_webhook
+from delivery.webhooks.outbox import add_webhook
 from tests.factories import NOW
 from tests.servers.feed_server import FeedServer, Reply, Request
 

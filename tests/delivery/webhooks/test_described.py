@@ -10,13 +10,13 @@ import pytest
 from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.api.webhooks import body_schema
+from delivery.issues.pause import retry_failed
 from delivery.issues.publish import finish_issues
-from delivery.issues.retry import retry_failed
 from delivery.models import Delivery, Issue, WebhookCall
-from delivery.webhooks.manage import add_webhook
+from delivery.webhooks.outbox import add_webhook
 from feeds.models import Item
 from subscriptions.collections.assign import assign_item
-from subscriptions.subscribers.details import pause, resume, save_details
+from subscriptions.subscribers.admin_changes import pause, resume, save_details
 from subscriptions.subscribers.tags import tag_people, untag_people
 from tests.delivery.webhooks.test_outbox import noted, tell, types
 from tests.factories import (

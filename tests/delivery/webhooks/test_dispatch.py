@@ -13,9 +13,8 @@ from common.ports.events import Event, EventKind, emit
 from delivery.models import Webhook, WebhookCall
 from delivery.privacy.retention import prune_old_data
 from delivery.webhooks import calls
-from delivery.webhooks.calls import WebhookResponse, claim_calls, post_call
-from delivery.webhooks.dispatch import call_due, record_response
-from delivery.webhooks.manage import pause_webhooks, resume_webhooks, rotate_secret
+from delivery.webhooks.calls import WebhookResponse, call_due, claim_calls, post_call, record_response
+from delivery.webhooks.outbox import pause_webhooks, resume_webhooks, rotate_secret
 from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
 from tests.factories import SubscriptionFactory
 from tests.servers.feed_server import Reply

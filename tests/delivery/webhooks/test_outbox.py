@@ -10,15 +10,14 @@ from django.test.utils import CaptureQueriesContext
 
 from common.clock import utcnow
 from common.ports.events import Event, EventKind, NoTransaction, emit
-from delivery.alerts.feeds import tell_admins
+from delivery.alerts.messages import tell_admins
 from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
-from delivery.issues.approve import approve_issue
+from delivery.issues.publish import approve_issue
 from delivery.models import Issue, WebhookCall
 from delivery.rules.bounce_policy import BounceKind
-from delivery.webhooks.calls import WebhookResponse, claim_calls
-from delivery.webhooks.dispatch import record_response
-from delivery.webhooks.manage import add_webhook, pause_webhooks
+from delivery.webhooks.calls import WebhookResponse, claim_calls, record_response
+from delivery.webhooks.outbox import add_webhook, pause_webhooks
 from feeds.models import Feed
 from subscriptions.models import Subscription
 from subscriptions.subscribers.admin_changes import subscribe

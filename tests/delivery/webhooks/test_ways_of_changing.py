@@ -10,7 +10,7 @@ from django.test import Client
 from common.clock import utcnow
 from common.ports.events import EventKind
 from delivery.models import WebhookCall
-from delivery.webhooks.manage import add_webhook
+from delivery.webhooks.outbox import add_webhook
 from feeds.models import Feed
 from subscriptions import links
 from subscriptions.collections.assign import assign_item

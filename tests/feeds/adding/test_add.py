@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import add_feed, alter_feed
 from feeds.models import Feed
 from feeds.rules.plan import THERE_BEFORE
 from tests.feeds.watched import ADDED, Blog, at, post

@@ -12,8 +12,17 @@ from django.db import transaction
 
 from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction
-from feeds.adding.candidates import COMMENTS, NO_DATES, NO_POSTS
-from feeds.adding.discover import NO_FEED_FOUND, OUT_OF_TIME, Discovery, DiscoveryBudget, addresses, discover
+from feeds.adding.discover import (
+    COMMENTS,
+    NO_DATES,
+    NO_FEED_FOUND,
+    NO_POSTS,
+    OUT_OF_TIME,
+    Discovery,
+    DiscoveryBudget,
+    addresses,
+    discover,
+)
 from feeds.models import Feed
 from tests.factories import FeedFactory
 from tests.feeds.watched import post

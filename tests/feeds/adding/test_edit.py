@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed, alter_feeds, start_over
+from feeds.adding.add import add_feed, alter_feed, alter_feeds, start_over
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed, Item
 from feeds.tags import tag_feeds

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.transactions import NetworkInTransaction
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.adding.preview import PAGE_WITHOUT_FEED, POSTS_PREVIEWED, NoPreview, Preview, preview
 from feeds.items.dry_run import FAILED, READ, UNCHANGED, DryRun, DryRunRow, dry_run
 from feeds.models import Feed, FeedDocument, Item

@@ -11,12 +11,10 @@ from django.db import connection, transaction
 from common.net.client import Fetched
 from common.secrets import opened
 from common.transactions import NetworkInTransaction
-from feeds.adding.edit import alter_feed
-from feeds.hubs import requests
+from feeds.adding.add import alter_feed
+from feeds.hubs import subscriptions
 from feeds.hubs.callbacks import confirm
-from feeds.hubs.maintain import ask_again, keep_hubs
-from feeds.hubs.requests import Outcome, send_due_request
-from feeds.hubs.subscriptions import is_reachable, wanted
+from feeds.hubs.subscriptions import Outcome, ask_again, is_reachable, keep_hubs, send_due_request, wanted
 from feeds.models import Feed, HubSubscription
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from tests.factories import NOW, FeedDocumentFactory, FeedFactory
@@ -255,7 +253,7 @@ class TestVerifying:
                 assert verify(row_of(feed))
                 return Fetched(500, url, {}, b"")
 
-        monkeypatch.setattr(requests, "client", VerifyingHub)
+        monkeypatch.setattr(subscriptions, "client", VerifyingHub)
         assert send_due_request(row_of(feed), NOW) == Outcome("The hub answered HTTP 500.")
         verified = row_of(feed)
         assert (verified.state, verified.last_error, verified.failures) == ("active", "", 0)

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.items.held import exclude_held, hold_all, include_item, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import FLOOD
-from subscriptions.collections.assign import assign_final
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import assign_final, exclude_items
 from tests.factories import FeedFactory, ItemFactory, SubscribableFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from common.net.client import client as shared_client
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.models import Feed, Host, Item
 from feeds.polling import poll_pass
 from feeds.polling.claims import (

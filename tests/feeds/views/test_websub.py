@@ -13,9 +13,8 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from common.clock import utcnow
-from feeds.hubs import pushes
-from feeds.hubs.maintain import retry_missed_pushes
-from feeds.hubs.pushes import READER_LOST_AFTER, read_pushes
+from feeds.hubs import subscriptions
+from feeds.hubs.subscriptions import READER_LOST_AFTER, read_pushes, retry_missed_pushes
 from feeds.models import Feed, HubSubscription, Push
 from feeds.polling.record import PollResult
 from feeds.views.websub import read_body, websub
@@ -47,7 +46,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         every.append(given)
         return PollResult(given["feed_id"], ok=True, new=1)
 
-    monkeypatch.setattr(pushes, "push_feed", push_feed)
+    monkeypatch.setattr(subscriptions, "push_feed", push_feed)
     return every
 
 
@@ -261,7 +260,7 @@ class TestDebts:
                 raise answer
             return answer  # type: ignore[no-any-return]
 
-        monkeypatch.setattr(pushes, "push_feed", push_feed)
+        monkeypatch.setattr(subscriptions, "push_feed", push_feed)
         assert push(client).status_code == 202
         assert not self.due()
         assert read_pushes() == 1
@@ -344,7 +343,7 @@ class TestWaiting:
             push(client, b"meanwhile")
             return PollResult(given["feed_id"], ok=True, new=1)
 
-        monkeypatch.setattr(pushes, "push_feed", push_feed)
+        monkeypatch.setattr(subscriptions, "push_feed", push_feed)
         push(client)
         assert read_pushes() == 1
         left = Push.objects.get()

@@ -12,7 +12,7 @@ from PIL import Image
 from common.clock import utcnow
 from common.refused import Refused
 from common.secrets import opened
-from delivery.engine.restore_hold import begin
+from delivery.engine.claim import begin
 from reader.entries.prune import prune_entries
 from reader.micropub import send
 from reader.micropub.compositions import (

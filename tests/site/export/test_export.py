@@ -18,7 +18,7 @@ from common.cli.progress import Progress
 from common.refused import Refused
 from common.secrets import opened
 from delivery.models import Delivery, DkimKey
-from feedletter_site.export import people
+from feedletter_site.export import rows
 from feedletter_site.export.parts import LEFT_OUT, PARTS
 from feedletter_site.export.site import ARRIVED, export_site, import_site
 from feeds.models import Feed
@@ -162,9 +162,9 @@ def test_older_issues_share_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         IssueFactory(
             subscribable=newsletter, within_type_id=str(number), title=f"Issue {number}", published_at=NOW
         )
-    monkeypatch.setattr(people, "MOST_PAGES", 1)
-    monkeypatch.setattr(people, "OLDER_TOGETHER", 3)
-    monkeypatch.setattr(people, "ROWS_A_QUERY", 2)
+    monkeypatch.setattr(rows, "MOST_PAGES", 1)
+    monkeypatch.setattr(rows, "OLDER_TOGETHER", 3)
+    monkeypatch.setattr(rows, "PEOPLE_A_QUERY", 2)
     progress = Progress("", io.StringIO())
     path = tmp_path / "site.zip"
     export_site(path, "", now=NOW, progress=progress)

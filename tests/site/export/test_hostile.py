@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from common.refused import Refused
-from feedletter_site.export import archive, site
+from feedletter_site.export import site
 from feedletter_site.export.site import export_site, import_site
 from feeds.models import Feed
 from tests.factories import NOW, FeedFactory
@@ -116,7 +116,7 @@ def take(path: Path) -> Any:
 
 
 def test_a_row_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(site, "LONGEST_ROW", 1000)
     refused(
         tmp_path, lambda files: written({**files, FEEDS: b" " * 2000 + b"\n"}), "Row 1 of .* is too large"
     )
@@ -136,7 +136,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_a_long_list_of_files_is_not_read(tmp_path: Path) -> None:
-    path, size = tmp_path / "site.zip", archive.LONGEST_LIST + 1
+    path, size = tmp_path / "site.zip", site.LONGEST_LIST + 1
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, size, 0, 0)
     with path.open("wb") as file:
         file.truncate(size)

@@ -23,9 +23,9 @@ from django.urls import reverse
 from chat.models import GuildFeed
 from common.clock import utcnow
 from common.uploads import LEASE, WAITS_FOR, claim, unpacked
-from feedletter_site.migrate_from import take_over, worker
+from feedletter_site.migrate_from import take_over
 from feedletter_site.migrate_from.cordfeeder.source import AddressPart
-from feedletter_site.migrate_from.worker import work_off_arrivals
+from feedletter_site.migrate_from.take_over import work_off_arrivals
 from feedletter_site.models import Arrival, ArrivalLine, ArrivalPiece, Origin
 from tests.chat.conftest import service, site
 from tests.servers.feed_server import FeedServer
@@ -290,11 +290,11 @@ def test_files_that_nobody_takes_over_are_forgotten(admin_client: Client) -> Non
 def test_what_a_killed_worker_left_on_the_disk_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     row = Arrival.keep({"": [b"a", b"b"]}, "looking", source="cordfeeder", name="x", by="", now=utcnow())
-    old, newer = (tmp_path / f"{worker.FOLDER}-{name}" for name in ("1-old", "2-newer"))
+    old, newer = (tmp_path / f"{take_over.FOLDER}-{name}" for name in ("1-old", "2-newer"))
     for left in (old, newer):
         (left / "deep").mkdir(parents=True)
     os.utime(old, (0, 0))
-    with unpacked(row, worker.FOLDER) as place:
+    with unpacked(row, take_over.FOLDER) as place:
         assert place.read_bytes() == b"ab"
         assert place.parent.stat().st_mode & 0o077 == 0
         assert set(tmp_path.iterdir()) == {place.parent, newer}
@@ -339,13 +339,13 @@ def test_it_is_linked_where_an_admin_looks(admin_client: Client, address: str) -
 
 
 def test_worker_knows_no_source() -> None:
-    assert "cordfeeder" not in Path(str(worker.__file__)).read_text().lower()
+    assert "cordfeeder" not in Path(str(take_over.__file__)).read_text().lower()
 
 
 def test_what_waited_long_for_a_person_begins_in_a_moment(admin_client: Client) -> None:
     old = utcnow() - timedelta(days=3)
     row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looked", created_at=old)
-    worker.begin_reading(row, now=utcnow())
+    take_over.begin_reading(row, now=utcnow())
     assert "It begins in a moment." in page(admin_client, row)
     assert claim(Arrival, now=utcnow()) == row
 

@@ -26,9 +26,9 @@ WORK = """
 import django, time
 django.setup()
 from datetime import timedelta
-from feedletter_site.migrate_from import worker
-worker.source_called = lambda name: time.sleep(60)
-worker.work_off_arrivals(budget=timedelta(minutes=1))
+from feedletter_site.migrate_from import take_over
+take_over.source_called = lambda name: time.sleep(60)
+take_over.work_off_arrivals(budget=timedelta(minutes=1))
 """
 READ = """
 import sys

@@ -11,12 +11,12 @@ from django.urls import reverse
 
 from delivery.bridges.connect import connections_of
 from delivery.models import Issue
-from feedletter_site.migrate_from import worker
+from feedletter_site.migrate_from import take_over
 from feedletter_site.migrate_from.feedletter.source import FeedPart
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable
-from subscriptions.subscribers.upstream_links import upstream_salts
+from subscriptions.subscribers.sign_up import upstream_salts
 from tests.servers.mastodon_instance import TOKEN
 from tests.site.migrate_from.feedletter_dump import NAMES, NOW, SALT, ZONE, Services, dump, services, site
 from tests.site.migrate_from.pages import act, page
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def then(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers live just after the dump was made."""
-    monkeypatch.setattr(worker, "utcnow", lambda: NOW)
+    monkeypatch.setattr(take_over, "utcnow", lambda: NOW)
 
 
 def choose(client: Client, place: Path, **data: Any) -> Any:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
-from feedletter_site.migrate_from import worker
+from feedletter_site.migrate_from import take_over
 from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations
 from feedletter_site.models import Arrival
 from subscriptions.models import Notice, Subscription, Suppression
@@ -103,7 +103,7 @@ def test_two_numbers_of_one_person_are_asked_once(dump: Path) -> None:
 def test_a_button_of_the_import_sends_them(
     admin_client: Client, dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "utcnow", lambda: NOW)
+    monkeypatch.setattr(take_over, "utcnow", lambda: NOW)
     choose(admin_client, dump, zone=ZONE)
     work()
     row = Arrival.objects.get()

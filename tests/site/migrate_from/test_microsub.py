@@ -19,9 +19,9 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from feedletter_site.migrate_from.microsub import channels, feeds, files, people
+from feedletter_site.migrate_from.microsub import channels, feeds, files
 from feedletter_site.migrate_from.microsub.documents import ARCHIVE, END
-from feedletter_site.migrate_from.worker import begin_taking, work_off_arrivals
+from feedletter_site.migrate_from.take_over import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
@@ -293,7 +293,7 @@ def test_a_run_that_is_cut_off_goes_on(
 
 def _cut_after(patch: pytest.MonkeyPatch, step: str, error: type[BaseException]) -> None:
     """Let the second call of a step fail after it has done its work."""
-    modules = {"take_channel": channels, "take_mention": people}
+    modules = {"take_channel": channels, "take_mention": channels}
     holder = feeds.FeedPart if step == "_feed" else modules.get(step, feeds)
     done, calls = getattr(holder, step), count()
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from common.clock import utcnow
 from feedletter_site.management.commands import migrate_from
-from feedletter_site.migrate_from import read_ahead, take_over
+from feedletter_site.migrate_from import take_over
 from feeds.models import Item
 from tests.chat.conftest import service, site
 from tests.servers.feed_server import FeedServer
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_named_with_why(
 def test_few_titles_of_a_feed_are_shown_and_all_are_counted(
     servers: DiscordService, site: FeedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_ahead, "TITLES_OF_A_FEED", 3)
+    monkeypatch.setattr(take_over, "TITLES_OF_A_FEED", 3)
     place = write_database(tmp_path / "c.db", case("ten at once", site, utcnow()))
     report = tmp_path / "report.csv"
     facts = run(place, "--read", "--report", str(report))

@@ -19,7 +19,7 @@ from common.clock import utcnow
 from delivery.issues.pause import resume_newsletter
 from delivery.models import Delivery, MailboxMessage
 from feedletter_site.migrate_from.rss2email import source
-from feedletter_site.migrate_from.worker import begin_taking, work_off_arrivals
+from feedletter_site.migrate_from.take_over import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Consent, Subscribable, Subscription

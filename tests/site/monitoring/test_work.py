@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from common.ports.events import Event, EventKind, emit
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
-from delivery.webhooks.manage import add_webhook
+from delivery.webhooks.outbox import add_webhook
 from feedletter_site.models import Arrival
-from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
+from feedletter_site.monitoring.stages import QUESTIONS, stages_without_work
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
 from feeds.work import to_poll

@@ -8,7 +8,7 @@ from common.clock import utcnow
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery
 from feeds.models import Item
-from subscriptions.collections.begin import begin_with, can_begin, latest
+from subscriptions.collections.assign import begin_with, can_begin, latest
 from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.rules.edits import CannotEdit
 from tests.delivery.ledger import Clock

@@ -7,16 +7,18 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
 
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
-from subscriptions.collections.assign import _note_stuck, assign_item, lock_for_membership
-from subscriptions.collections.drop import (
+from subscriptions.collections.assign import (
     DropRefused,
+    _note_stuck,
+    assign_item,
     delete_dropped_feeds,
     drop_feed,
     drop_subscribable,
     exclude,
+    lock_for_membership,
 )
 from subscriptions.collections.edits import leave_out_ahead, send_withdrawn
 from subscriptions.collections.post_rules import add_rule

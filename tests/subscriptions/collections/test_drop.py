@@ -5,8 +5,13 @@ import pytest
 from delivery.models import Issue, IssueItem
 from feeds.models import Feed, Item
 from feeds.rules.only_read import LETTERS_ENDED
-from subscriptions.collections.assign import assign_item
-from subscriptions.collections.drop import DropRefused, delete_dropped_feeds, drop_feed, drop_subscribable
+from subscriptions.collections.assign import (
+    DropRefused,
+    assign_item,
+    delete_dropped_feeds,
+    drop_feed,
+    drop_subscribable,
+)
 from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.newsletters.define import define_subscribable
 from tests.factories import (

@@ -8,8 +8,7 @@ from feeds.items.history import standing
 from feeds.models import Feed, Item
 from feeds.parsing.identity import link_hash
 from feeds.rules.reposts import REPOST
-from subscriptions.collections.assign import assign_item
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import assign_item, exclude_items
 from subscriptions.models import Assignment, SeenLink, Subscribable
 from tests.factories import (
     NOW,

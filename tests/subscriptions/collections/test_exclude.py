@@ -6,8 +6,7 @@ import pytest
 from django.db import connection
 
 from feeds.models import Item
-from subscriptions.collections.assign import assign_item, lock_for_membership
-from subscriptions.collections.drop import exclude_items
+from subscriptions.collections.assign import assign_item, exclude_items, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Subscribable
 from tests.factories import (
     NOW,

@@ -397,7 +397,7 @@ def test_tags_come_along_and_add_to_those_that_somebody_has() -> None:
 
 
 def test_a_column_of_anything_else_is_no_column_of_tags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subscriptions.lists.plan.MOST_TAGS", 2)
+    monkeypatch.setattr("subscriptions.lists.store.MOST_TAGS", 2)
     report = take("email,tags\na@x.example,1\nb@x.example,2\nc@x.example,3\nd@x.example,2\n")
     assert counts(report) == (3, 0, 0)
     assert "is this a column of tags" in report.refused[0].reason

@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection
 
-from feeds.adding.edit import alter_feed
+from feeds.adding.add import alter_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable, set_extra_params

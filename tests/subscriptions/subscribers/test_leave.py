@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from subscriptions.models import FrequencyChange, Notice, Subscription
-from subscriptions.subscribers.details import revoke_links, save_details
+from subscriptions.subscribers.admin_changes import revoke_links, save_details
 from subscriptions.subscribers.leave import UNDO_FOR, can_undo, leave, undo_leaving
 from subscriptions.subscribers.sign_up import mark_confirmed
 from tests.factories import (

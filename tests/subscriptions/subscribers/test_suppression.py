@@ -5,7 +5,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from subscriptions.lists.suppressions import import_suppressions
+from subscriptions.lists.importer import import_suppressions
 from subscriptions.models import Destination, Suppression
 from subscriptions.subscribers.suppression import MAX_REASON, lift, suppress
 from tests.console import json_of, printed, refused
