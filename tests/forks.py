@@ -32,7 +32,7 @@ SERVER = "TEST_FORK_SERVER"
 EARLY = ("PYTHON", "LD_", "MALLOC_")
 # Except those that a fork can follow.
 FOLLOWED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
-# What a process of the program may import: commands, pages and tasks.
+# Imports of a process of the program: commands, pages and tasks.
 LEARNT = """
 import django; django.setup()
 import celery.apps.worker, celery.bin.worker, celery.concurrency.thread, gunicorn.app.wsgiapp
@@ -89,8 +89,10 @@ class Process(subprocess.Popen[Any]):
         return self.returncode
 
 
-def run(command: list[Any], *, timeout: float = 600, check: bool = False, **options: Any) -> Any:
-    """Return a `subprocess.CompletedProcess`, as `subprocess.run` does."""
+def run(
+    command: list[Any], *, timeout: float = 600, check: bool = False, **options: Any
+) -> "subprocess.CompletedProcess[Any]":
+    """Run a command as `subprocess.run` does."""
     if options.pop("capture_output", False):
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     given = options.pop("input", None)

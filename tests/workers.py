@@ -187,7 +187,7 @@ def work(session: pytest.Session, name: str, modules: list[Items], todo: Items, 
 
 
 class Following:
-    """What comes after a module's last test, asked for when that test is over.
+    """The next item after a module's last test, asked for when that test is over.
 
     pytest wants to know which fixtures to keep.
     """

@@ -54,7 +54,7 @@ class Installation:
 
     def python(self, *arguments: str, timeout: float = 120) -> "subprocess.CompletedProcess[str]":
         environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
-        done: subprocess.CompletedProcess[str] = forks.run(
+        return forks.run(
             [sys.executable, *arguments],
             cwd=self.root,
             env=environment,
@@ -62,7 +62,6 @@ class Installation:
             text=True,
             timeout=timeout,
         )
-        return done
 
     def start(
         self, *arguments: str, environment: Mapping[str, str] | None = None

@@ -58,7 +58,7 @@ def a_worker_dies() -> None:
     reap_expired(now=NOW + timedelta(hours=1))
 
 
-@pytest.mark.django_db
+@pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize(
     ("happens", "line", "number"),
     [
