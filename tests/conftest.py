@@ -36,7 +36,7 @@ from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
 NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
-# What a test has done that others see only when it commits.
+# Why the running test has to commit.
 REASONS: set[str] = set()
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 

@@ -1,4 +1,4 @@
-"""Databases with all tables. Migrating takes seconds, so it is done once for each state of the migrations."""
+"""Databases with all tables, kept for each state of the migrations: migrating takes seconds."""
 
 import fcntl
 import hashlib
@@ -19,9 +19,9 @@ from tests.services import program
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "var" / "tests"
-# What decides which tables and rows `migrate` makes.
+# They decide which tables and rows `migrate` makes.
 SOURCES = ("*/migrations/*.py", "*/*/migrations/*.py", "*/apps.py", "feedletter_site/ticks/*.py")
-# So many states are kept, for those who go from branch to branch.
+# States to keep, for work on several branches.
 MOST_KEPT = 8
 
 
@@ -78,7 +78,7 @@ def kept(ending: str) -> Iterator[Path]:
 
 @cache
 def digest() -> str:
-    """Return what tells apart two states of the program whose empty databases differ."""
+    """Return a name for the state of the program, as far as empty databases depend on it."""
     state = hashlib.sha256(repr(sorted(SWITCHES.items())).encode())
     files = {file for pattern in SOURCES for file in ROOT.glob(pattern) if ".venv" not in file.parts}
     for file in (ROOT / "requirements" / "base.txt", *sorted(files)):

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SERVER = "TEST_FORK_SERVER"
 # A process reads these before the first line of Python: with others than ours it starts afresh.
 EARLY = ("PYTHON", "LD_", "MALLOC_")
-# Except those that a fork can follow.
+# Except these, which a fork can follow.
 FOLLOWED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 # Imports of a process of the program: commands, pages and tasks.
 LEARNT = """
