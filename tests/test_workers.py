@@ -58,7 +58,7 @@ def test_every_test_is_told_as_without_workers_and_a_dead_one_is_replaced(tmp_pa
     assert "4 failed, 6 passed, 2 skipped, " in ran.stdout
     assert "2 rerun" in ran.stdout
     assert ran.stdout.count("UserWarning: about something") == 2
-    assert ran.stdout.count("The worker ended with status -9 in this test.") == 2
+    assert "The worker ended with status -9 in this test." in ran.stdout
     assert ran.stdout.count("what it printed") >= 2
 
 

@@ -89,6 +89,8 @@ class Pool:
             return
         code = 1
         try:
+            # A shell ignores it in what it runs in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             for link in (ours, *self.workers):
                 link.close()

@@ -10,7 +10,8 @@ from chat.guilds.servers import bot_settings, know_guild, language_of
 from chat.guilds.shared import TIMING, locked_settings, shared_feed
 from chat.models import BotFeed, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
-from feeds.adding.add import KnownPost, add_known_feed, alter_feed, mark_known, waiting_among
+from feeds.adding.add import alter_feed
+from feeds.adding.known import KnownPost, add_known_feed, mark_known, waiting_among
 from feeds.addresses import host_of_url
 from feeds.models import Feed
 from subscriptions.collections.edits import note_by_hand

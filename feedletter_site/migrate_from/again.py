@@ -21,7 +21,8 @@ from delivery.issues.pause import CANCEL, move
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
-from feeds.adding.add import new_feed, sent_by
+from feeds.adding.add import new_feed
+from feeds.adding.known import sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult

@@ -1,5 +1,6 @@
 """CELERY_BROKER_URL: with TLS the server is verified unless the URL says otherwise."""
 
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_redis_is_verified_by_the_broker_and_by_the_cache(tmp_path: Path) -> Non
     command += ["--tls-cert-file", str(pem), "--tls-key-file", str(pem), "--tls-auth-clients", "no"]
     trusted = f"rediss://localhost:{port}/0?ssl_ca_certs={pem}"
     with running([*command, "--tls-ca-cert-file", str(pem)]):
-        wait_until(lambda: redis.Redis.from_url(trusted).ping(), "Redis with TLS")
+        wait_until(lambda: socket.create_connection(("localhost", port)).close(), "Redis with TLS")
         connect(trusted)
         redis.Redis.from_url(parse_broker_url(trusted)[0]).ping()
         for wrong in (f"rediss://localhost:{port}/0", trusted.replace("//localhost", "//127.0.0.1")):

@@ -12,7 +12,7 @@ from common.db.foreign_sqlite import Table, UnreadableDatabase, read_tables
 from common.refused import Refused
 from common.text import without_controls
 from feedletter_site.migrate_from.source import ImportResult, Line
-from feeds.adding.add import KnownPost
+from feeds.adding.known import KnownPost
 from feeds.addresses import is_address, same_address
 from feeds.credentials import split_address, without_secrets
 

@@ -25,7 +25,8 @@ from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, wait
 from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, read_rows, understood
 from feedletter_site.migrate_from.source import ImportResult, Line, Origins, Plan, TakenMeanwhile
 from feedletter_site.models import Origin
-from feeds.adding.add import new_feed, sent_ids, waiting_among
+from feeds.adding.add import new_feed
+from feeds.adding.known import sent_ids, waiting_among
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
 

@@ -35,7 +35,8 @@ from feedletter_site.migrate_from.feedletter.queues import owners_of, take_queue
 from feedletter_site.migrate_from.feedletter.rows import BLUESKY, MASTODON, feed_keys, interpret
 from feedletter_site.migrate_from.feedletter.salts import SALT, keep_salt, place_of
 from feedletter_site.migrate_from.source import ImportResult, Line, Options, Origins, Plan
-from feeds.adding.add import KnownPost, add_known_feed, alter_feed, known_item
+from feeds.adding.add import alter_feed
+from feeds.adding.known import KnownPost, add_known_feed, known_item
 from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError

@@ -22,7 +22,8 @@ from delivery.issues.pause import pause_newsletter
 from feedletter_site.migrate_from.again import FEED, NEWSLETTER, WholeFeed, end_gone, gone_lines, mark_sent
 from feedletter_site.migrate_from.rss2email.files import OldFeed, both_files, read_files
 from feedletter_site.migrate_from.source import ImportResult, Line, Origins, Plan
-from feeds.adding.add import KnownPost, add_known_feed, alter_feed, mark_known, new_feed, sent_ids
+from feeds.adding.add import alter_feed, new_feed
+from feeds.adding.known import KnownPost, add_known_feed, mark_known, sent_ids
 from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.read import FetchResult, fetch
