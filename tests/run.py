@@ -136,10 +136,9 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 def side_by_side(todo: list[Run], started: float) -> list[str]:
     """Run side by side; return a line for each run.
 
-    Tests wait more than they compute: two cores keep six workers busy. With slow tests there is one fewer:
-    more workers would make active leases expire.
+    Tests wait more than they compute: two cores keep six workers busy. More would make leases expire.
     """
-    workers = [4, 1] if REQUIRED else [5, 1]
+    workers = (4, 2)
     children = [
         run.start(aloud=place == 0, more=["-n", str(workers[place])]) for place, run in enumerate(todo)
     ]

@@ -237,7 +237,8 @@ def test_a_server_that_is_not_ready_stops_the_lane(
     [b"HTTP/1.1 400 Bad Request\r\n", b"\r\n", b"250\xff\x00\r\n", b"999 \r\n", b"x" * (MAX_REPLY + 9)],
 )
 def test_what_is_no_smtp_is_temporary(verb: str, reply: bytes) -> None:
-    with RawServer({verb: reply, "HELO": reply}) as server:
+    # After an empty line more is waited for.
+    with RawServer({verb: reply, "HELO": reply}, patience=2) as server:
         outcome = send(session(server.url))
     assert isinstance(outcome, Temporary)
     assert outcome.text.isprintable()

@@ -67,6 +67,7 @@ def test_a_move_of_the_clock_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
     assert drift.moved() == 0
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's clock is this machine's")
 def test_each_new_connection_measures_the_databases_clock() -> None:

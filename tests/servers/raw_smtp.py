@@ -42,8 +42,9 @@ class RawServer:
         hangs_up_after: str = "",
         tls: ssl.SSLContext | None = None,
         in_one_packet: bool = False,
+        patience: float = 20,
     ) -> None:
-        self.tls, self.in_one_packet = tls, in_one_packet
+        self.tls, self.in_one_packet, self.patience = tls, in_one_packet, patience
         self.hangs_up_within_data, self.hangs_up_after = hangs_up_within_data, hangs_up_after
         self.script = {**self.ordinary, **script}
         self.verbs: list[str] = []
@@ -74,7 +75,7 @@ class RawServer:
                 connection, _ = self._listener.accept()
                 self._connection = connection
                 with contextlib.suppress(OSError), connection:
-                    connection.settimeout(20)
+                    connection.settimeout(self.patience)
                     self._converse(_Lines(connection))
 
     def _converse(self, lines: "_Lines") -> None:

@@ -39,6 +39,7 @@ def test_the_planner_knows_of_an_issue_as_soon_as_it_is_published() -> None:
     assert known_rows(Delivery._meta.db_table) == 7
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.usefixtures("few_are_many")
 def test_the_planner_knows_of_a_list_as_soon_as_it_is_taken_over() -> None:
     row = checked("email\n" + "".join(f"reader{number}@example.org\n" for number in range(9)))
@@ -48,6 +49,7 @@ def test_the_planner_knows_of_a_list_as_soon_as_it_is_taken_over() -> None:
     assert known_rows(Destination._meta.db_table) == 9
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.usefixtures("few_are_many")
 def test_what_cannot_be_done_is_left_to_autovacuum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_OPTIONS", "NONSENSE")

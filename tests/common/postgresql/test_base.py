@@ -36,6 +36,7 @@ def test_a_connection_that_is_well_is_asked_nothing(monkeypatch: pytest.MonkeyPa
     assert asked() == pid
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_the_next_request_has_a_connection_that_works() -> None:
     asked()
@@ -57,6 +58,7 @@ def test_the_server_bounds_statements_and_what_a_frozen_process_holds() -> None:
     assert bounds() == {"statement_timeout": "300000", "idle_in_transaction_session_timeout": "20000"}
 
 
+@pytest.mark.usefixtures("commits")
 @pytest.mark.django_db(transaction=True)
 def test_a_migration_may_take_as_long_as_it_takes() -> None:
     usual = bounds()

@@ -142,6 +142,7 @@ def accepted(row: ClaimedDelivery) -> ChildTask:
     return ChildTask(1, row.pk, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
 
 
+@pytest.mark.usefixtures("commits")
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,6 +171,7 @@ async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
     return told
 
 
+@pytest.mark.usefixtures("commits")
 def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -> None:
     queued(2, issue=IssueFactory(), lane=a_lane())
     slow, quick = (accepted(job) for job in claimed())

@@ -164,6 +164,7 @@ two_connections = pytest.mark.skipif(
 )
 
 
+@pytest.mark.django_db(transaction=True)
 @two_connections
 def test_a_claim_beside_a_restore_gets_nothing_that_was_there_before() -> None:
     queued(3)

@@ -282,6 +282,7 @@ class TestTwoConnections:
         aside, contents = beside(lambda: self.poll(item), self.seal, blocks=False)
         assert (aside, held(contents)) == (1, 1)
 
+    @pytest.mark.usefixtures("commits")
     def test_a_reading_that_has_committed_is_seen_by_the_seal(self, item: Item) -> None:
         assert self.poll(item) == 1
         assert held(self.seal()) == 0

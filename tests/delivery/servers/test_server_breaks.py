@@ -167,7 +167,7 @@ NONSENSE = [
 @pytest.mark.parametrize("reply", NONSENSE, ids=range(len(NONSENSE)))
 def test_what_is_no_smtp_at_first_is_the_lanes(serve: Serve, verb: str, reply: bytes) -> None:
     row = a_letter()
-    serve({verb: reply, "HELO": reply})
+    serve({verb: reply, "HELO": reply}, patience=2)
     send()
     assert untouched(row)
     assert Lane.objects.get().last_error.isprintable()
@@ -178,7 +178,7 @@ def test_what_is_no_smtp_at_first_is_the_lanes(serve: Serve, verb: str, reply: b
 def test_what_is_no_smtp_puts_off_the_letter(serve: Serve, verb: str, number: int) -> None:
     row = a_letter()
     offer = list(OFFERS.values())[number % 2]
-    serve({"EHLO": offer, verb: NONSENSE[number]})
+    serve({"EHLO": offer, verb: NONSENSE[number]}, patience=2)
     send()
     assert put_off(row)
     assert after(row).last_error.isprintable()
