@@ -31,7 +31,7 @@ from tests import examples, services  # noqa: F401 - registers the profiles
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
-from tests.tiers import NIGHTLY, QUICK, tier_of
+from tests.tiers import NIGHTLY, QUICK, SLOW, tier_of
 from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(
     for item in kept:
         test = item.nodeid.split("[")[0]
         least = second_database(item) if config.getoption("--second-database") else QUICK
+        if item.get_closest_marker("browser"):
+            least = SLOW
         tier = tier_of(item.iter_markers(), is_first=test not in seen, least=least or QUICK)
         if tier != QUICK:
             item.add_marker(tier)

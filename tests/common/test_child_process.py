@@ -33,6 +33,7 @@ def test_half_a_message_is_kept_until_the_rest_comes() -> None:
     assert frames.read(octets[-1:]) == [b"settled"]
 
 
+@pytest.mark.slow
 def test_a_child_that_says_no_end_of_it_is_cut_off_and_leaves_no_zombie(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

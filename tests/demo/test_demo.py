@@ -243,6 +243,7 @@ def test_the_neighbours_feed_fails_in_the_last_days() -> None:
         assert server.answer(LIGHTHOUSE_FEED)[0] == 503
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("scene", SCENES)
 def test_pictures_of_looks_are_small(scene: str) -> None:
     assert len(photograph(scene).data) < 60_000
@@ -274,6 +275,7 @@ def test_only_a_demo_has_the_page_that_signs_in() -> None:
         reverse("demo_sign_in", args=["token"])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_newsletters_have_three_looks_and_one_shows_excerpts() -> None:
     rows = define_all(FeedFactory(), now=NOW)

@@ -15,6 +15,7 @@ def text(page: Any) -> str:
     return str(page.locator("main").inner_text())
 
 
+@pytest.mark.slow
 def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server: Any, settings: Any) -> None:
     settings.SITE_URL = live_server.url
     cache.clear()

@@ -38,6 +38,7 @@ def status_of(request: Request) -> int:
             return error.code if error.code != 503 or error.headers["Retry-After"] else 0
 
 
+@pytest.mark.slow
 def test_three_times_as_many_slow_look_ups_as_threads_leave_threads_for_pages(
     silent: socket.socket, tmp_path: Path
 ) -> None:

@@ -177,6 +177,7 @@ def test_a_client_that_waits_to_go_on_is_told_to(web: Web) -> None:
         assert b"HTTP/1.1 400" in b"".join(iter(lambda: connection.recv(65536), b""))
 
 
+@pytest.mark.slow
 def test_a_head_without_an_end_is_refused(web: Web) -> None:
     head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: %s\r\n" % (b"x" * 1000) * 70
     assert web.said(head).startswith(b"HTTP/1.1 431 ")

@@ -68,6 +68,7 @@ def test_an_empty_list_answers(admin_client: Client, model: Any) -> None:
     assert admin_client.get(address(model, "changelist"), follow=True).status_code == 200
 
 
+@pytest.mark.slow
 def test_every_form_for_a_new_row_has_a_field(admin_client: Client) -> None:
     SubscribableFactory()
     request = admin_client.get(reverse("admin:index")).wsgi_request

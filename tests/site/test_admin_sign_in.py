@@ -59,6 +59,7 @@ def known_browser(user: User) -> Client:
     return client
 
 
+@pytest.mark.slow
 def test_strangers_lock_nobody_out_of_a_browser_that_signed_in_before(ada: User) -> None:
     known = known_browser(ada)
     cookie = known.cookies[f"known-browser-{ada.pk}"].value

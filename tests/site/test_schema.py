@@ -14,6 +14,7 @@ from feedletter_site.schema import too_new, too_old
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("statement", "missing"),
     [
@@ -37,6 +38,7 @@ def test_an_older_database_is_refused(statement: str, missing: str) -> None:
         call_command("migrate", verbosity=0)
 
 
+@pytest.mark.slow
 def test_an_older_database_with_migrations_of_its_time_is_not_called_newer() -> None:
     apply("0007_of_its_time")
     with connection.cursor() as cursor:
@@ -50,6 +52,7 @@ def apply(migration: str, app: str = "delivery") -> None:
     MigrationRecorder(connection).record_applied(app, migration)
 
 
+@pytest.mark.slow
 def test_a_database_of_a_newer_release_is_refused(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,6 +239,7 @@ ADDRESSES = st.builds(
 )
 
 
+@pytest.mark.slow
 def test_no_address_leads_a_service_to_a_host_that_may_not_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """However Apprise's plugins parse the URL. All names and ports lead to the server here."""
     urls: list[str] = []

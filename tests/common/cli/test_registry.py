@@ -22,6 +22,7 @@ def test_a_command_says_what_it_is_for(name: str) -> None:
     assert command_named(name).help.endswith((".", "!", "”"))
 
 
+@pytest.mark.slow
 def test_django_lists_them_below_their_app() -> None:
     text = subprocess.run(
         [sys.executable, "manage.py", "help"], capture_output=True, text=True, check=True
@@ -30,6 +31,7 @@ def test_django_lists_them_below_their_app() -> None:
     assert "    list_feeds\n" in feeds + "\n"
 
 
+@pytest.mark.slow
 def test_listing_commands_imports_none_and_using_one_no_library_of_pages_letters_and_parsers() -> None:
     code = (
         "import django, sys; django.setup();"

@@ -47,6 +47,7 @@ def test_views_and_virtual_tables_are_no_tables(tmp_path: Path, statement: str) 
     assert read_tables(database(tmp_path, statement), WANTED) == {}
 
 
+@pytest.mark.slow
 def test_generated_columns_are_not_computed(tmp_path: Path) -> None:
     place = database(
         tmp_path,

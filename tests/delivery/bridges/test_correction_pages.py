@@ -52,6 +52,7 @@ def delivery_of(name: str) -> Delivery:
     return Delivery.objects.get(kind="issue", issue__issue_items__item__guid=name)
 
 
+@pytest.mark.slow
 def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_client: Client) -> None:
     page = text_of(admin_client, f"/admin/subscriptions/subscribable/{bridge.pk}/change/")
     assert "edited once" in page

@@ -52,6 +52,7 @@ def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: Sm
     assert second.result().sent >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_two_workers_that_begin_together_send_each_letter_once(smtp: SmtpServer) -> None:
     smtp.state.delay = 0.02

@@ -53,6 +53,7 @@ def test_after_an_outage_of_two_hours_posts_go_out_in_order(trouble: str) -> Non
     assert sent_through(out, NOW + 6 * HOUR) == rows
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @settings(max_examples=examples(60))
 @given(
@@ -83,6 +84,7 @@ def test_any_sequence_of_outages_keeps_the_order(
     assert sent_through(spans, NOW + timedelta(days=9)) == rows
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_message_that_its_service_answers_by_503_for_days_fails_and_frees_its_lane() -> None:
     lane = serial_lane()
@@ -150,6 +152,7 @@ def test_the_rest_of_a_post_goes_before_the_next_post() -> None:
     assert [row.pk for row in claimed(now=soon)] == [first.pk]
 
 
+@pytest.mark.every_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("loopback_allowed")
 @pytest.mark.parametrize("contract", some_now(contracts(), every=3))

@@ -117,6 +117,7 @@ def test_of_many_excerpts_as_many_as_fit_are_shown_and_the_others_listed() -> No
     assert all(f"https://blog.example/{number:03}x" in html for number in range(120))
 
 
+@pytest.mark.slow
 def test_a_letter_of_many_long_posts_is_nearly_full() -> None:
     posts = (entry(n, title="Rain " * 60, content="<p>x</p>" * 500) for n in range(60))
     assert 93_000 < len(html_of(render_issue(facts(*posts))).encode()) <= 100_000

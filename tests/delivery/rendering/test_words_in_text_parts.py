@@ -3,6 +3,7 @@
 import re
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -164,6 +165,7 @@ def _numbered(html: str, sign: str, letter: str) -> tuple[str, set[str]]:
     return html, set(re.findall(rf"{letter}\d+{letter}", html))
 
 
+@pytest.mark.slow
 @given(_joined(_block))
 @settings(max_examples=examples(150))
 def test_the_text_part_has_every_visible_word_and_no_hidden_one(html: str) -> None:

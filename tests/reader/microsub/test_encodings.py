@@ -172,6 +172,7 @@ def test_a_client_may_post_a_multipart_form(ada: Reader) -> None:
 NESTED = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n" for n in range(2_000))
 
 
+@pytest.mark.slow
 @given(
     st.binary(max_size=200) | st.text(max_size=200).map(lambda text: multipart(("a", text)).encode()),
     st.text(max_size=50),

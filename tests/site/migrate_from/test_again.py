@@ -89,6 +89,7 @@ def friday(monday: Path) -> Path:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_feedletters_newer_state_sends_nothing_twice_and_loses_nobody(monday: Path) -> None:
     assert Issue.objects.filter(subscribable__name="river").exists()  # our workers found post 6
@@ -110,6 +111,7 @@ def test_feedletters_newer_state_sends_nothing_twice_and_loses_nobody(monday: Pa
     assert bridges.exists()  # post 8 of feed 2, which that state doesn’t have
 
 
+@pytest.mark.slow
 def test_newsletters_that_the_first_release_imported_are_known(monday: Path) -> None:
     ImportedFrom.objects.filter(kind="newsletter").delete()
     run(friday(monday))
@@ -117,6 +119,7 @@ def test_newsletters_that_the_first_release_imported_are_known(monday: Path) -> 
     assert river()["bob@example.com"] == "unsubscribed"
 
 
+@pytest.mark.slow
 def test_its_preview_says_the_same_and_changes_nothing(monday: Path) -> None:
     place = friday(monday)
     before = everything()
@@ -133,6 +136,7 @@ def test_its_preview_says_the_same_and_changes_nothing(monday: Path) -> None:
     assert again["counts"]["gone there"] == again["counts"]["taken"] == 0
 
 
+@pytest.mark.slow
 def test_who_did_something_here_is_listed_and_stays_as_chosen_here(monday: Path) -> None:
     zoe, bob, carla = (Subscription.objects.get(upstream_id=number) for number in (3, 8, 11))
     Subscribable.objects.update(sign_up="open")
@@ -147,6 +151,7 @@ def test_who_did_something_here_is_listed_and_stays_as_chosen_here(monday: Path)
     assert "data was erased" in str([line for line in facts["lines"] if line["what"] == "not taken"])
 
 
+@pytest.mark.slow
 def test_an_older_state_ends_nobody(monday: Path, tmp_path: Path) -> None:
     older = tmp_path / "older.sql"
     older.write_text(monday.read_text())
@@ -156,6 +161,7 @@ def test_an_older_state_ends_nobody(monday: Path, tmp_path: Path) -> None:
     assert "fay@example.org" in str([line for line in facts["lines"] if line["what"] == "gone there"])
 
 
+@pytest.mark.slow
 def test_feeds_and_newsletters_that_are_gone_there_are_named(monday: Path) -> None:
     facts = run(later(monday, (line_of(monday, "never-sent\t"), ""), (line_of(monday, "5\thttp"), "")))
     gone = [line["name"] for line in facts["lines"] if line["what"] == "gone there"]
@@ -175,6 +181,7 @@ def test_a_kept_message_that_was_sent_since_is_cancelled(dump: Path) -> None:
     assert (to_bob.state, to_carla.state) == ("cancelled", "held")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Path) -> None:
     mail.serve(site, "later")
@@ -212,6 +219,7 @@ def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Pa
     assert not MailboxMessage.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_older_file_of_rss2email_ends_nobody(site: FeedServer, folder: Path) -> None:
     mail.serve(site, "later")

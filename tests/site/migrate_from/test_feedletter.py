@@ -39,6 +39,7 @@ __all__ = ["dump", "site"]
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_exactly_what_waited_and_what_is_new_is_sent(site: FeedServer, dump: Path) -> None:
     run(dump)
@@ -123,6 +124,7 @@ def test_a_zone_that_cannot_be_right_is_refused(dump: Path) -> None:
         call_command("migrate_from", "feedletter", str(dump))
 
 
+@pytest.mark.slow
 def test_a_dry_run_changes_no_row_and_a_second_run_takes_nothing_again(dump: Path) -> None:
     before = everything()
     facts = run(dump, "--read")

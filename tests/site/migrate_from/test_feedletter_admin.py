@@ -49,6 +49,7 @@ def test_the_page_asks_for_the_time_zone(admin_client: Client, dump: Path) -> No
     assert not Arrival.objects.exists()
 
 
+@pytest.mark.slow
 def test_from_the_dump_to_the_report(admin_client: Client, dump: Path) -> None:
     choose(admin_client, dump, zone=ZONE, stale="skip", queued="drop")
     row = Arrival.objects.get()

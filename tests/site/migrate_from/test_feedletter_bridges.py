@@ -64,6 +64,7 @@ def test_bridges_arrive_connected_and_post_only_what_is_new(
     assert "Post 8" in str(record)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_bridge_that_is_resumed_without_a_token_waits_for_one_and_loses_nothing(
     services: Services, dump: Path, admin_client: Client

@@ -146,6 +146,7 @@ def unsubscribed() -> set[str]:
     return set(left.values_list("destination__core", flat=True))
 
 
+@pytest.mark.slow
 def test_links_of_two_databases_work_each_with_its_salt_though_their_numbers_are_equal(
     dump: Path, other_dump: Path, secrets: Path, other_secrets: Path, strict: Client, settings: Any
 ) -> None:

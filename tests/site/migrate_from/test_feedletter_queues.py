@@ -57,6 +57,7 @@ def test_dropped_messages_are_listed_with_what_to_do(dump: Path) -> None:
     assert POST_5 not in sent()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_kept_emails_are_sent_exactly_once_after_the_start(dump: Path) -> None:
     facts = run(dump, "--queued", "keep")

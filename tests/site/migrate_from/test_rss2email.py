@@ -73,6 +73,7 @@ def sent() -> list[tuple[str, str]]:
     return sorted(rows.values_list("issue__subscribable__name", "issue__title"))
 
 
+@pytest.mark.slow
 def test_exactly_the_posts_that_came_later_are_sent_to_those_who_had_it(
     site: FeedServer, folder: Path
 ) -> None:
@@ -105,6 +106,7 @@ def test_exactly_the_posts_that_came_later_are_sent_to_those_who_had_it(
     assert set(Consent.objects.values_list("act", flat=True)) == {"imported"}
 
 
+@pytest.mark.slow
 def test_a_feed_keeps_its_pace_sender_and_sleep(site: FeedServer, folder: Path) -> None:
     serve(site, "later")
     run(folder)
@@ -118,6 +120,7 @@ def test_a_feed_keeps_its_pace_sender_and_sleep(site: FeedServer, folder: Path) 
     assert set(statuses.values()) == {"active"}
 
 
+@pytest.mark.slow
 def test_a_dry_run_changes_no_row_and_a_second_run_takes_nothing_again(
     site: FeedServer, folder: Path
 ) -> None:
@@ -164,6 +167,7 @@ def test_the_report_names_what_is_lost(site: FeedServer, folder: Path) -> None:
     assert "password" not in json.dumps(facts)
 
 
+@pytest.mark.slow
 def test_the_first_version_of_the_file_is_read_too(site: FeedServer, folder: Path) -> None:
     (folder / "rss2email.json").write_text(moved(site, (FILES / "rss2email-v1.json").read_text()))
     os.utime(folder / "rss2email.json", (RAN_AT.timestamp(), RAN_AT.timestamp()))
@@ -173,6 +177,7 @@ def test_the_first_version_of_the_file_is_read_too(site: FeedServer, folder: Pat
     assert "of river" in new
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
     site: FeedServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +198,7 @@ def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
     assert Feed.objects.count() == Subscribable.objects.count() == Subscription.objects.count() == 7
 
 
+@pytest.mark.slow
 def test_both_files_are_uploaded_in_the_admin(site: FeedServer, folder: Path, admin_client: Client) -> None:
     serve(site, "last")
     files = {

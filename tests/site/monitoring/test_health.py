@@ -28,12 +28,14 @@ def test_healthz_needs_no_database(client: Client, method: str) -> None:
     assert getattr(client, method)("/healthz").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_readyz_is_ok_when_all_is_migrated(client: Client) -> None:
     answer = client.get("/readyz")
     assert (answer.status_code, answer.content) == (200, b"ok\n")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_readyz_is_ok_behind_an_undeclared_proxy_but_says_so(client: Client) -> None:
     answer = client.get("/readyz", headers={"X-Forwarded-For": "203.0.113.9"})
@@ -110,6 +112,7 @@ def without_column(table: str, column: str) -> Iterator[None]:
             cursor.execute(f'ALTER TABLE {table} RENAME COLUMN later TO "{column}"')
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_readyz_says_that_the_disk_is_full(
     client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
