@@ -33,6 +33,9 @@ def polls() -> list[dict[str, object]]:
         urls = [url_of(number, port) for number in range(FEEDS)]
         watch(urls)
         poll_due(ignore_due=True)
+        # A new feed is read in full after each 304, until its server has shown that it compares.
+        long_ago = timezone.now() - timedelta(days=365)
+        Feed.objects.update(added_at=long_ago, newest_at=long_ago)
         store_items(STORED)
         baseline, ours = rates(port, urls)
         store_items(STORED * 9)

@@ -317,7 +317,7 @@ def reasons_to_commit_are_noted() -> Iterator[None]:
 
 @pytest.fixture
 def commits() -> None:
-    """For a test that rolls back, asks for open transactions, or copies the database."""
+    """For a test whose commits others see: a child that goes on, or a copy of the database."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,6 +23,7 @@ from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("commits"),
     pytest.mark.skipif(connection.vendor != "postgresql", reason="on SQLite the worker alone writes"),
 ]
 
@@ -72,7 +73,6 @@ def test_a_child_process_that_has_no_lane_holds_no_connection_to_the_database(sm
     wait_until(lambda: not _recording())
 
 
-@pytest.mark.django_db
 def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp: SmtpServer) -> None:
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=4, failures=1))
     assert send_due().sent == LETTERS
@@ -80,7 +80,6 @@ def test_a_lane_that_was_not_well_is_recorded_by_the_worker_who_tells_it_so(smtp
     assert Lane.objects.get().failures == 0
 
 
-@pytest.mark.django_db
 def test_without_a_way_to_the_database_the_worker_records(
     smtp: SmtpServer, by_worker: list[SendTask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +141,6 @@ def accepted(row: ClaimedDelivery) -> ChildTask:
     return ChildTask(1, row.pk, row.pk, 5, row.token.hex, mail, outcome=Sent("250 Ok"), at=NOW)
 
 
-@pytest.mark.usefixtures("commits")
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,7 +169,6 @@ async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
     return told
 
 
-@pytest.mark.usefixtures("commits")
 def test_what_ends_while_the_database_is_slow_to_answer_does_not_wait_for_it() -> None:
     queued(2, issue=IssueFactory(), lane=a_lane())
     slow, quick = (accepted(job) for job in claimed())
