@@ -19,6 +19,7 @@ from feedletter_site.logs import log_as_we_do
 # Seconds for a graceful shutdown, then between checks for an outage.
 GOODBYE_SECONDS, OUTAGE_LOOK_SECONDS = 8.0, 0.5
 ENDED_WITHOUT_DATABASE = 1
+log = logging.getLogger(__name__)
 
 
 def end_in_time(**_: object) -> None:
@@ -36,8 +37,6 @@ def _watch() -> None:
     log.warning("The database is unavailable, so this worker stops. Its work is requeued in a minute.")
     os._exit(ENDED_WITHOUT_DATABASE)
 
-
-log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 

@@ -38,7 +38,6 @@ import django; django.setup()
 import celery.apps.worker, celery.bin.worker, celery.concurrency.thread, gunicorn.app.wsgiapp
 import django.core.management.commands.migrate, feedletter_site.urls
 """
-MOST_OCTETS = 1 << 20
 
 
 class Process(subprocess.Popen[Any]):

@@ -19,6 +19,17 @@ from common.net.transport import CheckedAdapter, budget, current_deadline
 from common.net.web_slots import take_slot
 from common.transactions import forbid_open_transaction
 
+__all__ = [
+    "AddressRefused",
+    "AnswerTooLarge",
+    "FetchError",
+    "Fetched",
+    "SafeClient",
+    "SafeSession",
+    "Unreached",
+    "client",
+]
+
 STATUSES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
 
@@ -66,17 +77,6 @@ class Cookies:
 def _place(parts: SplitResult) -> tuple[str, str]:
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
-
-__all__ = [
-    "AddressRefused",
-    "AnswerTooLarge",
-    "FetchError",
-    "Fetched",
-    "SafeClient",
-    "SafeSession",
-    "Unreached",
-    "client",
-]
 
 MAX_REDIRECTS = 5
 MAX_BYTES = 5_000_000

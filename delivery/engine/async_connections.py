@@ -12,6 +12,9 @@ from delivery.engine.child_protocol import Narrowed, Permit
 
 # Seconds: the place of a session that has just closed may still count.
 AGAIN_AFTER = 1.0
+# Seconds a pipelined message waits for the one before it on the same connection.
+TOLD_FOR = 5.0
+log = logging.getLogger(__name__)
 
 
 class Admission:
@@ -58,12 +61,6 @@ class Admission:
             self._knocking -= 1
             async with self._heard:
                 self._heard.notify_all()
-
-
-log = logging.getLogger(__name__)
-
-# Seconds a pipelined message waits for the one before it on the same connection.
-TOLD_FOR = 5.0
 
 
 class Carried(Protocol):

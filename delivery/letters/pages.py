@@ -34,6 +34,8 @@ from subscriptions.models import Subscribable
 from subscriptions.subscribers.sign_up import is_open
 
 log = logging.getLogger(__name__)
+# Key in a preview's links, which lead to a page that says that they don't work.
+NOBODYS_KEY = "preview"
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
 
 
@@ -190,11 +192,6 @@ def _reset_url(user: User) -> str:
     token = default_token_generator.make_token(user)
     path = reverse("account_reset_password_from_key", args=[int_to_base36(user.pk), token])
     return settings.SITE_URL + path
-
-
-log = logging.getLogger(__name__)
-# Key in a preview's links, which lead to a page that says that they don't work.
-NOBODYS_KEY = "preview"
 
 
 def newsletter_mail(

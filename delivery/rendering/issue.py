@@ -25,10 +25,28 @@ from delivery.rendering.posts import FULL_POST, LetterPost, brief_post, for_lett
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry
 
+__all__ = ["IssueFacts", "Rendered", "render_issue"]
+
 _BODY = re.compile(r"<body\b[^<>]*>", re.IGNORECASE)
 _END = re.compile(r"</body\s*>", re.IGNORECASE)
 # As in `parts/note.html`.
 NOTE_CLASS = "note"
+# Gmail clips messages at 102 KB. Posts that are also online are shortened until the letter fits.
+MAX_LETTER_HTML = 100_000
+# A fuller letter is not rendered again.
+_FULL = 0.95
+_MOST_TRIES = 3
+MAX_OUTPUT = 5_000_000
+_UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
+# For posts that are only listed: their titles and addresses, and for each the html around them.
+_LISTED_BUDGET, _AROUND_LISTED = 60_000, 80
+# Newsletters with the same posts are often rendered one after the other.
+_html_of = lru_cache(maxsize=64)(letter_html)
+_post_of = lru_cache(maxsize=32)(letter_post)
+# Characters of a title that show whether the subject has it.
+_SAID = 40
+_Numbered = tuple[int, Entry]
+NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 _PLAIN = '<div class="{}" style="max-width:552px;margin:0 auto;padding:16px 24px">{}</div>'
 
 
@@ -65,26 +83,6 @@ def with_notes(drawn: RenderedParts, notes: Notes) -> RenderedParts:
         if note.text not in text:
             text = f"{note.text}\n\n{text}" if place == "top" else f"{text.rstrip()}\n\n{note.text}\n"
     return replace(drawn, html=html, text=text)
-
-
-__all__ = ["IssueFacts", "Rendered", "render_issue"]
-
-# Gmail clips messages at 102 KB. Posts that are also online are shortened until the letter fits.
-MAX_LETTER_HTML = 100_000
-# A fuller letter is not rendered again.
-_FULL = 0.95
-_MOST_TRIES = 3
-MAX_OUTPUT = 5_000_000
-_UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
-# For posts that are only listed: their titles and addresses, and for each the html around them.
-_LISTED_BUDGET, _AROUND_LISTED = 60_000, 80
-# Newsletters with the same posts are often rendered one after the other.
-_html_of = lru_cache(maxsize=64)(letter_html)
-_post_of = lru_cache(maxsize=32)(letter_post)
-# Characters of a title that show whether the subject has it.
-_SAID = 40
-_Numbered = tuple[int, Entry]
-NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 
 
 def render_issue(facts: IssueFacts) -> Rendered:

@@ -14,9 +14,9 @@ from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
-from subscriptions.views.mine import rhythm
 from subscriptions.views.newsletters import form_of, take_form
 from subscriptions.views.pages import focus_on_error, page
+from subscriptions.views.rhythm import rhythm
 
 # The newest in part, others by title.
 NEWEST_SHOWN = 6

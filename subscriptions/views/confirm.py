@@ -17,8 +17,9 @@ from subscriptions.subscribers import sign_up
 from subscriptions.subscribers.frequency import rarer_siblings
 from subscriptions.subscribers.leave import leave, may_say_why, say_why, undo_leaving
 from subscriptions.subscribers.lineage import successor
-from subscriptions.views.mine import ManageRefused, act, choices, next_letter, rhythm, subscription_context
+from subscriptions.views.mine import ManageRefused, act, choices, subscription_context
 from subscriptions.views.pages import by_token, speak
+from subscriptions.views.rhythm import next_letter, rhythm
 
 PARAMETER, PURPOSE = "told", "told"
 LONGEST = 4000

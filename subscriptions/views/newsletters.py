@@ -17,8 +17,8 @@ from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_by_code, is_open
-from subscriptions.views.mine import rhythm
 from subscriptions.views.pages import focus_on_error, page
+from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take_phone_sign_up, take_sign_up
 
 

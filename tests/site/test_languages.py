@@ -19,7 +19,7 @@ from subscriptions import links
 from subscriptions.models import Consent, Notice, Subscribable, Subscription
 from subscriptions.rules.schedule import Schedule
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
-from subscriptions.views.mine import in_words
+from subscriptions.views.rhythm import in_words
 from tests.factories import (
     NOW,
     SubscribableFactory,

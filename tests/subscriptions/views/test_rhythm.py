@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import describe
-from subscriptions.views.mine import in_words
+from subscriptions.views.rhythm import in_words
 from tests.subscriptions.rules.strategies import schedules, zones
 
 PARIS = ZoneInfo("Europe/Paris")

@@ -1,0 +1,127 @@
+"""Rhythm in the reader's language. Admins: `subscriptions.rules.words`."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
+
+from common.clock import utcnow
+from subscriptions.models import Subscribable
+from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
+from subscriptions.rules.periods import next_ends
+from subscriptions.rules.schedule import Schedule, explained
+from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
+
+# Whole sentences, as days have a gender in some languages.
+WEEKLY = (
+    gettext_noop("Every Monday at %(time)s, %(zone)s"),
+    gettext_noop("Every Tuesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Wednesday at %(time)s, %(zone)s"),
+    gettext_noop("Every Thursday at %(time)s, %(zone)s"),
+    gettext_noop("Every Friday at %(time)s, %(zone)s"),
+    gettext_noop("Every Saturday at %(time)s, %(zone)s"),
+    gettext_noop("Every Sunday at %(time)s, %(zone)s"),
+)
+
+SEVERAL_DAYS = (
+    # Translators: one of several days, as in "Every Monday and Thursday".
+    pgettext_lazy("one of several days", "Monday"),
+    pgettext_lazy("one of several days", "Tuesday"),
+    pgettext_lazy("one of several days", "Wednesday"),
+    pgettext_lazy("one of several days", "Thursday"),
+    pgettext_lazy("one of several days", "Friday"),
+    pgettext_lazy("one of several days", "Saturday"),
+    pgettext_lazy("one of several days", "Sunday"),
+)
+
+
+def rhythm(newsletter: Subscribable) -> str:
+    """Return "Every Monday at 7:00, New York time"."""
+    return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
+
+
+def next_letter(newsletter: Subscribable) -> datetime | None:
+    """Return None without a calendar."""
+    ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
+    return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
+
+
+def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
+    at = {"time": clock_words(schedule.at), "zone": zone_in_words(zone)}
+    match schedule.arrangement:
+        case "daily":
+            return gettext("Every day at %(time)s, %(zone)s") % at
+        case "weekly":
+            return gettext(WEEKLY[schedule.weekday]) % at
+        case "monthly":
+            return _monthly_words(schedule.day_of_month, at)
+        case "cron":
+            plan = cron_plan(schedule.cron)
+            return _plan_words(plan, at["zone"]) if plan else _line_words(schedule.cron, at["zone"])
+        case "every_n" if n is not None and n > 1:
+            return ngettext("Every %(n)s post", "Every %(n)s posts", n) % {"n": n}
+    return gettext("Each post as it appears")
+
+
+def _plan_words(plan: CronPlan, zone: str) -> str:
+    at = {"time": _joined(clock_words(each) for each in plan.times), "zone": zone}
+    if plan.weekdays == MONDAY_TO_FRIDAY:
+        return gettext("Every day from Monday to Friday at %(time)s, %(zone)s") % at
+    if len(plan.weekdays) == 1:
+        return gettext(WEEKLY[plan.weekdays[0]]) % at
+    if plan.weekdays:
+        # Translators: %(days)s is a list such as "Monday and Thursday".
+        sentence = gettext("Every %(days)s at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(str(SEVERAL_DAYS[day]) for day in plan.weekdays)}
+    if len(plan.days_of_month) == 1:
+        return _monthly_words(plan.days_of_month[0], at)
+    if plan.days_of_month:
+        # Translators: %(days)s is a list of days of the month: "1st, 15th and last day".
+        sentence = gettext("On the %(days)s of each month at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(_one_of_days(day) for day in plan.days_of_month)}
+    return gettext("Every day at %(time)s, %(zone)s") % at
+
+
+def _line_words(line: str, zone: str) -> str:
+    """Describe it in English by the cron library."""
+    sentence = explained(line) if _speaks_english() else ""
+    return f"{sentence}, {zone}" if sentence else gettext("On its own schedule")
+
+
+def _monthly_words(day: int, at: dict[str, str]) -> str:
+    if day == LAST_DAY:
+        return gettext("On the last day of each month at %(time)s, %(zone)s") % at
+    if day == 1:
+        return gettext("On the 1st of each month at %(time)s, %(zone)s") % at
+    at = {**at, "day": ordinal(day) if _speaks_english() else str(day)}
+    if day > 28:
+        return gettext("On the %(day)s of each month (or its last day) at %(time)s, %(zone)s") % at
+    # Translators: the day is "1st" or "22nd" in English, and the bare number in all other languages.
+    return gettext("On the %(day)s of each month at %(time)s, %(zone)s") % at
+
+
+def _one_of_days(day: int) -> str:
+    if day == LAST_DAY:
+        return pgettext("one of several days", "last day")
+    if day == 1:
+        return pgettext("one of several days", "1st")
+    # Translators: the day is "15th" in English, and the bare number in all other languages.
+    name = pgettext("one of several days", "%(day)s")
+    return name % {"day": ordinal(day) if _speaks_english() else day}
+
+
+def _speaks_english() -> bool:
+    return (translation.get_language() or "en").startswith("en")
+
+
+def _joined(words: Iterable[str]) -> str:
+    *most, last = words
+    return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
+
+
+def zone_in_words(zone: ZoneInfo) -> str:
+    """Return "New York time" or "UTC+3"."""
+    place = place_of(zone)
+    return gettext("%(place)s time") % {"place": place} if place else offset_words(zone)
