@@ -27,11 +27,11 @@ from common.optional_apps import is_on
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
-from tests import examples, services  # noqa: F401 - registers the profiles
+from tests import services
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
+from tests.examples import SLOW
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
-from tests.tiers import NIGHTLY, QUICK, SLOW, tier_of
 from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
@@ -42,11 +42,6 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "liv
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--followed",
-        choices=("read", "raising"),
-        help="every feed is followed by somebody who reads here; or by one who raises each time",
-    )
     parser.addoption(
         "--second-database",
         action="store_true",
@@ -70,44 +65,24 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> Generator[None, object, object]:
-    """Mark each test with its tier. Nightly ones run only if they are asked for by name."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = [item for item in items if not is_left_out(config, item)]
-    seen: set[str] = set()
     for item in kept:
-        test = item.nodeid.split("[")[0]
-        least = second_database(item) if config.getoption("--second-database") else QUICK
         if item.get_closest_marker("browser"):
-            least = SLOW
-        tier = tier_of(item.iter_markers(), is_first=test not in seen, least=least or QUICK)
-        if tier != QUICK:
-            item.add_marker(tier)
+            item.add_marker(SLOW)
         if any(word in item.nodeid for word in NEVER_RETRIED):
             item.add_marker(pytest.mark.flaky(reruns=0))
-        seen.add(test)
-    if NIGHTLY not in config.option.markexpr:
-        kept = [item for item in kept if not item.get_closest_marker(NIGHTLY)]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
-    return (yield)
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
     if any(not is_on(app) for app in apps_needed(item)):
         return True
-    if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
-        return True
-    is_second = bool(config.getoption("--second-database"))
-    return is_second and not (second_database(item) and touches_database(item))
-
-
-def second_database(item: pytest.Item) -> str:
-    """Return the tier in which a test runs on PostgreSQL, too, or ""."""
-    return declared(item, "SECOND_DATABASE")
+    is_second = config.getoption("--second-database")
+    return bool(is_second and not (declared(item, "SECOND_DATABASE") and touches_database(item)))
 
 
 def apps_needed(item: pytest.Item) -> set[str]:
@@ -124,7 +99,7 @@ def declared(item: pytest.Item, name: str) -> str:
 
 
 def touches_database(item: pytest.Item) -> bool:
-    if any(item.get_closest_marker(name) for name in ("postgres", "browser", "one_database")):
+    if any(item.get_closest_marker(name) for name in ("postgres", "browser")):
         return False
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
         return True
@@ -359,29 +334,6 @@ def name_server() -> Iterator[DnsServer]:
 @pytest.fixture(scope="session", autouse=True)
 def no_names_but_ours(name_server: DnsServer) -> None:
     django_settings.DNS_SERVERS = [name_server.address]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def every_feed_followed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let a reader follow every feed (--followed): letters must not notice.
-
-    Only tests that drop feeds do, because followed feeds are kept.
-    """
-    how = request.config.getoption("--followed")
-    if not how:
-        yield
-        return
-    from feeds.models import Feed
-    from feeds.polling import audience
-
-    def raising(feed: Any, told: Any) -> None:
-        raise RuntimeError("an audience that raises each time")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Feed._meta.get_field("read_by"), "_get_default", lambda: 1)
-        if how == "raising":
-            patch.setattr(audience, "audiences", [raising])
-        yield
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
-"""How many examples Hypothesis tries: a tenth, and all with --hypothesis-profile=nightly."""
+"""What runs when: tiers of tests, and how many examples Hypothesis tries (a tenth; all at night)."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
 
+# `.ci/run` adds the slow tests, `make nightly` those that take minutes.
+SLOW, NIGHTLY = pytest.mark.slow, pytest.mark.slow(nightly=True)
 ALL, QUICK = 100, 10
 # No test has a deadline, as bench/ measures speed.
 settings.register_profile("quick", deadline=None, max_examples=QUICK)
@@ -18,10 +21,14 @@ def examples(many: int) -> int:
     return max(many * settings().max_examples // ALL, 1)
 
 
-def some_now(cases: Iterable[Any], *, every: int) -> list[Any]:
-    """Parameters of a test: one of `every` is tried when the test is, the others one tier later."""
-    rows = [case if type(case) is tuple else (case,) for case in cases]
+def some_now(cases: Iterable[Any], *, every: int = 0, later: pytest.MarkDecorator = SLOW) -> list[Any]:
+    """Return parameters of a test: one of `every`, or the first alone, runs when the test does."""
+    rows = [case if isinstance(case, ParameterSet) else pytest.param(*row_of(case)) for case in cases]
     return [
-        pytest.param(*row, marks=[pytest.mark.later] if place % every else [])
+        row._replace(marks=[*row.marks, later]) if (place % every if every else place) else row
         for place, row in enumerate(rows)
     ]
+
+
+def row_of(case: Any) -> tuple[Any, ...]:
+    return case if type(case) is tuple else (case,)

@@ -5,7 +5,6 @@ REQUIRE_SERVICES=1 adds the slow tier and makes a missing service a failure; `ma
 # ruff: noqa: T201 - its words are for whoever typed `make test`
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -111,12 +110,11 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
     """Return the runs, longest first."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-test-")))
     tier = []
-    is_nightly = NIGHTLY in arguments
-    if is_nightly:
+    if NIGHTLY in arguments:
         arguments = [each for each in arguments if each != NIGHTLY]
-        tier = ["-m", "nightly or not nightly", "--hypothesis-profile=nightly", "--durations=30"]
+        tier = ["-m", "", "--hypothesis-profile=nightly", "--durations=30"]
     elif REQUIRED:
-        tier = ["-m", "", "--durations=30"]
+        tier = ["-m", "not slow(nightly=True)", "--durations=30"]
 
     def run(name: str, url: str, *extra: str) -> Run:
         place = folder / name.split()[0]
@@ -131,20 +129,19 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
     if url := environment.get("TEST_POSTGRES_URL"):
         redis = " + Redis" if "TEST_REDIS_URL" in environment else ""
         server = url.rsplit("/", 1)[0]
-        places = [] if arguments else places_of_second_database(nightly=is_nightly)
+        places = [] if arguments else places_of_second_database()
         todo.append(run(f"PostgreSQL{redis}", f"{server}/feedletter", "--second-database", *places))
     return todo
 
 
-def places_of_second_database(*, nightly: bool) -> list[str]:
+def places_of_second_database() -> list[str]:
     """Return what the second run need collect: a third of the tests, which takes a third of the time."""
-    declared = re.compile(r"""^SECOND_DATABASE = "(quick|slow|nightly)"$""", re.MULTILINE)
-    places = []
-    for file in sorted(Path("tests").rglob("*.py")):
-        found = declared.search(file.read_text("utf-8"))
-        if found and (nightly or found[1] != "nightly"):
-            places.append(str(file.parent if file.name == "conftest.py" else file))
-    return places
+    files = [
+        file
+        for file in sorted(Path("tests").rglob("*.py"))
+        if "\nSECOND_DATABASE = True\n" in f"\n{file.read_text('utf-8')}"
+    ]
+    return [str(file.parent if file.name == "conftest.py" else file) for file in files]
 
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:

@@ -12,6 +12,7 @@ from channels.base import Ambiguous, Holdup, Permanent, Sent, Temporary
 from channels.email.session import BlockingSmtpSession
 from channels.email.smtp_connection import MAX_REPLY
 from tests.channels.email_letters import IMPATIENT, NOW, PATIENT, message, send, session
+from tests.examples import some_now
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
@@ -125,9 +126,8 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("stage", "reply", "kind", "mark"), REFUSALS, ids=[f"{s}: {r}" for s, r, *_ in REFUSALS]
+    ("stage", "reply", "kind", "mark"), some_now(REFUSALS), ids=[f"{s}: {r}" for s, r, *_ in REFUSALS]
 )
 def test_a_refusal_is_told_in_the_servers_words_and_harms_no_other(
     server: SmtpServer, client: BlockingSmtpSession, stage: str, reply: str, kind: type, mark: bool

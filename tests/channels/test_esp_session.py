@@ -16,6 +16,7 @@ from channels.email.esp.message_form import delivery_of
 from channels.email.esp.session import EspSession
 from tests.channels.email_letters import NOW
 from tests.channels.esp_letters import a_letter, a_recipient, batch, recipients, session
+from tests.examples import some_now
 from tests.servers import esp_server as services
 from tests.servers.esp_server import KEY, EspServer, Reply
 
@@ -331,9 +332,10 @@ def test_an_answer_that_nobody_understands_may_be_an_acceptance(mailgun: EspServ
     assert {type(outcome) for outcome in batch(session("mailgun", mailgun))} == {Ambiguous}
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("answer", [[], {}, "x", 7, None, {"Messages": []}, [{}], [[]]])
-@pytest.mark.parametrize("esp", ["mailgun", "postmark", "resend", "mailjet", "sparkpost", "mailtrap"])
+@pytest.mark.parametrize("answer", some_now([[], {}, "x", 7, None, {"Messages": []}, [{}], [[]]]))
+@pytest.mark.parametrize(
+    "esp", some_now(["mailgun", "postmark", "resend", "mailjet", "sparkpost", "mailtrap"])
+)
 def test_no_answer_breaks_the_session(esp: str, answer: Any) -> None:
     with EspServer(getattr(services, esp)) as server:
         server.says(Reply(200, json.dumps(answer)))

@@ -131,7 +131,6 @@ def test_a_forum_gets_a_thread_for_each_post(
     assert thread.json["name"] == "Post 4"
 
 
-@pytest.mark.unfollowed
 def test_a_removed_feed_posts_nothing_that_waits_and_is_gone_a_month_later(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:

@@ -21,6 +21,7 @@ from tests.chat.sites import serve_feed
 from tests.chat.test_commands import add, some_feeds
 from tests.chat.test_journey import Rounds
 from tests.delivery.ledger import Clock
+from tests.examples import some_now
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, GUILD
@@ -42,8 +43,7 @@ def data_of(client: DiscordClient, act: str, url: str) -> dict[str, Any]:
 
 
 @pytest.mark.django_db
-@pytest.mark.every_case
-@pytest.mark.parametrize("act", OF_ONE_FEED)
+@pytest.mark.parametrize("act", some_now(OF_ONE_FEED))
 def test_the_feed_of_another_server_is_not_there(
     act: str, service: DiscordService, ada: DiscordClient
 ) -> None:
@@ -90,8 +90,7 @@ def was_done(act: str, service: DiscordService) -> bool:
     return GuildFeed.objects.count() == 1
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("act", DEFERRED)
+@pytest.mark.parametrize("act", some_now(DEFERRED))
 def test_with_an_expired_token_it_is_done_and_forgotten(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -103,9 +102,8 @@ def test_with_an_expired_token_it_is_done_and_forgotten(
     assert was_done(act, service)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("act", DEFERRED)
-@pytest.mark.parametrize("down", [Reply(503), Reply(hangs_up=True)], ids=["refuses", "hangs up"])
+@pytest.mark.parametrize("act", some_now(DEFERRED))
+@pytest.mark.parametrize("down", some_now([Reply(503), Reply(hangs_up=True)]), ids=["refuses", "hangs up"])
 def test_an_answer_waits_while_discord_is_down(
     act: str, down: Reply, service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -124,8 +122,7 @@ def test_an_answer_waits_while_discord_is_down(
     assert was_done(act, service)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("act", DEFERRED)
+@pytest.mark.parametrize("act", some_now(DEFERRED))
 def test_an_answer_that_is_too_early_comes_again(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -208,8 +205,7 @@ CHANGES: dict[str, tuple[str, dict[str, str], Did, dict[str, str], Did]] = {
 }
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", some_now(CHANGES))
 def test_the_answer_to_a_change_names_the_command_that_undoes_it(
     change: str, service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:

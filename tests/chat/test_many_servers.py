@@ -21,11 +21,12 @@ from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Destination, Subscribable, Subscription
 from tests.chat.sites import serve_feed
+from tests.examples import NIGHTLY
 from tests.servers.api_server import Reply, Request
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import DiscordService
 
-pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
+pytestmark = [NIGHTLY, pytest.mark.django_db(transaction=True)]
 SERVERS, FEEDS_EACH, FEEDS, FOLLOWERS = 1_000, 3, 500, 200
 FIRST_CHANNEL = 1_300_000_000_000_000_000
 # https://discord.com/developers/docs/topics/rate-limits#global-rate-limit

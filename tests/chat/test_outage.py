@@ -12,12 +12,13 @@ from delivery.models import Delivery
 from tests.chat.sites import serve_feed
 from tests.chat.test_journey import Rounds, posted
 from tests.contracts.bridge import IMPATIENT
+from tests.examples import NIGHTLY
 from tests.servers.api_server import Reply, Request
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
-pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
+pytestmark = [NIGHTLY, pytest.mark.django_db(transaction=True)]
 TAKEN = Reply(takes=True, hangs_up=True)
 SECOND_CHANNEL = "1200000000000000007"
 

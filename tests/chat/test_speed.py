@@ -6,11 +6,12 @@ import pytest
 
 from chat.models import Guild, GuildFeed
 from subscriptions.models import Subscribable
+from tests.examples import NIGHTLY
 from tests.factories import FeedFactory
 from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient
 
-pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
+pytestmark = [NIGHTLY, pytest.mark.django_db(transaction=True)]
 SERVERS, FEEDS_EACH, COMMANDS = 1_000, 3, 60
 
 

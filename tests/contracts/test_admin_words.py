@@ -20,6 +20,7 @@ from delivery.models import Account, Restore
 from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 from subscriptions.models import Destination, SiteSettings, Subscription, Suppression
 from subscriptions.subscribers.tags import tag_people
+from tests.examples import some_now
 from tests.factories import (
     NOW,
     AssignmentFactory,
@@ -35,7 +36,7 @@ from tests.factories import (
     an_issue,
 )
 
-pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 
 # Loads the admin.
 _ = get_resolver().url_patterns
@@ -88,7 +89,7 @@ def words_of(page: BeautifulSoup) -> str:
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("model", MODELS, ids=label)
+@pytest.mark.parametrize("model", some_now(MODELS), ids=label)
 def test_no_page_speaks_as_the_code_does(admin_client: Client, model: Any) -> None:
     urls = [address(model, "changelist"), address(model, "add")]
     urls += [address(model, "change", row.pk) for row in model._default_manager.all()[:2]]
@@ -97,14 +98,14 @@ def test_no_page_speaks_as_the_code_does(admin_client: Client, model: Any) -> No
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("model", LISTED, ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
 def test_every_filter_is_a_question(admin_client: Client, model: Any) -> None:
     answer = admin_client.get(address(model, "changelist"), follow=True)
     asked = [str(spec.title) for spec in answer.context["cl"].filter_specs] if "cl" in answer.context else []
     assert [title for title in asked if not title.endswith("?")] == []
 
 
-@pytest.mark.parametrize("model", LISTED, ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
 def test_an_empty_list_says_what_to_do(admin_client: Client, model: Any) -> None:
     usual: Any = admin.site._registry[model]
     assert usual.empty is not PageWords.empty
@@ -129,7 +130,7 @@ def test_a_list_in_which_nothing_fits_leads_back_to_all_of_it(admin_client: Clie
     assert back["href"] == "?"
 
 
-@pytest.mark.parametrize("model", LISTED, ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
 def test_the_menu_and_the_page_have_one_name(admin_client: Client, model: Any) -> None:
     pages = [page for entry in (*MENU, *SETTINGS_CARDS) for page in entry["pages"]]
     titles = Counter(str(page["title"]) for page in pages)
@@ -155,7 +156,7 @@ def test_who_may_not_add_subscribers_gets_no_button() -> None:
     assert not admin.site._registry[Destination].has_add_permission(request)
 
 
-@pytest.mark.parametrize("made", [DestinationFactory, SuppressionFactory])
+@pytest.mark.parametrize("made", some_now([DestinationFactory, SuppressionFactory]))
 def test_an_address_stands_in_titles_as_it_was_typed(admin_client: Client, made: Any) -> None:
     row = made(
         core="iris.B@example.org", **({"label": "iris.B@example.org"} if made is DestinationFactory else {})

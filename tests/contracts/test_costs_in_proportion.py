@@ -21,6 +21,7 @@ from feeds.parsing.format import form_of
 from feeds.parsing.identity import content_hash, untracked
 from feeds.parsing.opml import parse_opml
 from subscriptions.rules.post_rules import visible
+from tests.examples import NIGHTLY
 
 URL = "https://blog.example.org/posts/one"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -143,7 +144,7 @@ def seconds(reader: Callable[[str], object], text: str) -> float:
     return best
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.parametrize("name", READERS)
 def test_twice_the_text_costs_about_twice_as_much(name: str) -> None:
     reader = READERS[name]

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.processes import ROOT, clean_environment
 
 GOLDEN = Path(__file__).parent / "golden"
-pytestmark = [pytest.mark.slow, pytest.mark.one_database]
+pytestmark = [pytest.mark.slow]
 
 
 def test_the_answers_are_those_that_users_and_scripts_rely_on(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from delivery.letters.templates import known_templates
 from delivery.models import Delivery, LetterTemplate
 from subscriptions.models import Subscribable
 from tests.delivery.own_letters import a_read_feed, kept, saved
+from tests.examples import some_now
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +39,8 @@ def a_client(*permissions: str) -> Client:
     return client
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("name", [known.name for known in known_templates()])
-@pytest.mark.parametrize("view", ["preview", "edit"])
+@pytest.mark.parametrize("name", some_now([known.name for known in known_templates()]))
+@pytest.mark.parametrize("view", some_now(["preview", "edit"]))
 def test_every_mail_and_page_has_its_page(admin_client: Client, weekly: Any, name: str, view: str) -> None:
     page = admin_client.get(address(name, view)).content.decode()
     assert "<iframe" in page

@@ -39,6 +39,7 @@ from demo.sign_in import LIFE, LINKS, offer_sign_in, sign_in
 from subscriptions.models import Subscribable
 from tests import forks
 from tests.e2e.processes import ROOT, answers, clean_environment, running, until
+from tests.examples import NIGHTLY, some_now
 from tests.factories import FeedFactory
 
 TODAY = date(2026, 3, 31)  # the weeks before include a clock change
@@ -81,7 +82,7 @@ def whole(message: EmailMessage) -> str:
     return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) -> None:
     port = free_port("127.0.0.1", 18_400)
     site = f"http://127.0.0.1:{port}"
@@ -107,7 +108,7 @@ def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) 
         assert process.wait(40) == 0
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
     assert run_demo(tmp_path).returncode == 0
     first = letters(tmp_path)
@@ -243,8 +244,7 @@ def test_the_neighbours_feed_fails_in_the_last_days() -> None:
         assert server.answer(LIGHTHOUSE_FEED)[0] == 503
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", some_now(SCENES))
 def test_pictures_of_looks_are_small(scene: str) -> None:
     assert len(photograph(scene).data) < 60_000
 

@@ -15,6 +15,7 @@ from tests.e2e import compose
 from tests.e2e.image import Stage
 from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
 from tests.e2e.processes import answers, until
+from tests.examples import NIGHTLY
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
@@ -136,7 +137,7 @@ def start_of(service: compose.Service, places: dict[str, str]) -> tuple[list[str
     return [here(part, places) for part in service.command], environment
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_feed_becomes_a_delivered_letter(
     image: Stage, database: str, redis_url: str, tmp_path: Path
 ) -> None:

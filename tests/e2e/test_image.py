@@ -9,10 +9,11 @@ import pytest
 from tests.e2e.image import Stage
 from tests.e2e.journey import NEW, READER, SECRET, Blog, arrived
 from tests.e2e.processes import ROOT, answers, until
+from tests.examples import NIGHTLY
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 
 LIMIT_SECONDS = 60
 

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from django.conf import settings
 
 from tests.e2e import compose
 from tests.e2e.test_compose import VARIABLES
+from tests.examples import NIGHTLY
 
 ITEMS: list[dict[str, Any]] = yaml.safe_load(
     (compose.ROOT / "docs" / "examples" / "kubernetes.yml").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def test_the_image_is_of_this_release() -> None:
             assert set(re.findall(r"/feedletter:([\d.]*\d)", path.read_text(encoding="utf-8"))) <= {tag}, path
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_the_api_of_kubernetes_takes_every_object(tmp_path: Path) -> None:
     """By the schemas that come with kubernetes-validate, which is too large to be installed for all tests."""
     command = [sys.executable, "-m", "uv", "tool", "run", "kubernetes-validate==1.37.0", "--strict"]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
 from tests.e2e.processes import answers, running, until
+from tests.examples import NIGHTLY
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
@@ -99,7 +100,7 @@ def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
     assert "Warning" not in site.said()
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 def test_it_needs_less_than_280_megabytes(site: Site) -> None:
     until((site.folder / "data" / "up.alive").exists, "the liveness file")

@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.journey import SECRET
 from tests.e2e.processes import answers, manage, running, until
+from tests.examples import NIGHTLY
 from tests.feeds.watched import post
 from tests.reader.streams.open import events_of
 from tests.servers.documents import rss
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.needs("reader")
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> None:
     port = free_port()
     site = f"http://127.0.0.1:{port}"

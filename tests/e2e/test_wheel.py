@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.journey import NEW, READER, Blog, arrived
 from tests.e2e.processes import ROOT, answers, clean_environment, running, until
+from tests.examples import NIGHTLY
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
 
@@ -230,7 +231,7 @@ def first_letter(venv: Venv) -> None:
             subprocess.run(check, env=venv.environment(), cwd="/", check=True)
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13"])
 def test_an_empty_environment_has_the_demo_and_a_first_letter(
     wheel: Path, tmp_path: Path, python: str

@@ -15,6 +15,7 @@ from subscriptions.models import Subscribable
 from subscriptions.subscribers.tags import tag_people
 from tests.delivery.ledger import HOUR
 from tests.e2e.browser.screens import NARROW, PICTURES, WIDE, assert_accessible
+from tests.examples import NIGHTLY
 from tests.factories import SubscribableFactory, SubscriptionFactory
 from tests.pictures import drawn, octets_of
 
@@ -84,8 +85,8 @@ def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., A
     [
         (WIDE, False),
         (NARROW, True),
-        pytest.param(WIDE, True, marks=pytest.mark.nightly),
-        pytest.param(NARROW, False, marks=pytest.mark.nightly),
+        pytest.param(WIDE, True, marks=NIGHTLY),
+        pytest.param(NARROW, False, marks=NIGHTLY),
     ],
 )
 def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(

@@ -165,7 +165,6 @@ def test_a_feed_with_posts_on_their_way_goes_only_when_forced(api: Api) -> None:
     assert api.get(path).json()["dropping"] is True
 
 
-@pytest.mark.unfollowed
 def test_a_feed_without_goes_at_once(api: Api) -> None:
     feed = FeedFactory()
     answer = api.delete(f"feeds/{feed.pk}/")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import NIGHTLY
 from tests.load import chaos_faults
 from tests.load.chaos_plan import OUTAGE_SECONDS, PART, Chaos, timeline
 from tests.load.chaos_run import prepared
@@ -34,7 +35,7 @@ def test_whatever_dies_nobody_is_missed_and_only_open_connections_double() -> No
         pytest.skip(f"Missing: {error}")
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.postgres
 def test_a_database_that_is_gone_without_a_word_keeps_letters_for_half_a_minute_at_most() -> None:
     try:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation
 from tests.load.killed_sends import one_issue, send
 from tests.servers.killers import Killer
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, Discord
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 
 
 class KillingDiscord(Killer, Discord):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.smtp_server import SmtpServer
 
@@ -39,7 +39,7 @@ print(publish(issue_id=issue.pk, now=timezone.now()))
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.later)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def installation(request: Any, tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path, EMAIL_URL=smtp.url) as made:

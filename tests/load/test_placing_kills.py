@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ print(json.dumps({{"killed": killed, "made": made, "placed": whole, "places": Ti
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.later)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def installation(request: Any, tmp_path: Path) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path) as made:

@@ -14,6 +14,7 @@ import pytest
 from tests.databases import ROOT
 from tests.delivery.bounces.mails import dsn, failed
 from tests.delivery.bounces.test_unsubscribe_mail import mail
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation
 from tests.servers.postfix import Postfix, interpreter, postfix, site_packages
 from tests.services import Missing
@@ -108,7 +109,7 @@ def test_a_mail_by_smtp_ends_in_the_ledger(site: Installation, server: Postfix) 
     assert rows(site, READ)["status"] == "unsubscribed"
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_mail_waits_in_the_queue_while_the_database_is_away(site: Installation, server: Postfix) -> None:
     made = rows(site, ROWS)
     away = site.folder.with_name("away")

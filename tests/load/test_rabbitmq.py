@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 from tests.servers.smtp_server import SmtpServer
 from tests.services import program
 
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+pytestmark = [pytest.mark.slow, NIGHTLY]
 
 READERS = 50
 PUBLISH = """

@@ -17,10 +17,11 @@ from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.newsletters.define import define_subscribable
+from tests.examples import NIGHTLY
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -81,18 +82,11 @@ def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
     return ((hour, start + hour * HOUR) for hour in range(days * 24))
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.parametrize(
     "window",
     # The rules' tests cover the differences of windows (see test_ten_years).
-    [
-        *(
-            pytest.param(name, marks=[pytest.mark.one_database, pytest.mark.nightly])
-            for name in WINDOWS
-            if name != ALSO
-        ),
-        ALSO,
-    ],
+    [*(pytest.param(name, marks=NIGHTLY) for name in WINDOWS if name != ALSO), ALSO],
 )
 def test_every_post_is_in_exactly_one_issue_of_each_newsletter(window: str, loopback_allowed: None) -> None:
     start, days = WINDOWS[window]

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation
 from tests.load.killed_sends import one_issue, send
 from tests.servers.killers import Killer
 from tests.servers.services.twilio import VALUES, Twilio
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 
 
 class KillingTwilio(Killer, Twilio):

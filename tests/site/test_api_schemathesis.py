@@ -17,6 +17,7 @@ from common.api.permissions import SCOPES
 from common.clock import utcnow
 from feedletter_site.services.tokens import make_token
 from feedletter_site.wsgi import application
+from tests.examples import NIGHTLY, some_now
 from tests.factories import (
     DeliveryFactory,
     DestinationFactory,
@@ -67,10 +68,9 @@ def one_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("resource", some_now(RESOURCES, later=NIGHTLY))
 @pytest.mark.usefixtures("one_connection")
 def test_a_few_requests_of_every_kind_find_no_fault(resource: str) -> None:
     headers = {"Authorization": f"Bearer {a_house()}"}
@@ -100,7 +100,7 @@ def send(operation: Any, headers: dict[str, str]) -> None:
     each()
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.django_db(transaction=True)
 def test_thousands_of_requests_in_every_order_find_no_fault(live_server: Any, tmp_path: Path) -> None:
     key = a_house()

@@ -19,6 +19,7 @@ from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import BadToken, make_token, revoke_tokens, token_of
 from feeds.models import Feed
 from tests.api import Api, problem
+from tests.examples import some_now
 from tests.factories import NOW, DeliveryFactory
 
 pytestmark = pytest.mark.django_db
@@ -93,8 +94,7 @@ def opened(key: str) -> int:
     return Client(headers={"Authorization": f"Bearer {key}"}).get("/api/v1/feeds/").status_code
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("resource", READABLE)
+@pytest.mark.parametrize("resource", some_now(READABLE))
 def test_a_token_reads_what_its_scope_names_and_nothing_else(resource: str) -> None:
     for scope in SCOPES:
         area = scope.partition(":")[0]
@@ -102,8 +102,7 @@ def test_a_token_reads_what_its_scope_names_and_nothing_else(resource: str) -> N
         assert Api(scope).get(f"{resource}/").status_code == expected, scope
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(("area", "method", "path"), CHANGING, ids=lambda part: str(part))
+@pytest.mark.parametrize(("area", "method", "path"), some_now(CHANGING), ids=lambda part: str(part))
 def test_a_change_needs_the_scope_to_write(area: str, method: str, path: str) -> None:
     others = [scope for scope in SCOPES if scope != f"{area}:write"]
     answer = getattr(Api(*others), method)(path)
@@ -311,8 +310,7 @@ def offered(client: Client) -> set[str]:
     return {scope for scope in SCOPES if f'value="{scope}"' in page}
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", some_now(SCOPES))
 def test_a_scope_is_handed_on_by_those_only_who_may_do_all_that_is_behind_it(
     client: Client, scope: str
 ) -> None:
@@ -351,8 +349,7 @@ EVERY = [
 ]  # fmt: skip
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(("method", "path", "permission"), EVERY, ids=lambda part: str(part))
+@pytest.mark.parametrize(("method", "path", "permission"), some_now(EVERY), ids=lambda part: str(part))
 def test_at_each_use_a_token_may_no_more_than_its_maker(method: str, path: str, permission: str) -> None:
     """A token with all scopes, made by a user who lacks one permission."""
     eve = staff()

@@ -14,6 +14,7 @@ from feedletter_site.management.commands.show_settings import shown, typed
 from feeds.models import Feed, Item
 from subscriptions.models import Consent, Subscription, Suppression
 from tests.console import json_of, printed, refused
+from tests.examples import NIGHTLY
 from tests.factories import (
     NOW,
     BounceFactory,
@@ -187,9 +188,8 @@ def test_a_copy_is_refused_in_a_sentence_where_it_cannot_be(
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 @pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.later])]
+    "database", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, NIGHTLY])]
 )
 def test_a_backup_made_by_the_command_is_put_back_by_the_command(
     database: str, tmp_path: Path, request: pytest.FixtureRequest

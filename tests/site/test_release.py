@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.e2e import compose
+from tests.examples import NIGHTLY
 
 WORKFLOWS = sorted((compose.ROOT / ".github" / "workflows").glob("*.yml"))
 RELEASE: dict[str, Any] = yaml.safe_load(
@@ -81,7 +82,7 @@ def test_the_files_of_a_release_name_its_image_and_the_notes_are_of_its_version(
     assert "\n## " not in notes
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_zizmor_finds_nothing_unsafe_in_the_workflows() -> None:
     zizmor = [
         sys.executable,

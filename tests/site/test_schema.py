@@ -10,23 +10,28 @@ from pytest_django import Settings
 from feedletter_site.celery import refuse_newer_database
 from feedletter_site.monitoring import health
 from feedletter_site.schema import too_new, too_old
+from tests.examples import some_now
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("statement", "missing"),
-    [
-        ("ALTER TABLE feeds_feed DROP COLUMN title", "the column title of feeds_feed is"),
-        ("ALTER TABLE subscriptions_suppression DROP COLUMN reason", "the column reason of subscriptions"),
-        ("ALTER TABLE delivery_issue RENAME COLUMN placeholders TO holes", "the column placeholders of"),
-        ("ALTER TABLE reader_timelineentry RENAME TO reader_place", "the table reader_timelineentry is"),
-        (
-            "ALTER TABLE chat_guildfeed DROP COLUMN every_minutes",
-            "the column every_minutes of chat_guildfeed",
-        ),
-    ],
+    some_now(
+        [
+            ("ALTER TABLE feeds_feed DROP COLUMN title", "the column title of feeds_feed is"),
+            (
+                "ALTER TABLE subscriptions_suppression DROP COLUMN reason",
+                "the column reason of subscriptions",
+            ),
+            ("ALTER TABLE delivery_issue RENAME COLUMN placeholders TO holes", "the column placeholders of"),
+            ("ALTER TABLE reader_timelineentry RENAME TO reader_place", "the table reader_timelineentry is"),
+            (
+                "ALTER TABLE chat_guildfeed DROP COLUMN every_minutes",
+                "the column every_minutes of chat_guildfeed",
+            ),
+        ]
+    ),
 )
 def test_an_older_database_is_refused(statement: str, missing: str) -> None:
     assert too_old(connection) == ""

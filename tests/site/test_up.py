@@ -20,6 +20,7 @@ from feedletter_site.management.commands.up import (
 )
 from feedletter_site.ticks.schedule import STAGES
 from tests.e2e.processes import ROOT, clean_environment, manage, running, until
+from tests.examples import some_now
 from tests.services import free_port
 
 
@@ -106,8 +107,7 @@ def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
     assert "--skip-checks" in plan("127.0.0.1:8000").commands["worker"]
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(("log_format", "own_logger"), [("console", False), ("json", True)])
+@pytest.mark.parametrize(("log_format", "own_logger"), some_now([("console", False), ("json", True)]))
 def test_gunicorns_parent_looks_at_the_settings_and_keeps_nothing_of_them(
     log_format: str, own_logger: bool
 ) -> None:

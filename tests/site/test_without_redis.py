@@ -7,6 +7,7 @@ from django.test import Client
 
 from common import caching
 from tests import factories, services
+from tests.examples import some_now
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +35,7 @@ def _redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CACHES = {"default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": nowhere}}
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", some_now(PAGES))
 def test_a_page_is_answered(path: str, admin_client: Client) -> None:
     factories.an_issue()
     answer = admin_client.get(path, headers={"host": "127.0.0.1"})

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from feedletter_site import env
 from tests import forks
 from tests.e2e.processes import clean_environment
+from tests.examples import NIGHTLY, some_now
 
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = str(ROOT / "feedletter_site" / "settings.py")
@@ -147,13 +148,12 @@ PROCESSES = {
 
 
 @pytest.mark.slow
-@pytest.mark.every_case
-@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("process", some_now(PROCESSES, later=NIGHTLY))
 @pytest.mark.parametrize(
     "wrong",
     [
         ("DATABASE_URL", "postgres://u:hunter2/2@host/name"),
-        pytest.param(("EMAIL_URL", "mail"), marks=pytest.mark.later),
+        pytest.param(("EMAIL_URL", "mail"), marks=NIGHTLY),
     ],
 )
 def test_every_process_ends_with_one_sentence(process: str, wrong: tuple[str, str], tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/feeds/feed/"
 
 
-@pytest.mark.unfollowed
 def test_what_is_on_its_way_goes_out_first_and_the_page_says_so(admin_client: Client) -> None:
     read, idle = FeedFactory(title="Harbour"), FeedFactory(title="Quiet")
     SubscribableFactory(feeds=[read])

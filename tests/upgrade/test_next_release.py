@@ -15,11 +15,12 @@ from feedletter_site.management.commands.up import plan
 from feedletter_site.schema import numbers
 from tests.e2e.journey import Blog
 from tests.e2e.processes import until
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.smtp_server import SmtpServer
 from tests.test_map import PACKAGES, ROOT
 
-pytestmark = [pytest.mark.nightly, pytest.mark.postgres]
+pytestmark = [NIGHTLY, pytest.mark.postgres]
 READERS = 300
 SLOW, FAST = "4", "500"
 SUBJECT = "Post {}"

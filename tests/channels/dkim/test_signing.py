@@ -11,6 +11,7 @@ from channels.email.dkim.signing import sign
 from tests.channels.dkim.samples import NOW, composed, odd
 from tests.channels.dkim.verifying import ED25519_KEY, KEYS, RSA_KEY, record, verified
 from tests.channels.email_letters import letter, message
+from tests.examples import NIGHTLY
 
 RECORDS = [record(key) for key in KEYS]
 RSA_RECORD = RECORDS[:1]
@@ -28,7 +29,7 @@ def tags(message: bytes) -> dict[str, str]:
     return {name.strip(): "".join(value.split()) for name, _, value in pairs}
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_of_500_letters_of_all_sorts_both_signatures_verify() -> None:
     messages = [*composed(400), *odd(100)]
     bad = [message for message in messages if verified(signed(message), RECORDS) != [True, True]]

@@ -13,6 +13,7 @@ from channels.pictures import forget_pictures
 from feeds.parsing.entry import Entry, Media
 from tests.channels.mastodon.letters import LINK, TOO_MANY, message, session
 from tests.contracts.channel import NOW
+from tests.examples import some_now
 from tests.servers.mastodon_instance import MastodonInstance, Reply
 from tests.servers.picture_host import PictureHost, noise
 
@@ -64,8 +65,7 @@ class TestWhich:
         assert isinstance(send(post(instance, host, 3)), Sent)
         assert pictures(instance) == ["Bee 0"]
 
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(("images", "count"), [("0", 0), ("2", 2), ("4", 4)])
+    @pytest.mark.parametrize(("images", "count"), some_now([("0", 0), ("2", 2), ("4", 4)]))
     def test_an_option_says_how_many(
         self, instance: MastodonInstance, host: PictureHost, images: str, count: int
     ) -> None:
@@ -115,15 +115,14 @@ class TestWhich:
 
 
 class TestFailures:
-    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "reply",
-        [
+        some_now([
             Reply(401, {"error": "no"}), Reply(403, {"error": "outside the authorized scopes"}), Reply(404),
             Reply(413, "<html>too large</html>"), Reply(422, {"error": "no"}), TOO_MANY, Reply(500),
             Reply(503), Reply(200, {}), Reply(200, "<html>"), Reply(302, headers={"Location": "http://x.example/"}),
             Reply(hangs_up=True), Reply(body=b"x" * 3_000_000),
-        ],
+        ]),
     )  # fmt: skip
     def test_an_upload_that_fails_leaves_the_post_without(
         self, instance: MastodonInstance, host: PictureHost, reply: Reply

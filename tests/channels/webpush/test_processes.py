@@ -12,10 +12,11 @@ import pytest
 
 from tests import forks
 from tests.e2e.processes import ROOT, clean_environment, until
+from tests.examples import NIGHTLY
 from tests.servers.api_server import Reply
 from tests.servers.services.push_service import PushService
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 
 BEGIN = """
 import json, sys, os, django

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import cache
 
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from common.html.clean import plain
 from common.html.plain_text import to_text
+from tests.examples import some_now
 
 
 @pytest.mark.parametrize(
@@ -91,9 +92,8 @@ def test_lines_are_wrapped_and_addresses_are_not() -> None:
     assert address in lines
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
-    "html", ["<blockquote>x" * 30_000, "<ul><li>x" * 30_000, "<a href=x>" * 30_000, "<!--" * 99_999]
+    "html", some_now(["<blockquote>x" * 30_000, "<ul><li>x" * 30_000, "<a href=x>" * 30_000, "<!--" * 99_999])
 )
 def test_hostile_html_costs_little(html: str) -> None:
     start = time.process_time()

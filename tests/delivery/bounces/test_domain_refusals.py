@@ -16,6 +16,7 @@ from delivery.models import Attempt, Bounce, Delivery, Issue, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.bounces.mails import dsn, failed
 from tests.delivery.ledger import HOUR, MINUTE, a_lane, claimed, ended, ended_task, queued
+from tests.examples import NIGHTLY
 from tests.factories import NOW, BounceFactory, DeliveryFactory, IssueFactory
 
 pytestmark = pytest.mark.django_db
@@ -147,8 +148,7 @@ def test_three_large_domains_that_refuse_pause_the_newsletter() -> None:
     assert REFUSED.text in row.sending_paused_reason
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 def test_three_small_domains_that_refuse_are_paused_and_no_more() -> None:
     issue = IssueFactory()
     a_large_rest(issue)
@@ -180,8 +180,7 @@ def test_a_large_domain_that_doubts_our_identity_pauses_the_newsletter_and_not_i
     assert Bounce.objects.filter(effect__endswith="The newsletter is paused.").count() == 20
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 def test_a_small_domain_that_doubts_our_identity_is_paused_itself() -> None:
     issue = IssueFactory()
     a_large_rest(issue)

@@ -19,6 +19,7 @@ from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.answered import send
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, ended, queued
+from tests.examples import some_now
 from tests.factories import NOW, DestinationFactory, IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
@@ -186,14 +187,15 @@ def test_a_lane_that_is_resumed_by_hand_sends_what_its_domains_let_wait(smtp: Sm
 # --- refusals of one domain
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "quoted",
-    [
-        "550 5.7.1 blocked using Spamhaus (in reply to RCPT TO command)",
-        "554 5.7.1 <reader@odd.example>: Relay access denied (in reply to RCPT TO command)",
-        "550 5.1.8 Sender address rejected: Domain not found (in reply to MAIL FROM command)",
-    ],
+    some_now(
+        [
+            "550 5.7.1 blocked using Spamhaus (in reply to RCPT TO command)",
+            "554 5.7.1 <reader@odd.example>: Relay access denied (in reply to RCPT TO command)",
+            "550 5.1.8 Sender address rejected: Domain not found (in reply to MAIL FROM command)",
+        ]
+    ),
 )
 def test_what_a_foreign_host_says_of_us_lets_its_domain_rest_and_nobody_else(
     smtp: SmtpServer, quoted: str
@@ -304,8 +306,7 @@ def test_what_was_put_off_for_days_because_of_us_waits_for_a_person_in_the_end(
 # --- letters that are too large
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("where", ["ehlo", "mail", "message"])
+@pytest.mark.parametrize("where", some_now(["ehlo", "mail", "message"]))
 def test_a_letter_that_is_too_large_waits_as_a_whole(where: str, settings: Any, client: Client) -> None:
     limit = 2000 if where == "ehlo" else 10_000_000
     with SmtpServer(size_limit=limit) as smtp:
@@ -356,17 +357,18 @@ def test_a_single_mail_that_is_too_large_fails_and_says_so(smtp: SmtpServer) -> 
 # --- dead addresses
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "reply",
-    [
-        "550 No such user here",
-        "550 5.4.4 Host or domain name not found",
-        "550 5.4.1 Recipient address rejected: Access denied",
-        "550 5.1.10 Recipient address has null MX",
-        "554 delivery error: dd This user doesn't have a yahoo.com account (reader@yahoo.com)",
-        "556 Domain does not accept mail",
-    ],
+    some_now(
+        [
+            "550 No such user here",
+            "550 5.4.4 Host or domain name not found",
+            "550 5.4.1 Recipient address rejected: Access denied",
+            "550 5.1.10 Recipient address has null MX",
+            "554 delivery error: dd This user doesn't have a yahoo.com account (reader@yahoo.com)",
+            "556 Domain does not accept mail",
+        ]
+    ),
 )
 def test_an_address_that_is_dead_by_words_or_codes_is_not_written_to_again(
     smtp: SmtpServer, reply: str

@@ -13,7 +13,7 @@ from delivery.bounces.fields import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
 from delivery.bounces.parsing import MAX_MAIL_BYTES, Mark, Unreadable, read_report, report_digest
 from delivery.rules.bounce_policy import BounceKind
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
-from tests.examples import examples
+from tests.examples import examples, some_now
 
 STAMP = "0123456789abcdef" * 2
 
@@ -210,23 +210,24 @@ def nested(depth: int) -> bytes:
     return mail
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "raw",
-    [
-        nested(90),
-        dsn(*(failed(f"a{n}@b.org") for n in range(5000))),
-        dsn(failed("a" * 100_000 + "@b.org", said="x" * 500_000)),
-        b"From: a@b.org\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n\n" * 100_000,
-        b"From: a@b.org\nSubject: " + b"=?utf-8?q?=" * 50_000 + b"\n\n" + b"(" * 100_000,
-        b"From: MAILER-DAEMON@x\nSubject: failure notice\n\n" + b"<a@b.org>:\n" * 100_000,
-        b"From: a@b.org\n" + b"A: b\n" * 100_000 + b"\n",
-        b"From: MAILER-DAEMON@x\n\n" + b"Final-Recipient: rfc822; a@b.org\n\n" * 50_000,
-        b"From: MAILER-DAEMON@x\n\n" + b"".join(b"<u%d@b.org>: no\n" % n for n in range(90_000)),
-        b"From: MAILER-DAEMON@x\nContent-Type: text/html\n\n" + b"<style " * 250_000,
-        b"From: x@sns.amazonaws.com\n\n" + b'{"a":' * 350_000,
-        b"From: MAILER-DAEMON@x\nContent-Type: text/plain" + b";" * 1_500_000 + b"\n\nno",
-    ],
+    some_now(
+        [
+            nested(90),
+            dsn(*(failed(f"a{n}@b.org") for n in range(5000))),
+            dsn(failed("a" * 100_000 + "@b.org", said="x" * 500_000)),
+            b"From: a@b.org\nContent-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\n\n" * 100_000,
+            b"From: a@b.org\nSubject: " + b"=?utf-8?q?=" * 50_000 + b"\n\n" + b"(" * 100_000,
+            b"From: MAILER-DAEMON@x\nSubject: failure notice\n\n" + b"<a@b.org>:\n" * 100_000,
+            b"From: a@b.org\n" + b"A: b\n" * 100_000 + b"\n",
+            b"From: MAILER-DAEMON@x\n\n" + b"Final-Recipient: rfc822; a@b.org\n\n" * 50_000,
+            b"From: MAILER-DAEMON@x\n\n" + b"".join(b"<u%d@b.org>: no\n" % n for n in range(90_000)),
+            b"From: MAILER-DAEMON@x\nContent-Type: text/html\n\n" + b"<style " * 250_000,
+            b"From: x@sns.amazonaws.com\n\n" + b'{"a":' * 350_000,
+            b"From: MAILER-DAEMON@x\nContent-Type: text/plain" + b";" * 1_500_000 + b"\n\nno",
+        ]
+    ),
     ids=[
         "nested",
         "recipients",

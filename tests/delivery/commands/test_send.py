@@ -15,6 +15,7 @@ from delivery.engine.send_pass import send_due
 from delivery.models import Lane
 from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.ledger import queued, states
+from tests.examples import some_now
 from tests.factories import LaneFactory
 from tests.servers.smtp_server import SmtpServer
 from tests.services import free_port
@@ -59,8 +60,7 @@ TROUBLE = {
 }
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("reason", TROUBLE)
+@pytest.mark.parametrize("reason", some_now(TROUBLE))
 def test_a_server_that_cannot_be_used_is_told_of_and_logged_once(
     reason: str, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

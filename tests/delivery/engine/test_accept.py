@@ -13,6 +13,7 @@ from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Attempt, Delivery, Issue
 from subscriptions.models import Subscribable
 from tests.delivery.ledger import a_lane, attempts, claimed, queued, states
+from tests.examples import some_now
 from tests.factories import NOW
 from tests.races import beside
 
@@ -106,8 +107,7 @@ def test_none_at_all_asks_nothing() -> None:
     assert len(asked) == 0
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("remote_id", IDS)
+@pytest.mark.parametrize("remote_id", some_now(IDS))
 def test_a_name_is_kept_as_the_server_gave_it(remote_id: str) -> None:
     job, other = jobs(2)
     record_accepted([acceptance(job, AT, remote_id), *accepted([other])])

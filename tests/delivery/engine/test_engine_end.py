@@ -13,6 +13,7 @@ from delivery.engine.send_pass import SendPass, send_due
 from delivery.models import Delivery, Lane
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, queued, states
+from tests.examples import some_now
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_either_sender")]
@@ -40,8 +41,7 @@ def queue(count: int, **lane: Any) -> None:
     Delivery.objects.update(due_at=now, created_at=now)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.15])
+@pytest.mark.parametrize("delay", some_now([0.0, 0.02, 0.15]))
 def test_a_lane_with_a_slow_rate_is_waited_for_until_all_is_sent(smtp: SmtpServer, delay: float) -> None:
     smtp.state.delay = delay
     queue(8, rate=10.0, burst=1, concurrency=2)

@@ -11,6 +11,7 @@ from delivery.lanes import shares
 from delivery.models import Delivery, Lane, LaneShare
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, queued, states
+from tests.examples import NIGHTLY
 from tests.factories import IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
@@ -32,8 +33,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
     assert not LaneShare.objects.exists()
 
 
-@pytest.mark.every_case
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
     # More than the first worker claims at once; slow enough for a late start of the second.

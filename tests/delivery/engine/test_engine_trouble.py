@@ -23,6 +23,7 @@ from delivery.rules.lanes import claimable
 from tests.delivery.background import sending as in_background
 from tests.delivery.background import wait_until
 from tests.delivery.ledger import Clock, a_lane, attempts, queued, states
+from tests.examples import some_now
 from tests.factories import IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
@@ -57,8 +58,7 @@ def untouched(count: int) -> bool:
 
 
 @pytest.mark.django_db
-@pytest.mark.every_case
-@pytest.mark.parametrize("number", [1, 30, 51, 75])
+@pytest.mark.parametrize("number", some_now([1, 30, 51, 75]))
 def test_a_database_that_goes_while_letters_are_made_loses_nothing(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:

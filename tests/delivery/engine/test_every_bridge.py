@@ -30,17 +30,15 @@ from tests.delivery.engine.bridge_contracts import (
 )
 from tests.delivery.ledger import Clock
 from tests.e2e.processes import running
-from tests.examples import some_now
+from tests.examples import NIGHTLY, some_now
 from tests.servers.api_server import Reply
 
-pytestmark = [
-    pytest.mark.every_case("nightly"),
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("loopback_allowed"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
 
-every_bridge = pytest.mark.parametrize("contract", list(contracts()), ids=lambda contract: contract.__name__)
+every_bridge = pytest.mark.parametrize(
+    "contract", some_now(contracts(), later=NIGHTLY), ids=lambda contract: contract.__name__
+)
 
 
 @every_bridge
@@ -92,8 +90,7 @@ def test_a_post_whose_answer_was_lost_stands_there_once(contract: type[BridgeCon
         assert_nobody_got_it_twice(bridge, row)
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("contract", some_now(contracts(), every=4))
+@pytest.mark.parametrize("contract", some_now(contracts()))
 def test_a_post_whose_worker_was_killed_stands_there_once(
     contract: type[BridgeContract], tmp_path: Path
 ) -> None:

@@ -16,16 +16,13 @@ from subscriptions.models import Destination
 from tests.contracts.bridge import PATIENT, BridgeContract
 from tests.delivery.corrected import BOTH, BridgedBlog, changes, dated
 from tests.delivery.engine.bridge_contracts import contracts
+from tests.examples import NIGHTLY, some_now
 from tests.factories import DestinationFactory, SubscriptionFactory
 from tests.feeds.watched import at
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 
-pytestmark = [
-    pytest.mark.every_case("nightly"),
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("loopback_allowed"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
 A, CORRECTED = (dated("a", 10, title=title) for title in ("Bee hotels", "Bee hotels, corrected"))
 # The posts at the fake service, as people see them; for a webhook, its calls.
@@ -122,7 +119,7 @@ def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
         session.close()
 
 
-@pytest.mark.parametrize("contract", changing(Edits))
+@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
 def test_a_correction_edits_what_stands_there_once(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +134,7 @@ def test_a_correction_edits_what_stands_there_once(
         assert changes() == [("edit", "sent", "")]
 
 
-@pytest.mark.parametrize("contract", changing(Deletes))
+@pytest.mark.parametrize("contract", some_now(changing(Deletes), later=NIGHTLY))
 def test_what_is_withdrawn_is_deleted_there(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +146,7 @@ def test_what_is_withdrawn_is_deleted_there(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", changing(Edits))
+@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
 def test_an_edit_that_comes_too_fast_waits(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +167,7 @@ def test_an_edit_that_comes_too_fast_waits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", changing(Edits))
+@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
 def test_an_edit_whose_answer_was_lost_is_made_again(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +185,7 @@ def test_an_edit_whose_answer_was_lost_is_made_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", changing(Edits))
+@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
 def test_changes_of_a_post_that_is_gone_there_end_plainly(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:

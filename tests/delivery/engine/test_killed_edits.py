@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
@@ -60,7 +61,7 @@ print(list(Delivery.objects.exclude(kind="issue").values_list("kind", "state")))
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path) as made:
@@ -73,10 +74,7 @@ def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "method", "words"),
-    [
-        ("corrected", "PUT", ["Bees, corrected"]),
-        pytest.param("withdrawn", "DELETE", [], marks=pytest.mark.nightly),
-    ],
+    [("corrected", "PUT", ["Bees, corrected"]), pytest.param("withdrawn", "DELETE", [], marks=NIGHTLY)],
 )
 def test_a_worker_killed_after_a_change_and_before_its_record(
     site: Installation, which: str, method: str, words: list[str], monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
 from tests.delivery.ledger import a_lane, queued, states
 from tests.delivery.sites import queue, states_of
+from tests.examples import NIGHTLY
 from tests.factories import NOW, IssueFactory
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.smtp_server import SmtpServer
@@ -45,7 +46,7 @@ print(rest.exclude(attempts=0, begun_at=None, lease_token=None).count())
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.later)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=NIGHTLY)])
 def made(request: pytest.FixtureRequest, tmp_path: Path, stack: ExitStack) -> Callable[[str], Installation]:
     """Return a function that makes an installation on either database."""
 
@@ -73,8 +74,7 @@ def pressed(site: Installation, act: str) -> tuple[float, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("act", "state"),
-    [("pause_issue", "held"), pytest.param("cancel_issue", "cancelled", marks=pytest.mark.later)],
+    ("act", "state"), [("pause_issue", "held"), pytest.param("cancel_issue", "cancelled", marks=NIGHTLY)]
 )
 def test_when_an_issue_is_stopped_only_what_is_on_open_connections_goes(
     made: Callable[[str], Installation], smtp: SmtpServer, act: str, state: str

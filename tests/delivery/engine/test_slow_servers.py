@@ -14,6 +14,7 @@ from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
 from tests.delivery.impatience import impatient
 from tests.delivery.ledger import HOUR, MINUTE, Clock, a_lane, attempts, queued, states
+from tests.examples import NIGHTLY
 from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import STALL, SmtpServer
 
@@ -128,7 +129,7 @@ def test_what_may_have_arrived_is_sent_three_times_in_all_and_then_held(smtp: Sm
     assert waits[2] >= HOUR
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.parametrize(
     ("stage", "seconds"), [("message", 130), ("rcpt", 65), ("mail", 65), ("connect", 65)]
 )

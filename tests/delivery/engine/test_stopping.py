@@ -131,7 +131,7 @@ def nothing_is_lost(site: Installation, smtp: SmtpServer) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, -signal.SIGTERM, marks=pytest.mark.later)],
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, -signal.SIGTERM, marks=pytest.mark.slow)],
 )
 def test_a_command_that_is_ended_finishes_what_it_began(
     site: Installation, smtp: SmtpServer, number: signal.Signals, status: int

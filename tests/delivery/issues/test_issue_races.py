@@ -31,7 +31,7 @@ from tests.delivery.ledger import HOUR, queued, states
 from tests.factories import NOW, IssueFactory, SubscriptionFactory
 from tests.races import beside
 
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from delivery.models import Delivery
 from tests.delivery.two_paces import DAY, MINUTE, START, World
-from tests.examples import some_now
+from tests.examples import NIGHTLY, some_now
 
-pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db]
 
 MINUTES = 31 * 24 * 60
 NESTED = [
@@ -71,8 +71,7 @@ def how_often(
     return [received[pk] for pk in items]
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS), posts=moments, switch=minutes, facts=approvals)
 def test_every_post_comes_exactly_once(
@@ -81,8 +80,7 @@ def test_every_post_comes_exactly_once(
     assert how_often(*pair, posts, switch, facts) == [1] * len(posts)
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 @settings(max_examples=7, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(ASKEW), posts=moments, switch=minutes, facts=approvals)
 def test_where_letters_are_cut_at_different_times_no_post_is_lost(
@@ -91,8 +89,7 @@ def test_where_letters_are_cut_at_different_times_no_post_is_lost(
     assert set(how_often(*pair, posts, switch, facts)) <= {1, 2}
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS + ASKEW), posts=moments, switch=minutes, lag=st.integers(1, 4000))
 def test_no_post_is_lost_when_a_feed_was_not_read_for_days(
@@ -101,8 +98,7 @@ def test_no_post_is_lost_when_a_feed_was_not_read_for_days(
     assert set(how_often(*pair, posts, switch, {}, lag=lag)) <= {1, 2}
 
 
-@pytest.mark.one_database
-@pytest.mark.parametrize(("old", "new"), some_now(PAIRS, every=3))
+@pytest.mark.parametrize(("old", "new"), some_now(PAIRS))
 def test_a_switch_in_the_midst_of_posts_neither_loses_nor_repeats_one(old: str, new: str) -> None:
     day = 24 * 60
     posts = [5 * day, 7 * day + 11 * 60, 7 * day + 13 * 60, 11 * day + 30, 31 * day - 40]

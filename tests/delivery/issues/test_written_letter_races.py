@@ -23,7 +23,7 @@ from tests.delivery.ledger import HOUR
 from tests.factories import NOW, BroadcastFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True
 
 two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
 pytestmark = pytest.mark.django_db(transaction=True)

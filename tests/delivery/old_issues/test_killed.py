@@ -10,11 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 ISSUES, KILLS = 400, 4
 HEAD = "post_id,post_date,is_published,email_sent_at,type,audience,title\n"
 ROW = "{0}.x,2021-03-05T09:00:00Z,true,2021-03-05T09:00:00Z,newsletter,everyone,Title {0}\n"

@@ -15,9 +15,10 @@ from tests.channels.email_letters import compose_mail
 from tests.delivery.rendering.samples import NOW, SITE, entry, facts, one
 from tests.delivery.rendering.test_mail import context_of
 from tests.delivery.rendering.test_mail_programs import POST
+from tests.examples import NIGHTLY
 from tests.services import program
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 # Footnotes of 0.75em have 0.2.
 HIGHEST = 0.1
 FOOTNOTES = "<p>It rains on the river<sup>1</sup> and the lake<sup>2</sup>, H<sub>2</sub>O<sup>3</sup>.</p>"

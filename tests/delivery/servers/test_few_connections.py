@@ -16,7 +16,7 @@ from tests.console import json_of, printed
 from tests.delivery.background import sending
 from tests.delivery.lanes.test_shares import ADA, BOB
 from tests.delivery.ledger import SECOND, a_lane, queued, states
-from tests.examples import some_now
+from tests.examples import NIGHTLY, some_now
 from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import DROP, SmtpServer
 
@@ -34,7 +34,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
     return len(smtp.recipients) == len(set(smtp.recipients)) == letters and rows == {("sent", 1, None)}
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from delivery.models import Attempt, Bounce, Delivery, Lane, LaneDomain
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.answered import LATER, a_letter, after, put_off, send, slowed, untouched
 from tests.delivery.ledger import MINUTE, a_lane, queued, states
+from tests.examples import some_now
 from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 # The stages with a message in progress.
 STAGES = ("mail", "rcpt", "data", "message")
@@ -25,8 +26,8 @@ def arrives_later(smtp: SmtpServer, *rows: Delivery) -> bool:
     return sent == len(rows) and sorted(smtp.recipients) == sorted(row.destination.core for row in rows)
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("reply", ["450 4.2.0 Mailbox busy", "451 4.3.0 Local error"])
+@pytest.mark.parametrize("stage", some_now(STAGES))
+@pytest.mark.parametrize("reply", some_now(["450 4.2.0 Mailbox busy", "451 4.3.0 Local error"]))
 def test_a_4xx_puts_off_that_letter_and_slows_nothing(smtp: SmtpServer, stage: str, reply: str) -> None:
     row = a_letter()
     smtp.answer(stage, reply)
@@ -38,7 +39,8 @@ def test_a_4xx_puts_off_that_letter_and_slows_nothing(smtp: SmtpServer, stage: s
 
 
 @pytest.mark.parametrize(
-    "reply", ["450 4.2.0 Greylisted", "451 4.7.1 Greylisting in action", "451 4.7.1 Try again later"]
+    "reply",
+    some_now(["450 4.2.0 Greylisted", "451 4.7.1 Greylisting in action", "451 4.7.1 Try again later"]),
 )
 def test_greylisting_puts_off_one_letter_and_the_others_go_out(smtp: SmtpServer, reply: str) -> None:
     rows = queued(5)
@@ -50,10 +52,12 @@ def test_greylisting_puts_off_one_letter_and_the_others_go_out(smtp: SmtpServer,
     assert len(set(smtp.recipients)) == len(smtp.recipients) == 5
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", some_now(STAGES))
 @pytest.mark.parametrize(
     "reply",
-    ["421 Closing", "451 4.7.500 Server busy", "454 Throttling failure: Maximum sending rate exceeded."],
+    some_now(
+        ["421 Closing", "451 4.7.500 Server busy", "454 Throttling failure: Maximum sending rate exceeded."]
+    ),
 )
 def test_an_answer_about_rate_or_policy_slows_the_lane(smtp: SmtpServer, stage: str, reply: str) -> None:
     row = a_letter()
@@ -69,8 +73,10 @@ def test_an_answer_about_rate_or_policy_slows_the_lane(smtp: SmtpServer, stage: 
     assert (lane.failures, lane.last_error) == (0, "")
 
 
-@pytest.mark.parametrize("stage", ["connect", "ehlo"])
-@pytest.mark.parametrize("reply", ["421 4.7.0 Too many connections", "554 5.7.1 You are not welcome"])
+@pytest.mark.parametrize("stage", some_now(["connect", "ehlo"]))
+@pytest.mark.parametrize(
+    "reply", some_now(["421 4.7.0 Too many connections", "554 5.7.1 You are not welcome"])
+)
 def test_a_server_that_does_not_let_us_in_slows_the_lane_and_touches_no_letter(
     smtp: SmtpServer, stage: str, reply: str
 ) -> None:
@@ -100,7 +106,9 @@ def test_a_lane_that_is_told_to_slow_down_again_and_again_blames_one_letter_at_m
     assert arrives_later(smtp, *rows)
 
 
-@pytest.mark.parametrize("reply", ["550 5.1.8 Sender refused", "553 5.7.1 Not yours", "501 5.1.7 Bad sender"])
+@pytest.mark.parametrize(
+    "reply", some_now(["550 5.1.8 Sender refused", "553 5.7.1 Not yours", "501 5.1.7 Bad sender"])
+)
 def test_a_sender_that_is_refused_fails_nobody(smtp: SmtpServer, reply: str) -> None:
     rows = queued(3)
     smtp.answer("mail", reply)
@@ -120,8 +128,8 @@ def test_a_sender_that_is_refused_for_its_identity_pauses_the_newsletter(smtp: S
     assert "Unauthenticated mail" in Subscribable.objects.get().sending_paused_reason
 
 
-@pytest.mark.parametrize("stage", AFTER_MAIL)
-@pytest.mark.parametrize("reply", ["550 No", "554 5.6.0 Bad content"])
+@pytest.mark.parametrize("stage", some_now(AFTER_MAIL))
+@pytest.mark.parametrize("reply", some_now(["550 No", "554 5.6.0 Bad content"]))
 def test_a_5xx_fails_that_recipient_and_nobody_else(smtp: SmtpServer, stage: str, reply: str) -> None:
     a_lane(concurrency=1)
     bad, *others = queued(3)
@@ -135,8 +143,8 @@ def test_a_5xx_fails_that_recipient_and_nobody_else(smtp: SmtpServer, stage: str
     assert (Lane.objects.get().failures, LaneDomain.objects.count()) == (0, 0)
 
 
-@pytest.mark.parametrize("stage", AFTER_MAIL)
-@pytest.mark.parametrize("reply", ["550 5.1.1 No such user", "550 5.1.10 Null MX"])
+@pytest.mark.parametrize("stage", some_now(AFTER_MAIL))
+@pytest.mark.parametrize("reply", some_now(["550 5.1.1 No such user", "550 5.1.10 Null MX"]))
 def test_no_such_address_suppresses_it(smtp: SmtpServer, stage: str, reply: str) -> None:
     bad, _ = queued(2)
     smtp.answer(stage, reply, recipient=bad.destination.core)

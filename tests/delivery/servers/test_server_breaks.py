@@ -9,11 +9,12 @@ from delivery.models import Attempt, Bounce, Delivery, Lane
 from tests.delivery.answered import LATER, a_letter, after, put_off, send, slowed, untouched
 from tests.delivery.impatience import impatient
 from tests.delivery.ledger import a_lane, queued, states
+from tests.examples import some_now
 from tests.factories import NOW, IssueFactory
 from tests.servers.raw_smtp import RawServer, Reply
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 # Unmarked tests use this process's loop: the child process has the same protocol code.
 in_either_process = pytest.mark.usefixtures("_either_sender")
 __all__ = ["impatient"]
@@ -51,7 +52,7 @@ def arrives_on_the_next_try(settings: Any, row: Delivery) -> bool:
 # --- disconnected
 
 
-@pytest.mark.parametrize("verb", BEFORE)
+@pytest.mark.parametrize("verb", some_now(BEFORE))
 def test_a_connection_lost_before_the_first_message_is_the_lanes(
     serve: Serve, verb: str, settings: Any
 ) -> None:
@@ -63,8 +64,8 @@ def test_a_connection_lost_before_the_first_message_is_the_lanes(
     assert arrives_on_the_next_try(settings, row)
 
 
-@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
-@pytest.mark.parametrize("verb", DURING)
+@pytest.mark.parametrize("offer", some_now(OFFERS.values()), ids=OFFERS)
+@pytest.mark.parametrize("verb", some_now(DURING))
 def test_a_connection_lost_in_the_envelope_puts_off_that_letter(
     serve: Serve, verb: str, offer: bytes, settings: Any
 ) -> None:
@@ -113,7 +114,7 @@ def test_a_connection_lost_between_two_letters_costs_nothing(serve: Serve) -> No
 # --- silent
 
 
-@pytest.mark.parametrize("verb", BEFORE)
+@pytest.mark.parametrize("verb", some_now(BEFORE))
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_is_silent_at_first_is_left_and_the_lane_rests(
     serve: Serve, verb: str, settings: Any
@@ -126,8 +127,8 @@ def test_a_server_that_is_silent_at_first_is_left_and_the_lane_rests(
     assert arrives_on_the_next_try(settings, row)
 
 
-@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
-@pytest.mark.parametrize("verb", [*DURING, "."])
+@pytest.mark.parametrize("offer", some_now(OFFERS.values()), ids=OFFERS)
+@pytest.mark.parametrize("verb", some_now([*DURING, "."]))
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_falls_silent_is_left_and_the_letter_put_off(
     serve: Serve, verb: str, offer: bytes, settings: Any
@@ -163,8 +164,8 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("verb", BEFORE)
-@pytest.mark.parametrize("reply", NONSENSE, ids=range(len(NONSENSE)))
+@pytest.mark.parametrize("verb", some_now(BEFORE))
+@pytest.mark.parametrize("reply", some_now(NONSENSE), ids=range(len(NONSENSE)))
 def test_what_is_no_smtp_at_first_is_the_lanes(serve: Serve, verb: str, reply: bytes) -> None:
     row = a_letter()
     serve({verb: reply, "HELO": reply}, patience=2)
@@ -173,8 +174,8 @@ def test_what_is_no_smtp_at_first_is_the_lanes(serve: Serve, verb: str, reply: b
     assert Lane.objects.get().last_error.isprintable()
 
 
-@pytest.mark.parametrize("verb", DURING)
-@pytest.mark.parametrize("number", range(len(NONSENSE)))
+@pytest.mark.parametrize("verb", some_now(DURING))
+@pytest.mark.parametrize("number", some_now(range(len(NONSENSE))))
 def test_what_is_no_smtp_puts_off_the_letter(serve: Serve, verb: str, number: int) -> None:
     row = a_letter()
     offer = list(OFFERS.values())[number % 2]
@@ -185,7 +186,9 @@ def test_what_is_no_smtp_puts_off_the_letter(serve: Serve, verb: str, number: in
     assert len(after(row).last_error) < 800
 
 
-@pytest.mark.parametrize("reply", [*NONSENSE, b"354 go on\r\n", b"25"], ids=range(len(NONSENSE) + 2))
+@pytest.mark.parametrize(
+    "reply", some_now([*NONSENSE, b"354 go on\r\n", b"25"]), ids=range(len(NONSENSE) + 2)
+)
 @pytest.mark.usefixtures("impatient")
 def test_an_answer_to_the_message_that_is_none_may_be_an_arrival(serve: Serve, reply: bytes) -> None:
     row = a_letter()
@@ -271,7 +274,7 @@ def test_a_server_that_wants_data_after_it_refused_the_recipient_gets_an_empty_o
     assert len([data for data in server.data if data]) == 1
 
 
-@pytest.mark.parametrize("verb", DURING)
+@pytest.mark.parametrize("verb", some_now(DURING))
 def test_421_in_the_middle_of_a_pipeline_slows_the_lane_and_loses_nothing(
     serve: Serve, verb: str, settings: Any
 ) -> None:

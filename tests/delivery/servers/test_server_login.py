@@ -14,11 +14,11 @@ from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.answered import LATER, a_letter, send, untouched
 from tests.delivery.impatience import impatient, modules
 from tests.delivery.ledger import queued, states
+from tests.examples import some_now
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
 pytestmark = [
-    pytest.mark.every_case,
     pytest.mark.django_db(transaction=True),
     # aiosmtpd warns about a login without TLS; here it is intended.
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
@@ -51,7 +51,7 @@ def forget_whom_to_trust() -> None:
                 value.cache_clear()
 
 
-@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+@pytest.mark.parametrize("tls", some_now(["starttls", "implicit"]))
 def test_letters_go_through_tls_with_a_login(tls: str, trusted: Path, settings: Any) -> None:
     with SmtpServer(tls=tls, context=server_context(trusted), login=LOGIN) as smtp:
         settings.EMAIL_URL = smtp.url
@@ -59,7 +59,7 @@ def test_letters_go_through_tls_with_a_login(tls: str, trusted: Path, settings: 
         assert send().sent == 3
 
 
-@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+@pytest.mark.parametrize("tls", some_now(["starttls", "implicit"]))
 def test_a_certificate_that_nobody_vouches_for(tls: str, certificate: Path, settings: Any) -> None:
     with SmtpServer(tls=tls, context=server_context(certificate)) as smtp:
         settings.EMAIL_URL = smtp.url
@@ -98,7 +98,7 @@ BROKEN: dict[str, Callable[[], RawServer]] = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("broken", some_now(BROKEN.values()), ids=BROKEN)
 @pytest.mark.usefixtures("impatient")
 def test_a_broken_encryption_sends_nothing_in_the_clear(broken: Any, settings: Any) -> None:
     with broken() as server:
@@ -117,7 +117,7 @@ def test_a_server_without_tls_where_it_is_implied(smtp: SmtpServer, settings: An
     assert untouched(row)
 
 
-@pytest.mark.parametrize("verb", ["EHLO", "MAIL"])
+@pytest.mark.parametrize("verb", some_now(["EHLO", "MAIL"]))
 def test_a_connection_lost_within_tls(verb: str, trusted: Path, settings: Any) -> None:
     """The first EHLO is in plain text, the second is not."""
     times = {"EHLO": 0, "MAIL": 1}
@@ -138,14 +138,16 @@ def test_a_connection_lost_within_tls(verb: str, trusted: Path, settings: Any) -
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [
-        ("", "refused the sign-in"),
-        ("454 4.7.0 Temporary authentication failure", "454 4.7.0"),
-        ("535 5.7.8 Bad credentials", "535 5.7.8"),
-        ("421 4.7.0 Too many failures", "421"),
-        (DROP, "closed the connection"),
-        (STALL, "didn’t answer in time"),
-    ],
+    some_now(
+        [
+            ("", "refused the sign-in"),
+            ("454 4.7.0 Temporary authentication failure", "454 4.7.0"),
+            ("535 5.7.8 Bad credentials", "535 5.7.8"),
+            ("421 4.7.0 Too many failures", "421"),
+            (DROP, "closed the connection"),
+            (STALL, "didn’t answer in time"),
+        ]
+    ),
 )
 @pytest.mark.usefixtures("impatient")
 def test_a_login_that_fails_stops_the_lane_and_costs_no_letter_an_attempt(

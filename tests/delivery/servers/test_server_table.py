@@ -19,12 +19,12 @@ from subscriptions.models import Subscribable, Suppression
 from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.answered import send
 from tests.delivery.ledger import HOUR, a_lane, queued
+from tests.examples import some_now
 from tests.factories import NOW, DestinationFactory, IssueFactory
 from tests.servers.smtp_server import DROP, SmtpServer
 from tests.services import free_port
 
 pytestmark = [
-    pytest.mark.every_case,
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
 ]
@@ -110,7 +110,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", some_now(TABLE))
 def test_every_reader_has_got_it_once_or_it_says_why(name: str, settings: Any) -> None:
     row = TABLE[name]
     issue = a_letter()
@@ -146,7 +146,7 @@ def self_signed(folder: Path) -> Iterator[str]:
         yield server.url
 
 
-@pytest.mark.parametrize("server", [unreachable, self_signed])
+@pytest.mark.parametrize("server", some_now([unreachable, self_signed]))
 def test_a_server_that_cannot_be_talked_to_costs_no_attempt(
     server: Any, settings: Any, tmp_path: Path
 ) -> None:

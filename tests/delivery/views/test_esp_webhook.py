@@ -22,6 +22,7 @@ from feedletter_site import env
 from subscriptions.models import Subscription, Suppression
 from tests.delivery.bounces import events
 from tests.delivery.bounces.events import KEY, SECRET, tell
+from tests.examples import some_now
 from tests.factories import NOW, DeliveryFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
@@ -223,31 +224,32 @@ def test_a_service_without_an_account_or_without_webhooks_is_not_there(settings:
         assert tell(esp, {}).status_code == 404
 
 
-@pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore:django-anymail has dropped")
 @pytest.mark.parametrize(
     ("esp", "make", "kind"),
-    [
-        (
-            "sendgrid",
-            lambda m: events.sendgrid("bounce", m, type="bounce", reason="550 5.1.1 unknown"),
-            "hard",
-        ),
-        (
-            "sendgrid",
-            lambda m: events.sendgrid("bounce", m, type="blocked", reason="550 5.7.1 spam"),
-            "policy",
-        ),
-        ("sendgrid", lambda m: events.sendgrid("dropped", m, reason="Bounced Address"), "hard"),
-        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="no mailbox"), "hard"),
-        ("brevo", lambda m: events.brevo("soft_bounce", m, reason="later"), "soft"),
-        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="554 blocked using a list"), "policy"),
-        ("brevo", lambda m: events.brevo("hard_bounce", m, reason="552 mailbox full"), "soft"),
-        ("brevo", lambda m: events.brevo("blocked", m), "policy"),
-        ("brevo", lambda m: events.brevo("spam", m), "complaint"),
-        ("resend", lambda m: _resend(m, "Permanent", "a hard bounce message"), "hard"),
-        ("resend", lambda m: _resend(m, "Transient", "a bounce message, the inbox was full"), "soft"),
-    ],
+    some_now(
+        [
+            (
+                "sendgrid",
+                lambda m: events.sendgrid("bounce", m, type="bounce", reason="550 5.1.1 unknown"),
+                "hard",
+            ),
+            (
+                "sendgrid",
+                lambda m: events.sendgrid("bounce", m, type="blocked", reason="550 5.7.1 spam"),
+                "policy",
+            ),
+            ("sendgrid", lambda m: events.sendgrid("dropped", m, reason="Bounced Address"), "hard"),
+            ("brevo", lambda m: events.brevo("hard_bounce", m, reason="no mailbox"), "hard"),
+            ("brevo", lambda m: events.brevo("soft_bounce", m, reason="later"), "soft"),
+            ("brevo", lambda m: events.brevo("hard_bounce", m, reason="554 blocked using a list"), "policy"),
+            ("brevo", lambda m: events.brevo("hard_bounce", m, reason="552 mailbox full"), "soft"),
+            ("brevo", lambda m: events.brevo("blocked", m), "policy"),
+            ("brevo", lambda m: events.brevo("spam", m), "complaint"),
+            ("resend", lambda m: _resend(m, "Permanent", "a hard bounce message"), "hard"),
+            ("resend", lambda m: _resend(m, "Transient", "a bounce message, the inbox was full"), "soft"),
+        ]
+    ),
 )
 def test_each_services_words_are_understood(esp: str, make: Any, kind: str) -> None:
     row = sent()
@@ -327,8 +329,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("esp", sorted(SERVICES))
+@pytest.mark.parametrize("esp", some_now(sorted(SERVICES)))
 def test_a_malformed_body_is_refused_whatever_it_is(esp: str) -> None:
     headers = {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()}
     client = Client(headers=headers, raise_request_exception=False)

@@ -12,6 +12,7 @@ from subscriptions.subscribers import antispam
 from tests.e2e.browser.screens import DAY, NIGHT, OTHERS, Screen, Seen
 from tests.e2e.conftest import chromium
 from tests.e2e.processes import until
+from tests.examples import NIGHTLY
 
 
 @pytest.fixture(scope="package")
@@ -19,11 +20,7 @@ def browser() -> Iterator[Any]:
     yield from chromium()
 
 
-SCREENS = [
-    NIGHT,
-    pytest.param(DAY, marks=pytest.mark.later),
-    *(pytest.param(other, marks=pytest.mark.nightly) for other in OTHERS),
-]
+SCREENS = [NIGHT, pytest.param(DAY, marks=NIGHTLY), *(pytest.param(other, marks=NIGHTLY) for other in OTHERS)]
 
 
 @pytest.fixture(params=SCREENS, ids=str)

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from tests.e2e.browser.screens import WIDE, Screen
+from tests.examples import NIGHTLY
 from tests.factories import (
     AssignmentFactory,
     AttemptFactory,
@@ -71,7 +72,7 @@ def signed_in(page: Any, site: str) -> None:
     page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.usefixtures("rows")
 def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str) -> None:
     """The fixture fails the test if the browser logs an error."""

@@ -23,7 +23,7 @@ from tests.e2e.browser.screens import (
     too_wide,
     unseen_states,
 )
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.feeds.conftest import server
 from tests.feeds.watched import post
 from tests.servers.documents import rss
@@ -173,7 +173,7 @@ def test_the_keyboard_reaches_the_content_of_an_admin_page_in_few_steps(tab: Any
         assert before <= most + (not skips), (skips, before)
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     fill()
     sign_in(tab, site)
@@ -182,7 +182,7 @@ def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, pages)
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_every_page_of_the_admin_is_for_everyone_before_there_is_anything(tab: Any, site: str) -> None:
     sign_in(tab, site)
     pages = [
@@ -203,7 +203,7 @@ def test_every_page_of_a_reader_is_for_everyone(tab: Any, site: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "language", ["de", pytest.param("he", marks=pytest.mark.later)], ids=["German", "right to left"]
+    "language", ["de", pytest.param("he", marks=NIGHTLY)], ids=["German", "right to left"]
 )
 def test_no_readers_page_is_wider_than_the_narrowest_phone(
     tab: Any, site: str, settings: Any, language: str
@@ -226,8 +226,7 @@ def test_no_readers_page_is_wider_than_the_narrowest_phone(
     assert not wide, "\n".join(wide)
 
 
-@pytest.mark.every_case
-@pytest.mark.nightly
+@NIGHTLY
 @pytest.mark.parametrize("language", ["de", "he"], ids=["German", "right to left"])
 def test_no_page_of_the_admin_is_wider_than_the_narrowest_phone(
     tab: Any, site: str, settings: Any, language: str

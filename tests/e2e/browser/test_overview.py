@@ -11,6 +11,7 @@ from common.clock import utcnow
 from feedletter_site.models import FirstStep
 from tests.delivery.ledger import queued
 from tests.e2e.browser.screens import NARROW, WIDE, Screen, look_at
+from tests.examples import NIGHTLY
 from tests.factories import (
     AssignableFactory,
     AssignmentFactory,
@@ -32,8 +33,8 @@ LOOKS = [
     for size, scheme, marks in (
         (WIDE, "light", []),
         (NARROW, "dark", []),
-        (WIDE, "dark", pytest.mark.nightly),
-        (NARROW, "light", pytest.mark.nightly),
+        (WIDE, "dark", NIGHTLY),
+        (NARROW, "light", NIGHTLY),
     )
 ]
 

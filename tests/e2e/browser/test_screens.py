@@ -17,7 +17,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(page: Any, fault: str) -> None:
     check, html = FAULTS[fault]

@@ -9,6 +9,7 @@ from feeds.adding.add import add_feed
 from feeds.models import Feed, Item
 from feeds.parsing import expense
 from feeds.polling.poll import poll_due
+from tests.examples import NIGHTLY, some_now
 from tests.feeds.watched import ADDED, Blog, at, post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
@@ -28,8 +29,7 @@ BAD: dict[str, tuple[bytes | str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", some_now(BAD))
 def test_a_document_that_cannot_be_read_is_told_on_the_feed(name: str, blog: Blog) -> None:
     body, reply, said = BAD[name]
     blog.show("waiting", "old")
@@ -147,9 +147,7 @@ def test_nul_and_control_characters_are_left_out(nul: str, blog: Blog) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "count", [2_000, pytest.param(30_000, marks=[pytest.mark.later, pytest.mark.one_database])]
-)
+@pytest.mark.parametrize("count", [2_000, pytest.param(30_000, marks=NIGHTLY)])
 def test_of_very_many_posts_all_are_known_and_the_newest_500_can_be_sent(count: int, blog: Blog) -> None:
     def document(last: int) -> str:
         items = "".join(f"<item><guid>{number}</guid></item>" for number in range(last, 0, -1))

@@ -20,6 +20,7 @@ from feeds.adding.opml import (
 )
 from feeds.models import Feed, Item, Tag
 from feeds.parsing.opml import parse_opml
+from tests.examples import NIGHTLY
 from tests.factories import NOW, FeedFactory
 
 pytestmark = pytest.mark.django_db
@@ -188,8 +189,7 @@ def names(feed: Feed) -> list[str]:
     return [tag.name for tag in feed.tags.all()]
 
 
-@pytest.mark.nightly
-@pytest.mark.one_database
+@NIGHTLY
 def test_ten_thousand_feeds_are_taken_over_and_given_away() -> None:
     plan = planned(*(row(f"https://{n}.test/", category=f"t{n % 40}") for n in range(10_000)))
     assert take_over(plan) == OpmlReport(added=10_000)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from feeds.admin.adding import wait_words
 from feeds.models import Feed, FeedDocument, Item
 from feeds.rules.finality import Timing
+from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
@@ -129,19 +130,20 @@ def test_ping_sets_all_times_to_nothing(admin_client: Client, server: FeedServer
     assert Item.objects.final().count() == 3
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wrong", "field"),
-    [
-        ({"start": "last", "start_count": ""}, "start_count"),
-        ({"start": "last", "start_count": "0"}, "start_count"),
-        ({"max_delay_minutes": 5}, "max_delay_minutes"),
-        ({"min_delay_minutes": "soon"}, "min_delay_minutes"),
-        ({"recheck_every_minutes": 10**9}, "recheck_every_minutes"),
-        ({"start": "yesterday"}, "start"),
-    ],
+    some_now(
+        [
+            ({"start": "last", "start_count": ""}, "start_count"),
+            ({"start": "last", "start_count": "0"}, "start_count"),
+            ({"max_delay_minutes": 5}, "max_delay_minutes"),
+            ({"min_delay_minutes": "soon"}, "min_delay_minutes"),
+            ({"recheck_every_minutes": 10**9}, "recheck_every_minutes"),
+            ({"start": "yesterday"}, "start"),
+        ]
+    ),
 )
-@pytest.mark.parametrize("step", ["preview", "add"])
+@pytest.mark.parametrize("step", some_now(["preview", "add"]))
 def test_what_is_wrong_is_shown_at_its_field_and_adds_nothing(
     admin_client: Client, server: FeedServer, step: str, wrong: dict[str, Any], field: str
 ) -> None:

@@ -9,9 +9,8 @@ from _pytest.mark import ParameterSet
 
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
+from tests.examples import some_now
 from tests.feeds.corpus.documents import URL
-
-pytestmark = pytest.mark.every_case
 
 SECONDS = 1.5
 NAMESPACES = (
@@ -79,7 +78,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("write", DOCUMENTS)
+@pytest.mark.parametrize("write", some_now(DOCUMENTS))
 def test_it_is_read_or_refused_at_once(write: Callable[[], bytes]) -> None:
     body = write()
     before = time.thread_time()

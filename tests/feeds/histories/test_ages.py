@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from tests.examples import some_now
+from tests.examples import NIGHTLY, some_now
 from tests.feeds.histories.history import (
     ADDED,
     DAY,
@@ -251,7 +251,7 @@ LEFT_OUT = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(SENT, every=2), ids=str)
+@pytest.mark.parametrize("history", some_now(SENT, every=2, later=NIGHTLY), ids=str)
 def test_it_is_sent(history: History, play: Callable[[History], Stage]) -> None:
     play(history)
 

@@ -1,1 +1,1 @@
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True

@@ -15,6 +15,7 @@ from feeds.parsing.discovery import (
 )
 from feeds.parsing.format import is_page
 from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
+from tests.examples import some_now
 from tests.servers.documents import atom, rss
 
 HOME = "https://blog.example.org/posts/"
@@ -318,20 +319,21 @@ def test_an_address_without_the_look_of_a_feed(href: str) -> None:
     assert not looks_like_feed(href)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "piece",
-    [
-        "<a ",
-        "<!--",
-        '<a x="',
-        "<a x='\" ",
-        "<script>",
-        "<a href=feed>",
-        "<a href=/rss>rss",
-        "<title>",
-        "<a\t/",
-    ],
+    some_now(
+        [
+            "<a ",
+            "<!--",
+            '<a x="',
+            "<a x='\" ",
+            "<script>",
+            "<a href=feed>",
+            "<a href=/rss>rss",
+            "<title>",
+            "<a\t/",
+        ]
+    ),
 )
 def test_a_hostile_page_costs_no_more_than_its_length(piece: str) -> None:
     # A quadratic reader would take minutes and exceed pytest's time-out.

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from common.text import words
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Media, ParsedFeed, ParseError
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.servers.documents import atom, rss
 
 URL = "https://blog.example.org/feed.xml"
@@ -369,7 +369,7 @@ def test_a_file_name_as_a_body_reads_no_file(tmp_path: Path) -> None:
     assert "neither RSS nor Atom" in refusal(bytes(tmp_path / "feed.xml"))
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_a_hundred_thousand_posts_cost_hardly_more_than_feedparser_itself() -> None:
     def written(count: int) -> bytes:
         return rss([{"guid": str(number), "title": "t"} for number in range(count)])

@@ -23,7 +23,7 @@ from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID, MAX_LISTED, MAX_LISTED_NAME
 from feeds.parsing.identity import content_hash
 from feeds.parsing.media import MAX_ABSOLUTE_URL, MAX_ALT, MAX_MEDIA
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.feeds.corpus.mutations import ENCODINGS, mutations
 from tests.feeds.corpus.trees import json_feeds, pages, xml_feeds
 
@@ -177,7 +177,7 @@ def test_feeds_out_of_thin_air(feeds: st.SearchStrategy[bytes]) -> None:
     each()
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_for_a_while() -> None:
     if replayed := os.environ.get("FUZZ_SEED"):
         return sown(int(replayed))()

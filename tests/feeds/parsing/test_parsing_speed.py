@@ -3,11 +3,12 @@
 import pytest
 
 from bench.parsing import parsing
+from tests.examples import NIGHTLY
 
 TRIES = 5
 
 
-@pytest.mark.nightly
+@NIGHTLY
 def test_reading_a_large_feed_costs_at_most_three_tenths_more_than_bare_feedparser() -> None:
     """Other load may spoil a measurement: one good one is proof enough."""
     for _ in range(TRIES):

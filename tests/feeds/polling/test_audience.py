@@ -49,7 +49,6 @@ def followed(blog: Blog, **options: Any) -> Blog:
     return blog
 
 
-@pytest.mark.unfollowed
 def test_nobody_is_told_of_a_feed_that_nobody_follows(blog: Blog, listener: Listener) -> None:
     blog.show("a")
     blog.watch()
@@ -169,7 +168,6 @@ class TestAFeedThatIsOnlyRead:
         assert (blog.item("a2").reason, listener.new) == (REPOST, [{"a"}, set()])
 
 
-@pytest.mark.unfollowed
 def test_a_poll_without_followers_asks_the_database_nothing_more(
     blog: Blog, listener: Listener, django_assert_max_num_queries: Any
 ) -> None:

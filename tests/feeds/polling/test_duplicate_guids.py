@@ -18,7 +18,7 @@ from tests.examples import some_now
 from tests.factories import FeedFactory
 from tests.feeds.histories.history import ADDED, Post, document, post
 
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False
 
 pytestmark = pytest.mark.django_db
 
@@ -99,8 +99,7 @@ class Story:
         self.shared |= {guid for guid in guids if guids.count(guid) > 1}
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("seed", some_now(range(20), every=4))
+@pytest.mark.parametrize("seed", some_now(range(20)))
 def test_each_post_that_comes_is_new_once(feed: Feed, seed: int) -> None:
     story = Story(seed)
     for _ in range(3):

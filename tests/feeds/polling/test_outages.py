@@ -8,6 +8,7 @@ from django.utils.http import http_date
 from feeds.models import Feed, Poll
 from feeds.polling.poll import poll_due
 from feeds.rules.outage import wants_all
+from tests.examples import some_now
 from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
@@ -111,9 +112,8 @@ LYING = [
 ]
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("quiet", [0, 5])
-@pytest.mark.parametrize("headers", LYING)
+@pytest.mark.parametrize("quiet", some_now([0, 5]))
+@pytest.mark.parametrize("headers", some_now(LYING))
 def test_posts_of_a_server_that_always_answers_304_come_within_two_readings(
     blog: Blog, headers: dict[str, str], quiet: int
 ) -> None:
@@ -153,7 +153,6 @@ def test_a_validator_that_changes_with_the_feed_is_sent_again_after_one_that_did
     assert asked == ["", '"1"', "", '"2"']
 
 
-@pytest.mark.one_database
 class TestAwayHost:
     """An unreachable host is tried hourly by one of its feeds, and the others follow."""
 

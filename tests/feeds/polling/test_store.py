@@ -35,7 +35,6 @@ def cleaning(monkeypatch: pytest.MonkeyPatch, db: None) -> Cleaning:
     return watching
 
 
-@pytest.mark.unfollowed
 def test_only_new_and_changed_html_is_cleaned_and_before_the_transaction(
     blog: Blog, cleaning: Cleaning
 ) -> None:

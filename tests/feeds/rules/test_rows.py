@@ -183,9 +183,8 @@ def in_the_database() -> set[Shown]:
     return shown
 
 
-@pytest.mark.every_case
 @pytest.mark.django_db
-@pytest.mark.parametrize("seed", some_now(range(STORIES), every=4))
+@pytest.mark.parametrize("seed", some_now(range(STORIES)))
 def test_a_plan_does_to_the_database_what_it_does_in_memory(seed: int) -> None:
     story = Story(seed)
     for _ in range(STEPS):

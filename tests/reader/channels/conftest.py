@@ -1,1 +1,1 @@
-SECOND_DATABASE = "slow"
+SECOND_DATABASE = True

@@ -28,6 +28,7 @@ from reader.channels.opml import (
     work_off_lists,
 )
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader, TimelineEntry
+from tests.examples import NIGHTLY, some_now
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
 
@@ -61,7 +62,6 @@ def where(reader: Reader) -> set[tuple[str, str, str]]:
     return {(row.channel.name, row.feed.url, row.title) for row in rows}
 
 
-@pytest.mark.unfollowed
 def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home: Channel) -> None:
     follow_unseen(channel=home, url="https://bare.example.org/feed", clock=lambda: NOW)
     kept = taken(ada, LIST)
@@ -148,7 +148,7 @@ def test_an_empty_folder_of_another_program_becomes_no_channel(ada: Reader) -> N
 NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
-@pytest.mark.nightly
+@NIGHTLY
 @given(st.dictionaries(NAMES, st.dictionaries(st.sampled_from("abc"), NAMES, max_size=3), max_size=4))
 def test_every_name_comes_back(wanted: dict[str, dict[str, str]]) -> None:
     from django.db import transaction
@@ -237,19 +237,20 @@ def test_a_line_that_breaks_stops_no_other(ada: Reader, monkeypatch: pytest.Monk
     assert opml.OUR_FAULT in kept.lines.values_list("reason", flat=True)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "body",
-    [
-        b"",
-        b"<html></html>",
-        b"<opml><body/></opml>",
-        b'<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline xmlUrl="https://x.test/"/></body></opml>',
-        b"<opml><body>" + b'<outline xmlUrl="https://x.test/"/>' * (MAX_FEEDS + 1) + b"</body></opml>",
-        b"<opml><body>"
-        + b'<outline category="a,b,c" xmlUrl="https://x.test/"/>' * (MAX_FEEDS // 3 + 1)
-        + b"</body></opml>",
-    ],
+    some_now(
+        [
+            b"",
+            b"<html></html>",
+            b"<opml><body/></opml>",
+            b'<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline xmlUrl="https://x.test/"/></body></opml>',
+            b"<opml><body>" + b'<outline xmlUrl="https://x.test/"/>' * (MAX_FEEDS + 1) + b"</body></opml>",
+            b"<opml><body>"
+            + b'<outline category="a,b,c" xmlUrl="https://x.test/"/>' * (MAX_FEEDS // 3 + 1)
+            + b"</body></opml>",
+        ]
+    ),
     ids=["empty", "html", "nothing in it", "entities", "too many", "too many channels"],
 )
 def test_what_is_no_list_is_refused_and_the_list_before_stays(ada: Reader, body: bytes) -> None:

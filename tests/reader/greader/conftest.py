@@ -9,7 +9,7 @@ from tests.factories import FeedFactory
 from tests.reader.greader.client import GoogleApp
 from tests.reader.posts import an_entry, put
 
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False
 
 
 @pytest.fixture

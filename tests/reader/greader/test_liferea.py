@@ -72,7 +72,6 @@ def until(found: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.one_database
 @pytest.mark.skipif(
     any(shutil.which(name) is None for name in NEEDED), reason="Liferea or a virtual screen is missing."
 )

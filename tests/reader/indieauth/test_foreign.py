@@ -13,11 +13,12 @@ from reader.indieauth import foreign
 from reader.indieauth.discovery import discover
 from reader.models import Reader, Token
 from reader.people.tokens import connect_site, disconnect_site
+from tests.examples import some_now
 from tests.reader.client import MicrosubClient
 from tests.servers.feed_server import Reply
 from tests.servers.own_site import OwnSite
 
-pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+pytestmark = [pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -68,8 +69,7 @@ def test_it_is_asked_once_in_a_while(ada: Reader, either: OwnSite) -> None:
     assert len(either.server.requests) <= 3
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("active", [False, "false", "no", 0, None, "", [], 1, "True"])
+@pytest.mark.parametrize("active", some_now([False, "false", "no", 0, None, "", [], 1, "True"]))
 def test_only_active_is_active(ada: Reader, either: OwnSite, active: Any) -> None:
     either.tokens["theirs"]["active"] = active
     assert error(ada) == (401, "invalid_token")
@@ -85,8 +85,7 @@ def test_an_introspection_that_says_nothing_of_it_is_a_no(ada: Reader, site: Own
     assert asked(ada) == 401
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("end", [-1, 0, "soon", "-5", None, "", [1], 1.5])
+@pytest.mark.parametrize("end", some_now([-1, 0, "soon", "-5", None, "", [1], 1.5]))
 def test_what_has_ended_or_ends_nobody_knows_when_is_not_good(ada: Reader, either: OwnSite, end: Any) -> None:
     past = isinstance(end, int) and not isinstance(end, bool)
     either.tokens["theirs"]["exp"] = int(utcnow().timestamp()) + end if past else end

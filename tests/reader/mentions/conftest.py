@@ -9,7 +9,7 @@ from django.test import Client
 from reader.mentions.receive import own_pages
 from reader.models import Reader
 
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False
 
 FORM = "application/x-www-form-urlencoded"
 HTML = {"Content-Type": "text/html; charset=utf-8"}

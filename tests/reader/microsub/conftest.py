@@ -1,1 +1,1 @@
-SECOND_DATABASE = "nightly"
+SECOND_DATABASE = False

@@ -15,6 +15,7 @@ from reader.microsub.view import EVENTS
 from reader.models import Channel, Reader, Token, Unread
 from reader.people.tokens import make_token, revoke_token
 from reader.rules.scopes import SCOPES
+from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
 from tests.reader.client import MicrosubClient
 from tests.reader.posts import an_entry, minutes, put
@@ -264,8 +265,7 @@ def test_every_action_is_tried_without_its_scope() -> None:
 
 
 class TestRights:
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(("verb", "action", "given", "enough"), WHAT_NEEDS)
+    @pytest.mark.parametrize(("verb", "action", "given", "enough"), some_now(WHAT_NEEDS))
     def test_each_scope_opens_what_it_covers_and_nothing_else(
         self, ada: Reader, verb: str, action: str, given: dict[str, Any], enough: set[str]
     ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reader.entries.place import place_due
 from reader.models import Reader
 from reader.rules.parameters import BadParameters, read_parameters
+from tests.examples import some_now
 from tests.feeds.watched import Blog
 from tests.reader.client import MicrosubClient
 
@@ -60,9 +61,8 @@ def in_both(given: Given) -> Sent:
 ENCODINGS = (form, brackets, numbered, as_json, in_the_query, in_both)
 
 
-@pytest.mark.every_case
 @pytest.mark.django_db
-@pytest.mark.parametrize("encode", ENCODINGS)
+@pytest.mark.parametrize("encode", some_now(ENCODINGS))
 def test_a_whole_day(encode: Callable[[Given], Sent], blog: Blog, ada: Reader, api: MicrosubClient) -> None:
     def do(**given: Any) -> dict[str, Any]:
         body, query, kind = encode(given)

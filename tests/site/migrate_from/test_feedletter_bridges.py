@@ -21,7 +21,7 @@ from tests.site.migrate_from.feedletter_dump import NOW, Services, dump, run, se
 from tests.site.migrate_from.test_cordfeeder import rounds, words
 
 __all__ = ["dump", "services", "site"]
-SECOND_DATABASE = "slow"
+SECOND_DATABASE = True
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 

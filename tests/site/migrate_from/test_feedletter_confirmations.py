@@ -25,7 +25,7 @@ from tests.site.migrate_from.test_cordfeeder import words
 from tests.site.migrate_from.test_feedletter_admin import choose
 
 __all__ = ["dump", "site"]
-SECOND_DATABASE = "slow"
+SECOND_DATABASE = True
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 

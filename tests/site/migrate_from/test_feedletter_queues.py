@@ -25,7 +25,7 @@ from tests.site.migrate_from.feedletter_dump import (
 from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
 
 __all__ = ["dump", "services", "site"]
-SECOND_DATABASE = "slow"
+SECOND_DATABASE = True
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 POST_5 = ("river", "Post 5", "bob@example.com")

@@ -9,15 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from common.clock import utcnow
+from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 from tests.servers.services.discord import BOT_TOKEN
 from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 ADDRESSES, SERVERS, KILLS = 6, 5, 6
 OUTCOME = (
     "SELECT g.guild_id, g.number, g.channel_id, f.url, f.status FROM chat_guildfeed g"

@@ -34,7 +34,7 @@ from tests.site.migrate_from.acceptance import not_said
 from tests.site.migrate_from.pages import act, page
 
 NEEDS_APP = "reader"
-SECOND_DATABASE = "slow"
+SECOND_DATABASE = True
 pytestmark = pytest.mark.django_db
 OLD_SITE = "http://127.0.0.1:8992"
 FILES = Path(__file__).parents[2] / "fixtures" / "migrations" / "microsub"

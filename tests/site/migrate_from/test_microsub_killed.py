@@ -9,11 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 NEEDS_APP = "reader"
 CHANNELS, FEEDS, POSTS, KILLS = 4, 12, 150, 6
 ME = "https://ada.example/"

@@ -14,6 +14,7 @@ from feedletter_site.management.commands import migrate_from
 from feedletter_site.migrate_from import take_over
 from feeds.models import Item
 from tests.chat.conftest import service, site
+from tests.examples import NIGHTLY
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
@@ -85,7 +86,7 @@ CASES = (
     ("new ones and known ones", 2, 0),
     ("known by their links", 1, 0),
     ("a flood", 0, 15),
-    pytest.param("ten at once", 10, 0, marks=pytest.mark.later),
+    pytest.param("ten at once", 10, 0, marks=NIGHTLY),
     ("in doubt", 1, 2),
     ("never read", 1, 0),
     ("nothing new", 0, 0),

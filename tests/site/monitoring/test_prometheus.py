@@ -15,11 +15,12 @@ import pytest
 from feedletter_site.management.commands.up import plan
 from tests.e2e.journey import SECRET
 from tests.e2e.processes import answers, running, until
+from tests.examples import NIGHTLY
 from tests.load.installation import sqlite_installation
 from tests.services import free_port, program
 from tests.site.monitoring.test_metrics import ALERTS, ROOT, expressions
 
-pytestmark = pytest.mark.nightly
+pytestmark = NIGHTLY
 TOKEN = "a-token-that-is-long-and-secret"
 UNIT_TESTS = Path(__file__).with_name("prometheus-alerts.test.yml")
 # A row of each counter, of each stage, and work that is due.

@@ -20,6 +20,7 @@ from feeds.work import to_poll
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import FailedAssignment, ListImport, Subscription
 from tests.delivery.two_paces import DAY, World
+from tests.examples import some_now
 from tests.factories import (
     NOW,
     AssignableFactory,
@@ -134,8 +135,7 @@ COLLECTIONS: dict[str, tuple[Callable[[], Any], bool]] = {
 }
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize("name", COLLECTIONS)
+@pytest.mark.parametrize("name", some_now(COLLECTIONS))
 def test_a_collection_is_work_exactly_when_it_is_issued_now(name: str) -> None:
     arrange, is_work = COLLECTIONS[name]
     arrange()

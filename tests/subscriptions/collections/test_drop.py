@@ -44,7 +44,6 @@ def drop(feed: Feed, *, force: bool = False) -> str:
     return drop_feed(feed=feed, force=force, now=NOW)
 
 
-@pytest.mark.unfollowed
 def test_an_idle_feed_is_deleted_with_its_items_and_what_was_issued_stays() -> None:
     feed = a_feed()
     ItemFactory(feed=feed)
@@ -75,7 +74,6 @@ def test_a_post_that_has_settled_and_is_not_yet_assigned_counts_too() -> None:
     assert delete_dropped_feeds() == 0
 
 
-@pytest.mark.unfollowed
 def test_forced_it_is_read_no_more_and_goes_once_its_posts_went_out() -> None:
     feed, other = a_feed(posts=2), a_feed("Other", posts=1)
     assert drop(feed, force=True) == ("Blog is no longer read; it is deleted once its last 2 posts went out.")

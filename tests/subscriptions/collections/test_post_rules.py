@@ -17,6 +17,7 @@ from subscriptions.models import Assignable, Assignment, FailedAssignment, LeftO
 from subscriptions.newsletters.define import alter_subscribable
 from subscriptions.panels import collections_of_post
 from tests import own_code
+from tests.examples import some_now
 from tests.factories import NOW, EveryNFactory, FeedFactory, FinalItemFactory, SubscribableFactory, an_entry
 
 pytestmark = pytest.mark.django_db
@@ -160,15 +161,19 @@ def test_a_post_that_the_hook_does_not_want_is_left_out(feed: Feed, weekly: Subs
     assert "“Weekly” left it out: the newsletter’s own code (filter)" in item.reason
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("hooks", "said"),
-    [
-        ("tests.own_code.fails", "The hook tests.own_code.fails.filter failed: RuntimeError: out of order."),
-        ("tests.own_code.no_answer", "gave back None, neither True nor False"),
-        ("tests.own_code.gone", "tests.own_code has no gone"),
-        ("os.path", "may not be loaded"),
-    ],
+    some_now(
+        [
+            (
+                "tests.own_code.fails",
+                "The hook tests.own_code.fails.filter failed: RuntimeError: out of order.",
+            ),
+            ("tests.own_code.no_answer", "gave back None, neither True nor False"),
+            ("tests.own_code.gone", "tests.own_code has no gone"),
+            ("os.path", "may not be loaded"),
+        ]
+    ),
 )
 def test_while_own_code_fails_the_post_waits_and_is_tried_less_and_less_often(
     feed: Feed, weekly: Subscribable, hooks: str, said: str

@@ -12,6 +12,7 @@ from feeds.models import Feed
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable, set_extra_params
 from subscriptions.rules.schedule import Schedule
+from tests.examples import some_now
 from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
@@ -74,8 +75,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.every_case
-@pytest.mark.parametrize(("fields", "wrong"), WRONG)
+@pytest.mark.parametrize(("fields", "wrong"), some_now(WRONG))
 def test_what_cannot_work_is_refused_by_its_field_and_nothing_is_saved(
     fields: dict[str, Any], wrong: str
 ) -> None:

@@ -17,7 +17,7 @@ from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import NOW, DestinationFactory, SubscriptionFactory
 from tests.races import beside
 
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True
 
 two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
 pytestmark = pytest.mark.django_db(transaction=True)

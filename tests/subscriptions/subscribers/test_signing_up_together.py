@@ -10,7 +10,7 @@ from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory
 
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from subscriptions.subscribers.leave import leave
 from tests.factories import NOW, FeedFactory, FinalItemFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
-SECOND_DATABASE = "quick"
+SECOND_DATABASE = True
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

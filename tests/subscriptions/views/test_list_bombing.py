@@ -16,11 +16,12 @@ from delivery.models import Delivery
 from subscriptions.models import Destination, Subscription
 from subscriptions.rules.limits import USUAL_LIMITS
 from subscriptions.subscribers.rate_limits import count_refusals
+from tests.examples import NIGHTLY
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
 API = "/api/v1/subscribables/weekly/subscribe/"
-thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.later)])
+thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=NIGHTLY)])
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,6 @@ def post(client: Client, path: str, email: str, ip: str) -> bytes:
     return bytes(answer.content.replace(email.encode(), b""))
 
 
-@pytest.mark.every_case
 @pytest.mark.slow
 @thousands
 def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
