@@ -35,6 +35,7 @@ lint: $(DEV)
 	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
 	$(PY) -m bench.prose
+	$(PY) -m bench.house --check
 
 mypy: $(DEV)
 	$(VENV)/bin/mypy manage.py feedletter_command.py $(PACKAGES) tests bench

@@ -1,10 +1,13 @@
 """`python -m bench.house [FOLDER]`: figures about the structure of the code.
 
-Reads the files only, so one script can compare two versions.
+Reads the files only, so one script can compare two versions. `--check` fails if a package has more lines or
+files than bench/ceilings.toml allows, or if modules import each other in a circle; `--lower` lowers the
+ceilings to today's counts.
 """
 
 import ast
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,9 +47,53 @@ CONVENTIONAL = {
 }
 
 
+CEILINGS = Path(__file__).with_name("ceilings.toml")
+
+
 def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--check"]:
+        sys.exit("\n".join(violations(Path())) or 0)
+    if arguments[:1] == ["--lower"]:
+        CEILINGS.write_text(lowered(Path()), "utf-8")
+        return
     for name, figure in figures(Path(arguments[0] if arguments else ".")):
         print(f"{name:<58} {figure}")
+
+
+def counts(root: Path) -> dict[str, dict[str, int]]:
+    """Return lines and files of each package, without migrations, and of tests/."""
+    paths = {app: [path for path in modules(root) if path.relative_to(root).parts[0] == app] for app in APPS}
+    paths["tests"] = list((root / "tests").rglob("*.py"))
+    return {
+        name: {"lines": sum(len(path.read_text("utf-8").splitlines()) for path in each), "files": len(each)}
+        for name, each in paths.items()
+    }
+
+
+def violations(root: Path) -> list[str]:
+    """Return a sentence for each ceiling that is exceeded, and for each circle of imports."""
+    ceilings = tomllib.loads(CEILINGS.read_text("utf-8"))
+    told = [
+        f"{name}/ has {count:,} {what}, {count - ceilings[name][what]:,} more than bench/ceilings.toml "
+        "allows: take some away. A higher ceiling is a commit of its own that says what was tried."
+        for name, each in counts(root).items()
+        for what, count in each.items()
+        if count > ceilings[name][what]
+    ]
+    trees = {path.relative_to(root): ast.parse(path.read_text("utf-8")) for path in modules(root)}
+    return told + [f"These import each other: {', '.join(sorted(each))}." for each in circles(imports(trees))]
+
+
+def lowered(root: Path) -> str:
+    """Return the ceilings, none of them above today's count."""
+    text = CEILINGS.read_text("utf-8")
+    ceilings = tomllib.loads(text)
+    head = text.partition("[")[0]
+    return head + "\n".join(
+        f"[{name}]\n"
+        + "".join(f"{what} = {min(count, ceilings[name][what])}\n" for what, count in each.items())
+        for name, each in counts(root).items()
+    )
 
 
 def figures(root: Path) -> Iterator[tuple[str, object]]:
@@ -109,12 +156,12 @@ def is_function(node: ast.AST) -> bool:
 
 
 def imports(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
-    """Return our modules that each module imports when loaded."""
+    """Return our modules that each module imports, also within functions, but not for type checkers alone."""
     names = {dotted(path): path for path in trees}
     imported: dict[str, set[str]] = {}
     for name, path in names.items():
         seen = set()
-        for node in trees[path].body:
+        for node in executed(trees[path]):
             if isinstance(node, ast.ImportFrom) and node.module:
                 given = {f"{node.module}.{alias.name}" for alias in node.names}
                 seen |= given if given <= set(names) else given | {node.module}
@@ -122,6 +169,15 @@ def imports(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
                 seen |= {alias.name for alias in node.names}
         imported[name] = (seen & set(names)) - {name}
     return imported
+
+
+def executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those under `if TYPE_CHECKING:`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and name_of(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from executed(node)
 
 
 def dotted(path: Path) -> str:

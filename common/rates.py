@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from random import getrandbits
 from typing import Any
 
+from django.apps import apps
 from django.core.cache import cache
 from django.db import connection, transaction
 
@@ -83,9 +84,9 @@ class OverLimit(Exception):
 
     def seconds_left(self, now: datetime) -> int:
         """Return when the earliest uses are too old to count."""
-        from common.models import Tally  # which imports this module
-
-        counted = Tally.objects.filter(key=self.key, began_at__gte=self.limit.counts_from(now))
+        counted = apps.get_model("common", "Tally").objects.filter(
+            key=self.key, began_at__gte=self.limit.counts_from(now)
+        )
         began = counted.order_by("began_at").values_list("began_at", flat=True).first() or now
         return math.ceil((began - now + self.limit.slice).total_seconds()) + self.limit.seconds
 

@@ -4,11 +4,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from feeds.parsing.entry import Entry
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
+
+
+def frozen(values: dict[str, str]) -> Mapping[str, str]:
+    """Restore a frozen mapping, which pickle can't name."""
+    return MappingProxyType(values)
 
 
 def web_address(url: str) -> str:

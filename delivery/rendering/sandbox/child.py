@@ -12,7 +12,6 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import django
@@ -86,11 +85,6 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
     drawn = custom_template.draw(job["path"], body["own"], body["context"], body["placeholders"])
     used = sorted(body["placeholders"].used)
     return {"subject": drawn.subject, "html": drawn.html, "text": drawn.text, "used": used}
-
-
-def frozen(values: dict[str, str]) -> Mapping[str, str]:
-    """Restore a frozen mapping pickled by the parent."""
-    return MappingProxyType(values)
 
 
 class _Limit:

@@ -24,8 +24,7 @@ from channels.letter import LetterError
 from channels.placeholders import Placeholders
 from common.child_process import Child
 from delivery.rendering.errors import BrokenTemplate, RenderedParts
-from delivery.rendering.facts import TemplateSource
-from delivery.rendering.sandbox.child import frozen
+from delivery.rendering.facts import TemplateSource, frozen
 
 # Wall-clock time. The child's limit is processor time and shorter; machines may be busy.
 PATIENCE_SECONDS = 20.0
