@@ -11,7 +11,7 @@ class DeliveryConfig(AppConfig):
 
         from channels import register_all
         from common.checks import OWN_CHECKS
-        from common.cli.registry import add_commands
+        from common.cli.registry import add_commands, add_resources
         from common.db import lookups
         from common.ports import registries
         from common.ports.events import happened
@@ -50,10 +50,7 @@ class DeliveryConfig(AppConfig):
 
         add_commands(
             "delivery.management",
-            issues=(
-                "list_issues show_issue approve_issue discard_issue pause_issue resume_issue "
-                "cancel_issue retry_failed send_late import_issues"
-            ),
+            issues="list_issues show_issue import_issues",
             deliveries="list_deliveries show_delivery retry_delivery show_item",
             bounces="list_bounces handle_bounce read_bounces",
             letters=(
@@ -67,3 +64,4 @@ class DeliveryConfig(AppConfig):
             webhooks="list_webhooks add_webhook drop_webhook",
             stages="complete send run_once prune after_restore",
         )
+        add_resources("delivery.resources.issues")

@@ -1,10 +1,11 @@
 from datetime import datetime, timedelta
 
 from common.clock import utcnow
+from common.zones import zone_words
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import why_open
-from subscriptions.rules.words import clock_words, describe, moment_words, zone_words
+from subscriptions.rules.words import clock_words, describe, moment_words
 
 
 def waits_for(assignable: Assignable) -> str:

@@ -1,7 +1,16 @@
+import re
+from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.core.management import BaseCommand, CommandParser, get_commands, load_command_class
+
+_NOUN = re.compile(r'^    noun = "(\w+)"$', re.MULTILINE)
+_VERB = re.compile(r"^    @verb\((.*?)\)\n    def (\w+)", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r'command="(\w+)"')
+_ELSEWHERE = re.compile(r"\bon=\((?![^)]*COMMAND)[^)]*\)")
 
 
 class LazyCommand(BaseCommand):
@@ -38,6 +47,33 @@ def add_commands(package: str, **names: str) -> None:
         for name in commands.split():
             # Django calls instances in this table as they are (`call_command`, `fetch_command`).
             get_commands()[name] = LazyCommand(f"{package}.{module}", name)  # type: ignore[assignment]
+
+
+class LazyVerb(LazyCommand):
+    """Represents a verb's command until it is used."""
+
+    def load(self) -> BaseCommand:
+        from common.cli.resources import command_of
+
+        return command_of(self.module, self.name)
+
+
+def add_resources(*modules: str) -> None:
+    """Register the verbs of each module's resource as commands."""
+    for module in modules:
+        for name in commands_in(module):
+            get_commands()[name] = LazyVerb(module, name)  # type: ignore[assignment]
+
+
+def commands_in(module: str) -> Iterator[str]:
+    """Yield the commands of a resource, read from its source: importing it would take longer."""
+    spec = find_spec(module)
+    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    (noun,) = _NOUN.findall(source)
+    for given, name in _VERB.findall(source):
+        if not _ELSEWHERE.search(given):
+            named = _NAMED.search(given)
+            yield named[1] if named else f"{name}_{noun}"
 
 
 def command_named(name: str) -> BaseCommand:

@@ -17,15 +17,16 @@ from common.admin.flows import asks
 from common.admin.html import add_url, list_link, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
 from delivery.admin.broadcasts.panels import drafts_and_scheduled
 from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
-from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
 from delivery.models import Broadcast, Delivery, Issue, IssueImport, IssueItem
+from delivery.resources.issues import issues
 from delivery.rules.progress import STATES, arrived, told, total
 
 ISSUE_COLOURS = {
@@ -80,7 +81,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Email", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )
-    own_actions = ACTIONS
+    own_actions = actions_of(issues)
     list_before_template = "admin/delivery/issues_before.html"
 
     def changelist_view(

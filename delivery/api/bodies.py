@@ -87,18 +87,6 @@ class LetterTest(Fields):
     to = Text(min_length=1, max_length=LONGEST_ADDRESS, help_text="One address.")
 
 
-class ApproveIssue(Fields):
-    """Nothing is needed."""
-
-    at = Moment(required=False, help_text="Send at this time, not now.")
-
-
-class RetryFailed(Fields):
-    """Nothing is needed."""
-
-    domain = Text(max_length=255, required=False, help_text="Only deliveries to addresses of this domain.")
-
-
 class PauseNewsletter(Fields):
     """Nothing is needed."""
 

@@ -1,11 +1,10 @@
 """Issues, deliveries, letters, channels, and the sending of newsletters."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_field, inline_serializer
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -14,13 +13,13 @@ from rest_framework.viewsets import GenericViewSet
 
 from channels.letter import LetterError
 from common.api.problems import InvalidRequest
+from common.api.resources import VerbViewSet
 from common.api.views import ApiView, ResourceViewSet
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.panels import CannotAct
 from delivery.api.bodies import (
-    ApproveIssue,
     ChangeLetter,
     CheckDestination,
     DeliveryParameters,
@@ -28,7 +27,6 @@ from delivery.api.bodies import (
     LetterParameters,
     LetterTest,
     PauseNewsletter,
-    RetryFailed,
     SendLetter,
     WriteLetter,
 )
@@ -58,40 +56,25 @@ from delivery.issues.pause import (
     CLICK_BUDGET,
     PAUSED_BY_HAND,
     cancel_delivery,
-    cancel_issue,
-    failed_of,
-    pause_issue,
     pause_newsletter,
-    resume_issue,
     resume_newsletter,
     retry_delivery,
-    retry_failed,
 )
-from delivery.issues.publish import approve_issue, discard_issue, release_at
 from delivery.letters.samples import NothingToShow
 from delivery.letters.trial import send_test_written
-from delivery.models import Broadcast, Delivery, Issue
+from delivery.models import Broadcast, Delivery
+from delivery.resources.issues import issues
 from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.api.newsletters import SubscribableViewSet
 from subscriptions.api.subscribers import at_its_field
 from subscriptions.models import Subscribable, Subscription
 
-RETRIED = inline_serializer(
-    "Retried",
-    {
-        "queued": serializers.IntegerField(help_text="How many were queued again by this request."),
-        "left": serializers.IntegerField(help_text="How many are left for the next: ask again."),
-        "skipped": serializers.IntegerField(help_text="Suppressed, disabled, or no longer subscribed."),
-    },
-)
 
-
-class IssueViewSet(ResourceViewSet):
+class IssueViewSet(VerbViewSet):
     area = "sending"
-    queryset = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
+    resource = issues
     serializer_class = IssueSerializer
     parameters: ClassVar = {"list": IssueParameters}
-    bodies: ClassVar = {"approve": ApproveIssue, "retry_failed": RetryFailed}
     filters: ClassVar = {"subscribable": "subscribable__name"}
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -107,55 +90,6 @@ class IssueViewSet(ResourceViewSet):
 
     def get_object(self) -> Any:
         return with_counts([super().get_object()])[0]
-
-    @extend_schema(summary="Send a draft")
-    @action(detail=True, methods=["post"])
-    def approve(self, request: Request, **_: Any) -> Response:
-        """Now, or at a time. 409 if the issue is no draft."""
-        at = self.body().get("at")
-        if at is None:
-            return self._done(lambda issue: approve_issue(issue_id=issue.pk, now=utcnow()))
-        return self._done(lambda issue: release_at(issue_id=issue.pk, at=at, now=utcnow()))
-
-    @extend_schema(summary="Pause an issue", request=None)
-    @action(detail=True, methods=["post"])
-    def pause(self, request: Request, **_: Any) -> Response:
-        """Deliveries that have not begun wait."""
-        return self._done(lambda issue: pause_issue(issue_id=issue.pk, now=utcnow()))
-
-    @extend_schema(summary="Resume an issue", request=None)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: Request, **_: Any) -> Response:
-        """Its held deliveries are sent."""
-        return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET))
-
-    @extend_schema(summary="Cancel an issue", request=None)
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, **_: Any) -> Response:
-        """Deliveries that have not begun are never sent; a draft is discarded."""
-
-        def act(issue: Issue) -> object:
-            if issue.published_at is None:
-                return discard_issue(issue_id=issue.pk, now=utcnow())
-            return cancel_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET)
-
-        return self._done(act)
-
-    @extend_schema(summary="Retry failed deliveries", responses=RETRIED)
-    @action(detail=True, methods=["post"], url_path="retry-failed")
-    def retry_failed(self, request: Request, **_: Any) -> Response:
-        """Skips recipients that must not get mail. `left` counts the rest if one request is too short."""
-        issue, domain = self.get_object(), self.body().get("domain", "").lower()
-        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET)
-        progress.forget(issue.pk)
-        left = failed_of(issue.pk, domain)
-        return Response({"queued": queued, "left": left.retryable, "skipped": left.skipped})
-
-    def _done(self, act: Callable[[Issue], object]) -> Response:
-        issue = self.get_object()
-        act(issue)
-        progress.forget(issue.pk)
-        return self.shown()
 
 
 def with_counts(issues: list[Any]) -> list[Any]:

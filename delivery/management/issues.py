@@ -1,44 +1,28 @@
-from argparse import ArgumentTypeError
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import QuerySet
 
-from common.cli.arguments import AddArguments, add_paging, argument, find, page, whole
+from common.cli.arguments import add_paging, argument, find, page, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import fields_of, table_lines
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.issues import progress
-from delivery.issues.pause import cancel_issue, failed_of, pause_issue, resume_issue, retry_failed
 from delivery.issues.progress import in_state
-from delivery.issues.publish import (
-    approve_issue,
-    discard_issue,
-    late_subscribers,
-    release_at,
-    restore_issue,
-    send_late,
-)
+from delivery.issues.publish import late_subscribers
 from delivery.models import Delivery, Issue, IssueImport
 from delivery.old_issues import store
 from delivery.old_issues.store import Line
 from delivery.old_issues.worker import State, import_file, undo_now
-from delivery.rules.progress import STATES, arrived, total, waiting
+from delivery.resources.issues import issue_row, issues
+from delivery.rules.progress import STATES
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 COUNTED_AT_ONCE = 200
-
-
-def issues() -> "QuerySet[Issue]":
-    """Issues with their newsletters, without their letters."""
-    return Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
 
 
 def add_issue(parser: CommandParser) -> None:
@@ -46,38 +30,8 @@ def add_issue(parser: CommandParser) -> None:
 
 
 def find_issue(pk: int) -> Issue:
-    found: Issue = find(issues(), "issue", "“list_issues” lists them.", pk=pk)
+    found: Issue = find(issues.rows(), "issue", "“list_issues” lists them.", pk=pk)
     return found
-
-
-def moment(text: str) -> datetime:
-    """An argument: a time with its offset, such as 2026-03-01T07:00+01:00."""
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        read = None
-    if read is None or read.tzinfo is None:
-        raise ArgumentTypeError("give a time with its offset, such as 2026-03-01T07:00+01:00.")
-    return read
-
-
-def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
-    """Needs the newsletter selected."""
-    return {
-        "id": issue.pk,
-        "newsletter": issue.subscribable.name,
-        "title": issue.title,
-        "state": progress.issue_state(issue, counts),
-        "created_at": issue.created_at,
-        "release_at": issue.release_at if issue.published_at is None else None,
-        "published_at": issue.published_at,
-        "recipients": total(counts),
-        "arrived": arrived(counts),
-        "waiting": waiting(counts),
-        "held": counts["held"],
-        "failed": counts["failed"],
-        "cancelled": counts["cancelled"],
-    }
 
 
 def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
@@ -113,7 +67,7 @@ class ListIssues(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        rows = issues()
+        rows = issues.rows()
         if options["newsletter"]:
             rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
         if options["state"]:
@@ -142,105 +96,6 @@ class ShowIssue(FeedletterCommand):
 def words(figures: progress.DomainFigures) -> str:
     named = asdict(figures)
     return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
-
-
-class IssueCommand(FeedletterCommand):
-    """Changes an issue by `act`, and shows it."""
-
-    arguments: tuple[AddArguments, ...] = (add_issue,)
-    act: ClassVar[Callable[..., object]]
-
-    def run(self, **options: Any) -> Result:
-        pk = find_issue(options["id"]).pk
-        self.change(pk, options)
-        progress.forget(pk)
-        issue = find_issue(pk)
-        return issue_row(issue, progress.counts(issue))
-
-    def change(self, pk: int, options: Mapping[str, Any]) -> None:
-        self.act(issue_id=pk, now=utcnow())
-
-
-class ApproveIssue(IssueCommand):
-    help = "Lets an issue go that waits for approval."
-    arguments = (
-        add_issue,
-        argument("--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."),
-    )
-
-    def change(self, pk: int, options: Mapping[str, Any]) -> None:
-        if options["at"]:
-            release_at(issue_id=pk, at=options["at"], now=utcnow())
-        else:
-            approve_issue(issue_id=pk, now=utcnow())
-
-
-class DiscardIssue(IssueCommand):
-    help = "Discards an issue that waits for approval. Its posts stay issued."
-    arguments = (
-        add_issue,
-        argument("--undo", action="store_true", help="Let a discarded one wait for approval again."),
-    )
-
-    def change(self, pk: int, options: Mapping[str, Any]) -> None:
-        if options["undo"]:
-            restore_issue(issue_id=pk)
-        else:
-            discard_issue(issue_id=pk, now=utcnow())
-
-
-class PauseIssue(IssueCommand):
-    help = "Pauses an issue: deliveries that have not begun wait."
-    act = staticmethod(pause_issue)
-
-
-class ResumeIssue(IssueCommand):
-    help = "Resumes a paused issue."
-    act = staticmethod(resume_issue)
-
-
-class CancelIssue(IssueCommand):
-    help = "Cancels the rest of an issue. Deliveries that have begun finish."
-    act = staticmethod(cancel_issue)
-
-
-class RetryFailed(FeedletterCommand):
-    help = "Tries every failed delivery of an issue again, except to suppressed or former subscribers."
-    arguments = (
-        add_issue,
-        argument("--domain", default="", help="Only deliveries to addresses of this domain."),
-        argument("--dry-run", action="store_true", help="Only say how many there are."),
-    )
-
-    def run(self, **options: Any) -> Result:
-        issue, domain = find_issue(options["id"]), options["domain"].lower()
-        found = failed_of(issue.pk, domain)
-        facts = {"failed": found.retryable + found.skipped, "skipped": found.skipped}
-        if options["dry_run"]:
-            said = f"{pluralize(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
-            return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
-        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow())
-        said = f"{pluralize(queued, 'failed delivery', 'failed deliveries')} queued again."
-        return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
-
-
-def skipped_words(count: int) -> str:
-    return f" {count:,} skipped: suppressed, disabled, or no longer subscribed." if count else ""
-
-
-class SendLate(FeedletterCommand):
-    help = "Sends an issue to subscribers who confirmed after it was published, each once."
-    arguments = (add_issue, argument("--dry-run", action="store_true", help="Only say how many there are."))
-
-    def run(self, **options: Any) -> Result:
-        issue = find_issue(options["id"])
-        if options["dry_run"]:
-            late = late_subscribers(issue).count()
-            return Printed(f"{pluralize(late, 'late subscriber')}.", {"late": late, "queued": 0})
-        queued = send_late(issue_id=issue.pk, now=utcnow())
-        return Printed(
-            f"It is on its way to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
-        )
 
 
 class ImportIssues(FeedletterCommand):

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from common.cli.arguments import add_paging, argument, find, page, picture, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.resources import moment
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.customisation import (
@@ -45,7 +46,6 @@ from delivery.letters.templates import (
 )
 from delivery.letters.trial import send_test_written
 from delivery.management.deliveries import delivery_row
-from delivery.management.issues import moment
 from delivery.models import Broadcast, LetterTemplate
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.engine import usual_source

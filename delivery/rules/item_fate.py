@@ -6,8 +6,9 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from common.text import joined, pluralize
+from common.zones import zone_words
 from subscriptions.rules.completion import CollectionFacts
-from subscriptions.rules.words import MONTHS, clock_words, zone_words
+from subscriptions.rules.words import MONTHS, clock_words
 
 # More newsletters are counted, not named.
 MOST_TOLD = 2

@@ -12,6 +12,7 @@ from common.admin.day_plot import DayValue, day_plot
 from common.admin.html import list_url, object_url, when
 from common.ports import channels
 from common.text import pluralize
+from common.zones import zone_words
 from delivery.admin.issue_panels import state_words
 from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state
@@ -25,7 +26,6 @@ from subscriptions.admin_words import waits_for
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable
 from subscriptions.rules.completion import next_issue_words
-from subscriptions.rules.words import zone_words
 from subscriptions.subscribers.counts import confirmed_counts
 
 NEXT_SHOWN = 8

@@ -1,10 +1,10 @@
 """English schedules and moments, whatever the locale."""
 
-import re
 from datetime import datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
 from common.text import joined
+from common.zones import zone_words
 from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
 from subscriptions.rules.schedule import Schedule, explained
 
@@ -13,8 +13,6 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich"})
-_FIXED = re.compile(r"GMT([+-])(\d+)")
 
 
 def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
@@ -74,25 +72,6 @@ def coming_words(moment: datetime, now: datetime, zone: tzinfo) -> str:
 
 def clock_words(at: time) -> str:
     return f"{at.hour}:{at.minute:02}"
-
-
-def zone_words(zone: ZoneInfo) -> str:
-    """Return "New York time", "UTC" or "UTC+3"."""
-    place = place_of(zone)
-    return f"{place} time" if place else offset_words(zone)
-
-
-def place_of(zone: ZoneInfo) -> str:
-    """Return "New York", or "" for UTC and fixed offsets."""
-    name = str(zone).rpartition("/")[2]
-    is_counted = name in _UTC_NAMES or _FIXED.fullmatch(name)
-    return "" if is_counted else name.replace("_", " ")
-
-
-def offset_words(zone: ZoneInfo) -> str:
-    # Etc/GMT-3 is three hours ahead.
-    fixed = _FIXED.fullmatch(str(zone).rpartition("/")[2])
-    return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}" if fixed else "UTC"
 
 
 def ordinal(day: int) -> str:

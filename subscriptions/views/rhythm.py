@@ -8,11 +8,12 @@ from django.utils import translation
 from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
 
 from common.clock import utcnow
+from common.zones import offset_words, place_of
 from subscriptions.models import Subscribable
 from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import Schedule, explained
-from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
+from subscriptions.rules.words import clock_words, ordinal
 
 # Whole sentences, as days have a gender in some languages.
 WEEKLY = (

@@ -14,10 +14,11 @@ from unfold.widgets import (
 )
 
 from common.admin.refusals import add_refusal
+from common.admin.resources import MomentWidget
 from common.clock import utcnow
 from common.refused import Refused
 from common.text import one_line
-from delivery.admin.issue_actions import MomentWidget
+from common.zones import zone_words
 from delivery.issues.audience import UnknownAudience, audience_of, chosen_audience
 from delivery.issues.broadcasts import MOST_MARKDOWN, LetterText
 from delivery.models import Broadcast
@@ -26,7 +27,7 @@ from subscriptions.branding.brands import kept_picture
 from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable, SubscriberTag
 from subscriptions.rules.schedule import first_instant, wall
-from subscriptions.rules.words import clock_words, zone_words
+from subscriptions.rules.words import clock_words
 
 
 class BeginForm(forms.Form):

@@ -17,6 +17,7 @@ from channels.letter import LetterError
 from common.admin.html import button, facts, link_to, object_url, paragraph, when
 from common.clock import utcnow
 from common.text import one_line, pluralize, shortened
+from common.zones import zone_words
 from delivery.admin.issue_panels import letter_frame
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.issues.draft_edits import as_it_stands, draft_of
@@ -28,7 +29,7 @@ from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
-from subscriptions.rules.words import clock_words, zone_words
+from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.counts import reachable_count
 
 # Form sent by all buttons of the page, so that no button loses typed text.

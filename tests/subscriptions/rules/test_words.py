@@ -5,8 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from common.zones import zone_words
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.words import describe, moment_words, zone_words
+from subscriptions.rules.words import describe, moment_words
 
 
 @pytest.mark.parametrize(
