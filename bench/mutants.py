@@ -29,6 +29,7 @@ ROOMS = {
 # The longest test takes a tenth. Endless ones are ended.
 TEST_SECONDS = 240
 MOST_ACCIDENTS = 5
+SLOW = ("-m", "not slow(nightly=True)")
 
 
 def main() -> None:
@@ -91,11 +92,11 @@ def catches(root: Path, fault: Fault) -> str | None:
         path.write_bytes(fault.planted(whole))
         try:
             wanted = [*tests, *(f"--deselect={name}" for name in accidents)]
-            failed = first_failure(root, wanted) or first_failure(root, ["-m", "", *wanted])
-            again = failed and first_failure(root, ["-m", "", failed])
+            failed = first_failure(root, wanted) or first_failure(root, [*SLOW, *wanted])
+            again = failed and first_failure(root, [*SLOW, failed])
         finally:
             path.write_bytes(whole)
-        if failed is None or (again and first_failure(root, ["-m", "", failed]) is None):
+        if failed is None or (again and first_failure(root, [*SLOW, failed]) is None):
             return failed
         accidents.append(failed)
     return f"nobody knows, these fail by themselves: {accidents}"
