@@ -20,24 +20,11 @@ from feeds.addresses import checked_url, host_of_url, is_address, same_address
 from feeds.credentials import checked_credentials, split_address
 from feeds.hubs.subscriptions import leave_hub
 from feeds.models import Feed
+from feeds.models.feed import SETTINGS, SHARED
 from feeds.tags import checked_tags, set_tags
 
 MAX_FEED_TITLE = 1000
-SETTINGS = (
-    "title",
-    "min_delay_minutes",
-    "await_stabilization_minutes",
-    "max_delay_minutes",
-    "recheck_every_minutes",
-    "pace",
-    "ceiling_minutes",
-    "hold_floods",
-    "join_reposts",
-    "use_hub",
-)
 EDITABLE = {*SETTINGS, "url", "status", "tags", "credentials"}
-# For many feeds at once.
-SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 
 
 def set_address(feed: Feed, url: str) -> dict[str, str]:

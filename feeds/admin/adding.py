@@ -26,11 +26,12 @@ from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.preview import NoPreview, Preview, preview, preview_of
 from feeds.addresses import MAX_FEED_URL
+from feeds.admin.form import FIELD_LABELS
 from feeds.admin.tag import TagsField
 from feeds.admin_words import tell
 from feeds.credentials import split_address
 from feeds.models import Feed
-from feeds.models.feed import A_MONTH
+from feeds.models.feed import A_MONTH, DELAYS, TIMES
 from feeds.polling.poll import poll_feed
 from feeds.rules.facts import Adding
 from feeds.rules.finality import MINUTE, Timing
@@ -49,18 +50,6 @@ STARTS = (
     (Feed.Start.LAST.value, "The last few posts, then new ones"),
     (Feed.Start.ALL.value, "All posts in the feed, then new ones"),
 )
-TIME_FIELDS = (
-    "min_delay_minutes",
-    "await_stabilization_minutes",
-    "max_delay_minutes",
-    "recheck_every_minutes",
-)
-TIME_LABELS = {
-    "min_delay_minutes": "Not before (minutes)",
-    "await_stabilization_minutes": "Unchanged for (minutes)",
-    "max_delay_minutes": "At the latest after (minutes)",
-    "recheck_every_minutes": "Read every (minutes)",
-}
 
 
 class SecretsForm(forms.Form):
@@ -98,7 +87,7 @@ class AddressForm(SecretsForm):
 def _timing(name: str) -> forms.IntegerField:
     field: Any = Feed._meta.get_field(name)
     return forms.IntegerField(
-        label=TIME_LABELS[name],
+        label=f"{FIELD_LABELS[name]} (minutes)" if name in DELAYS else FIELD_LABELS[name],
         min_value=0,
         max_value=A_MONTH,
         initial=field.default,
@@ -132,13 +121,10 @@ class ChoiceForm(SecretsForm):
         help_text="Send immediately, without waiting. The times below don’t apply.",
         widget=UnfoldBooleanWidget(),
     )
-    min_delay_minutes = _timing("min_delay_minutes")
-    await_stabilization_minutes = _timing("await_stabilization_minutes")
-    max_delay_minutes = _timing("max_delay_minutes")
-    recheck_every_minutes = _timing("recheck_every_minutes")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields.update({name: _timing(name) for name in TIMES})
         for name in ("user", "password"):
             self.fields[name].widget = forms.HiddenInput()
 
@@ -152,29 +138,29 @@ class ChoiceForm(SecretsForm):
         return data
 
     def times(self) -> dict[str, Any]:
-        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIME_FIELDS}
+        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIMES}
 
     def waits(self) -> Timing:
         """Return the times as if Ping were off."""
-        return Timing(*(self.cleaned_data[name] for name in TIME_FIELDS[:3]))
+        return Timing(*(self.cleaned_data[name] for name in DELAYS))
 
     def timing(self) -> Timing:
         times = self.times()
-        return Timing(*(times[name] for name in TIME_FIELDS[:3]))
+        return Timing(*(times[name] for name in DELAYS))
 
     def adding(self) -> Adding:
         return Adding(self.cleaned_data["start"], self.cleaned_data.get("start_count") or 0)
 
     def time_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("ping", *TIME_FIELDS)]
+        return [self[name] for name in ("ping", *TIMES)]
 
     def times_have_errors(self) -> bool:
-        return any(self[name].errors for name in TIME_FIELDS)
+        return any(self[name].errors for name in TIMES)
 
 
 def defaults(**given: Any) -> ChoiceForm:
     """Return a form that is bound to the defaults, so that it can be used like one that was sent."""
-    usual = {name: field.initial for name, field in ChoiceForm.base_fields.items() if field.initial}
+    usual = {name: field.initial for name, field in ChoiceForm().fields.items() if field.initial}
     if not Feed.objects.exists():
         # A first newsletter should not begin empty.
         usual["start"] = Feed.Start.LAST

@@ -9,6 +9,7 @@ from feeds.adding.add import EDITABLE
 from feeds.admin.tag import TagsField, in_order
 from feeds.credentials import MAX_HEADER_NAME, MAX_VALUE, checked_credentials, kind_of
 from feeds.models import Feed
+from feeds.models.feed import DELAYS, TIMES
 
 FIELDS = ("user", "password", "header", "value", "forget")
 INTRO = (
@@ -64,8 +65,7 @@ def intro(feed: Feed) -> str:
     return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
 
 
-DELAY_FIELDS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
-READING = ("pace", "recheck_every_minutes", "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
+READING = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
 FIELD_LABELS = {
     "min_delay_minutes": "Not before",
     "await_stabilization_minutes": "Unchanged for",
@@ -84,7 +84,7 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Feed
-        fields = ("url", "title", *DELAY_FIELDS, *READING)
+        fields = ("url", "title", *DELAYS, *READING)
         labels = FIELD_LABELS
         widgets = {  # noqa: RUF012
             "url": UnfoldAdminTextInputWidget(),
@@ -116,7 +116,7 @@ def fieldsets(feed: Feed) -> Any:
     return (
         ("Settings", {"fields": ("url", "title", "tags")}),
         ("Reading", {"fields": READING, **closed}),
-        ("How long to wait for changes (minutes)", {"fields": DELAY_FIELDS, **closed}),
+        ("How long to wait for changes (minutes)", {"fields": DELAYS, **closed}),
         (
             "User name and password",
             {

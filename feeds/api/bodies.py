@@ -4,11 +4,10 @@ from rest_framework import serializers
 from common.api.bodies import Fields, ModelFields, Parameters
 from common.api.fields import Choice, Flag, Pattern, StrictInteger, Text
 from common.api.pagination import ListParameters, search
-from feeds.adding.add import SETTINGS
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
 from feeds.credentials import MAX_VALUE
 from feeds.models import Feed, Item
-from feeds.models.feed import HEALTH
+from feeds.models.feed import HEALTH, SETTINGS
 from feeds.tags import MAX_TAG_NAME, MAX_TAGS_OF_A_FEED
 
 MOST_POSTS = 5000

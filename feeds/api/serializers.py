@@ -1,8 +1,7 @@
 from rest_framework import serializers
 
-from feeds.adding.add import SETTINGS
 from feeds.models import Feed, Item
-from feeds.models.feed import HEALTH
+from feeds.models.feed import HEALTH, SETTINGS
 
 
 class FeedSerializer(serializers.ModelSerializer[Feed]):

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from common.cli.arguments import field_argument, find
-from feeds.adding.add import SETTINGS
 from feeds.models import Feed
+from feeds.models.feed import SETTINGS, TIMES
 
 # If it is not --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
@@ -20,8 +20,6 @@ OPTION_NAMES: Mapping[str, str] = {
     "credentials": "--user, --header",
 }
 LONGEST_SECRET = 10_000
-
-TIMINGS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes", "recheck_every_minutes")
 
 
 def option(name: str) -> str:
@@ -35,7 +33,7 @@ def add_settings(parser: CommandParser, *, defaults: bool) -> None:
         help="Set all four times to 0: posts are sent as soon as they are seen.",
     )
     for name in SETTINGS:
-        field_argument(Feed, name, usual=defaults and name in TIMINGS)(parser)
+        field_argument(Feed, name, usual=defaults and name in TIMES)(parser)
 
 
 def settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,9 +41,9 @@ def settings(options: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in SETTINGS if options[name] is not None}
     if not options["ping"]:
         return given
-    if twice := next((name for name in TIMINGS if name in given), None):
+    if twice := next((name for name in TIMES if name in given), None):
         raise CommandError(f"--ping sets all four timings to 0: leave out {option(twice)}, or --ping.")
-    return {**given, **dict.fromkeys(TIMINGS, 0)}
+    return {**given, **dict.fromkeys(TIMES, 0)}
 
 
 def add_credentials(parser: CommandParser) -> None:

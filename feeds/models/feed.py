@@ -59,6 +59,14 @@ def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[
 HEALTH = ("active", "failing", "held", "paused", "stopped")
 
 
+# What people set. Forms, commands, the API and imports take their fields from here.
+DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
+TIMES = (*DELAYS, "recheck_every_minutes")
+# For many feeds at once.
+SHARED = frozenset((TIMES[-1], "pace", "ceiling_minutes", "hold_floods", "use_hub"))
+SETTINGS = ("title", *TIMES, "pace", "ceiling_minutes", "hold_floods", "join_reposts", "use_hub")
+
+
 class FeedQuerySet(models.QuerySet["Feed"]):
     def watched(self) -> Self:
         return self.filter(status="active")

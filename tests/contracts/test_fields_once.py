@@ -7,11 +7,11 @@ from django.core.management.base import CommandParser
 from django.core.validators import MaxValueValidator
 from rest_framework import serializers
 
-from feeds.adding.add import SETTINGS
 from feeds.api.bodies import AddFeed, ChangeFeed
 from feeds.api.serializers import FeedSerializer
 from feeds.management.options import add_settings
 from feeds.models import Feed
+from feeds.models.feed import SETTINGS
 from subscriptions.api.bodies import ChangeSubscribable, DefineSubscribable
 from subscriptions.api.serializers import SubscribableSerializer
 from subscriptions.management.options import HELP, OPTION_FIELDS, add_fields
