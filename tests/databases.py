@@ -51,6 +51,12 @@ def migrated_database(server: str) -> str:
     return name
 
 
+def fill(url: str) -> None:
+    """Create all tables in an empty database of any PostgreSQL."""
+    with kept("sql") as file:
+        restore_or_migrate(url, file)
+
+
 def restore_or_migrate(url: str, file: Path) -> None:
     """Fill an empty database from what pg_dump wrote into the file; else migrate, and write the file."""
     psql, pg_dump = program("psql"), program("pg_dump")

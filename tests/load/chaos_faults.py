@@ -22,6 +22,7 @@ import psycopg
 import redis
 
 from tests import services
+from tests.databases import fill
 from tests.load import shifted_clock
 from tests.load.chaos_cluster import running_cluster
 from tests.load.chaos_plan import Chaos
@@ -317,7 +318,7 @@ def prepared(fault: Fault, say: Callable[[str], None], *, seed: int = 0) -> Iter
         }
         site = Installation(folder, url, **environment)
         stack.callback(site.stop_all)
-        site.manage("migrate", "-v", "0")
+        fill(cluster.url)
         run = FaultRun(fault.chaos(seed), cluster, sink, site, say)
         run.fault, run.proxy, run.broker = fault, proxy, broker
         run.clocks = {name: shifted_clock.install(folder, name) if fault.clocks else {} for name in CLOCKS}

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 
 from tests import services
+from tests.databases import fill
 from tests.load.chaos_cluster import Cluster, running_cluster
 from tests.load.chaos_plan import Chaos, timeline
 from tests.load.chaos_verdict import Event, Verdict, judge
@@ -183,5 +184,5 @@ def prepared(chaos: Chaos, say: Callable[[str], None]) -> Iterator[Run]:
         }
         site = Installation(folder, cluster.url, **environment)
         stack.callback(site.stop_all)
-        site.manage("migrate", "-v", "0")
+        fill(cluster.url)
         yield Run(chaos, cluster, sink, site, say)

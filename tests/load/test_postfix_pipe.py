@@ -15,7 +15,7 @@ from tests.databases import ROOT
 from tests.delivery.bounces.mails import dsn, failed
 from tests.delivery.bounces.test_unsubscribe_mail import mail
 from tests.examples import NIGHTLY
-from tests.load.installation import Installation
+from tests.load.installation import Installation, sqlite_installation
 from tests.servers.postfix import Postfix, interpreter, postfix, site_packages
 from tests.services import Missing
 
@@ -59,12 +59,11 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def site(folder: Path) -> Installation:
+def site(folder: Path) -> Iterator[Installation]:
     data = folder / "site"
     data.mkdir()
-    made = Installation(data, f"sqlite:////{data}/feedletter.db", BOUNCE_DOMAIN=DOMAIN, LOG_FORMAT="console")
-    made.manage("migrate", "-v", "0")
-    return made
+    with sqlite_installation(data, BOUNCE_DOMAIN=DOMAIN, LOG_FORMAT="console") as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Real processes: simultaneous starts get one key, and a killed worker's push is replaced."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests import forks
+from tests.databases import migrated_file
 from tests.e2e.processes import ROOT, clean_environment, until
 from tests.examples import NIGHTLY
 from tests.servers.api_server import Reply
@@ -56,7 +58,8 @@ STATE = "from delivery.models import Delivery\nrow = Delivery.objects.get()\npri
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a new installation with all tables."""
-    made = clean_environment(
+    shutil.copy(migrated_file(), tmp_path / "feedletter.db")
+    return clean_environment(
         {
             "SECRET_KEY": "s3cret-" * 8,
             "DATA_DIR": str(tmp_path),
@@ -65,9 +68,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
             "SITE_URL": "http://127.0.0.1:9",
         }
     )
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    forks.run(migrate, cwd=ROOT, env=made, check=True, timeout=180)
-    return made
 
 
 @pytest.fixture

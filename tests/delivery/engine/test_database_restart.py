@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from tests import services
+from tests.databases import fill
 from tests.delivery.background import wait_until
 from tests.delivery.sites import queue, states_of
 from tests.load.installation import Installation
@@ -20,8 +21,8 @@ from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
-LETTERS, CONNECTIONS = 400, 5
-OUTAGE = 6.0
+LETTERS, CONNECTIONS = 200, 5
+OUTAGE = 3.0
 
 
 class Cluster:
@@ -61,10 +62,10 @@ def test_a_restart_of_the_database_loses_no_letter_and_doubles_none(cluster: Clu
         site = Installation(tmp_path, cluster.url, EMAIL_URL=smtp.url)
         try:
             with cluster.running():
-                site.manage("migrate", "-v", "0")
+                fill(cluster.url)
                 queue(site, LETTERS, concurrency=CONNECTIONS, rate=60, burst=60, tokens=60)
                 site.start_worker("send,reap")
-                smtp.wait_for(100, timeout=60)
+                smtp.wait_for(70, timeout=60)
             at_the_stop = len(smtp.messages)
             time.sleep(OUTAGE)
             assert len(smtp.messages) - at_the_stop <= CONNECTIONS
