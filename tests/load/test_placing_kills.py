@@ -13,7 +13,7 @@ from tests.load.installation import Installation, postgres_installation, sqlite_
 pytestmark = pytest.mark.slow
 
 KILLS = examples(100)
-POSTS, CHANNELS = 2_000, 10
+POSTS, CHANNELS = 300, 10
 
 # The killed process is a fork: a hundred program starts would take minutes.
 SCRIPT = f"""
