@@ -201,7 +201,10 @@ def test_every_address_with_every_key(
         alone = {key: value for key, value in hers.items() if key not in ("channel", "url")}
         for given in (hers,) if is_hers else (hers, alone):
             answers = [browser.get(address, given)]
-            answers += [browser.post(address, {**given, "act": act}) for act in ACTS]
+            for act in ACTS:
+                answers.append(browser.post(address, {**given, "act": act}))
+                if answers[-1].status_code == 405:
+                    break
             for answer in answers:
                 if is_hers and answer.status_code not in (404, 405):
                     wrong.append(f"{name}: {answer.status_code}")
