@@ -9,15 +9,21 @@ import logging
 import os
 import random
 import re
-import subprocess
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import time_machine
+
+from tests import forks
+from tests.databases import migrated_file
+from tests.e2e.processes import clean_environment
 
 NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
 PORT = 18_490
@@ -54,24 +60,13 @@ def main(folder: Path) -> None:
 
 def in_the_demo(folder: Path) -> int:
     """Run `main` in a process of its own with the demo's environment, in a new folder."""
-    with tempfile.TemporaryDirectory() as data:
-        own = {
-            "DJANGO_SETTINGS_MODULE": "feedletter_site.settings",
-            "DATA_DIR": data,
-            "BIND": f"127.0.0.1:{PORT}",
-            "SECRET_KEY": "golden" * 10,
-            "COLUMNS": "100",
-            "TZ": "UTC",
-        }
-        os.environ |= own
-        import django
+    from demo.environment import environment
 
-        django.setup()
-        from demo.environment import environment
-
-        values = {**environment(Path(data) / "demo", os.environ), "SECRET_KEY": own["SECRET_KEY"]}
+    with tempfile.TemporaryDirectory() as data, patch.dict(os.environ, {"BIND": f"127.0.0.1:{PORT}"}):
+        own = {"DJANGO_SETTINGS_MODULE": "feedletter_site.settings", "COLUMNS": "100", "TZ": "UTC"}
+        values = environment(Path(data) / "demo", clean_environment(own)) | {"SECRET_KEY": "golden" * 10}
         command = [sys.executable, "-m", "tests.contracts.golden.record", str(folder)]
-        return subprocess.run(command, env=values, check=False).returncode
+        return forks.run(command, env=values).returncode
 
 
 def steady(text: str) -> str:
@@ -87,11 +82,15 @@ def fill() -> None:
     from demo.management.commands.demo import Command
     from feeds.models import Poll
 
+    def migrate(name: str, **_: Any) -> None:
+        shutil.copy(migrated_file(), settings.DATABASES["default"]["NAME"])
+
     command = Command()
     command.quiet = True
     # Feeds that are due together are read in the order of their keys.
     usual, settings.POLL_THREADS = settings.POLL_THREADS, 1
-    command.run()
+    with patch("demo.management.commands.demo.call_command", migrate):
+        command.run()
     settings.POLL_THREADS = usual
     # Measured times differ.
     Poll.objects.update(duration_ms=0)
@@ -206,10 +205,7 @@ def client() -> Any:
 
 def answers_of_the_api() -> Iterator[str]:
     """Yield each GET of the REST API: lists, and the first row of each."""
-    from drf_spectacular.generators import SchemaGenerator
-
-    schema = SchemaGenerator().get_schema(request=None, public=True)
-    browser = client()
+    schema, browser = described(), client()
     first: dict[str, str] = {}
     for path in sorted(schema["paths"]):
         if "get" not in schema["paths"][path]:
@@ -237,12 +233,17 @@ def answers_of_the_api() -> Iterator[str]:
                 first[detail.partition("{")[0]] = str(keys[0] if by_name else rows[0].get("id", keys[0]))
 
 
-def openapi() -> Iterator[str]:
-    from django.core.management import call_command
+@cache
+def described() -> Any:
+    from drf_spectacular.generators import SchemaGenerator
 
-    out = io.StringIO()
-    call_command("spectacular", stdout=out)
-    yield out.getvalue()
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def openapi() -> Iterator[str]:
+    from drf_spectacular.renderers import OpenApiYamlRenderer
+
+    yield OpenApiYamlRenderer().render(described()).decode()
 
 
 def actions_of_the_admin() -> Iterator[str]:
@@ -280,4 +281,7 @@ if __name__ == "__main__":
     if "FEEDLETTER_DEMO" in os.environ:
         main(target)
     else:
+        import django
+
+        django.setup()
         sys.exit(in_the_demo(target))
