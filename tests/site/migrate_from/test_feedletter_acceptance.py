@@ -117,7 +117,7 @@ def test_a_move_with_kills_sends_everything_once(move: Move, tmp_path: Path) -> 
         assert not_said(facts, TRAPS) == []
         assert not [secret for secret in (SALT, TOKEN, PASSWORD) if secret in said_in(facts)]
         wanted = answers(whole.folder, OUTCOME)
-        moved_with_kills(killed, move.command, OUTCOME, wanted, points=(0, 1, 2, 3, 4))
+        moved_with_kills(killed, move.command, OUTCOME, wanted, points=(0, 2, 4))
 
         # Its own settings, as the environment file has them.
         settings = dict(line.split("=", 1) for line in env.read_text().splitlines())
