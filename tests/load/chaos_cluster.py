@@ -27,18 +27,19 @@ class Cluster:
         with (self._folder / "data" / "postgresql.conf").open("a") as config:
             config.write(f"port = {self._port}\nlisten_addresses = '127.0.0.1'\nmax_connections = 200\n")
             config.write(f"unix_socket_directories = '{self._folder}'\n")
-        self._control("start")
+        self.control("start")
         services.wait_until(lambda: psycopg.connect(self.url, connect_timeout=2).close(), "PostgreSQL")
 
     def restart(self, mode: str) -> None:
         """Restart. `fast` ends the sessions and shuts down; `immediate` is a crash with recovery."""
-        self._control("restart", "-m", mode)
+        self.control("restart", "-m", mode)
 
     def stop(self) -> None:
         if (self._folder / "data" / "postmaster.pid").exists():
-            self._control("stop", "-m", "immediate")
+            self.control("stop", "-m", "immediate")
 
-    def _control(self, *command: str) -> None:
+    def control(self, *command: str) -> None:
+        """Run `pg_ctl start` or the like, and wait for its end."""
         data, log = self._folder / "data", self._folder / "log"
         subprocess.run(
             [str(services.program("pg_ctl")), *command, "-D", str(data), "-l", str(log), "-w", "-t", "60"],
