@@ -21,11 +21,10 @@ CONNECTIONS = 10
 RATE = 25.0
 SECONDS = 300
 # The leases of killed workers last a minute.
-EXPIRE = """
-from django.utils import timezone
-from delivery.models import Delivery
-Delivery.objects.filter(state="sending").update(lease_until=timezone.now())
-"""
+EXPIRE = (
+    "from django.utils.timezone import now; from delivery.models import Delivery; "
+    'Delivery.objects.filter(state="sending").update(lease_until=now())'
+)
 
 SETUP = f"""
 from django.utils import timezone

@@ -98,5 +98,4 @@ def settled(site: Installation, expected: int) -> dict[str, Any]:
             assert time.monotonic() < end, f"{found}, not {expected}: {site.log()}"
             database.execute(HURRY)
             time.sleep(3)
-    state: dict[str, Any] = json.loads(site.script(STATE))
-    return state
+    return dict(json.loads(site.script(STATE)))
