@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import examples
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -19,7 +20,7 @@ from subscriptions.models import Destination
 rows = (Destination(kind="email", core=f"{n}@many.example", label=f"{n}@many.example") for n in range(20_000))
 Destination.objects.bulk_create(rows, batch_size=2000)
 """
-KILLS = 4
+KILLS = max(examples(4), 2)
 
 
 def content(path: Path) -> dict[str, bytes]:
