@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import services
-from tests.e2e.conftest import ARGUMENTS
+from tests.browsers import ARGUMENTS
 
 # A Friday morning; the five weeks before include a clock change.
 MOMENT = datetime(2026, 11, 27, 9, 20, tzinfo=UTC)

@@ -13,7 +13,6 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from tests.documentation.site import PAGES, ROOT, build
-from tests.e2e.conftest import chromium
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +49,6 @@ def test_every_link_leads_to_a_file_and_a_heading_of_the_site(site: Path, pages:
 def test_no_page_loads_anything_from_another_server(pages: dict[Path, str]) -> None:
     loaded = r'<(?:link|script|img|iframe|source)[^>]* (?:href|src|srcset)="((?:https?:)?//[^"]*)"'
     assert [address for text in pages.values() for address in re.findall(loaded, text)] == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from chromium()
 
 
 @pytest.fixture(scope="module")

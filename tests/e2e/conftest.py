@@ -1,6 +1,5 @@
-"""Debian's Chromium, driven by Playwright, and the image. Tests are skipped if something is missing."""
+"""The image, and a browser without scripts. Tests are skipped if something is missing."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,32 +9,6 @@ import pytest
 
 from tests import services
 from tests.e2e.image import Stage, build
-
-ARGUMENTS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from chromium()
-
-
-def chromium() -> Iterator[Any]:
-    """Yield the browser, for a fixture."""
-    path = services.program(*services.CHROMIUM)
-    if path is None:
-        pytest.skip("Chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    # Playwright's loop runs in this thread, which Django would treat as asynchronous code.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield launched
-        launched.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture(params=[pytest.param((1200, 900), marks=pytest.mark.slow), (390, 844)], ids=["desk", "phone"])

@@ -28,7 +28,6 @@ from common.text import words
 from delivery.rendering.posts import letter_html, letter_post
 from delivery.rendering.shortening import ROOMS
 from feeds.parsing.entry import Entry
-from tests.e2e.conftest import chromium
 
 pytestmark = pytest.mark.slow
 
@@ -186,13 +185,13 @@ class _Trees:
         return self.element(self.random.choice(("td", "td", "th")), self.block(depth - 1))
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[Any]:
-    for browser in chromium():
-        opened = browser.new_page()
-        opened.route("**", lambda route: route.abort())
-        opened.set_content("<!doctype html>")
-        yield opened
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    opened = browser.new_page()
+    opened.route("**", lambda route: route.abort())
+    opened.set_content("<!doctype html>")
+    yield opened
+    opened.close()
 
 
 def test_letters_show_what_browsers_show_of_a_post(page: Any) -> None:

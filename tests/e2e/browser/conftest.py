@@ -1,4 +1,4 @@
-"""One browser for all these tests, and its pages on several screens."""
+"""The browser's pages on several screens."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +10,8 @@ from common.shutdown import stopping
 from reader.streams import stream
 from subscriptions.subscribers import antispam
 from tests.e2e.browser.screens import DAY, NIGHT, OTHERS, Screen, Seen
-from tests.e2e.conftest import chromium
 from tests.e2e.processes import until
 from tests.examples import NIGHTLY
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    yield from chromium()
-
 
 SCREENS = [NIGHT, pytest.param(DAY, marks=NIGHTLY), *(pytest.param(other, marks=NIGHTLY) for other in OTHERS)]
 

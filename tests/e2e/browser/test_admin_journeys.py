@@ -5,12 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Subscription
-from tests.e2e.browser.screens import Seen
+from tests.e2e.browser.screens import Seen, sign_in
 from tests.e2e.test_newcomer import Newcomer
 from tests.factories import DestinationFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory
 
@@ -18,14 +17,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(trans
 
 
 @pytest.fixture
-def admin(browser: Any, site: str, admin_client: Client) -> Iterator[Newcomer]:
+def admin(browser: Any, site: str) -> Iterator[Newcomer]:
     """Yield an admin on the overview."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(10_000)
-    cookie = admin_client.cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": site}])
     seen = Seen()
     page = seen.watched(context.new_page())
+    sign_in(page, site)
     page.goto(site + reverse("admin:index"))
     yield Newcomer(page)
     context.close()

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from tests.e2e.browser.screens import WIDE, Screen
+from tests.e2e.browser.screens import WIDE, Screen, sign_in
 from tests.examples import NIGHTLY
 from tests.factories import (
     AssignmentFactory,
@@ -66,17 +65,11 @@ def pages() -> list[str]:
     return sorted(set(found))
 
 
-def signed_in(page: Any, site: str) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada"))
-    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
-
-
 @NIGHTLY
 @pytest.mark.usefixtures("rows")
 def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str) -> None:
     """The fixture fails the test if the browser logs an error."""
-    signed_in(page, site)
+    sign_in(page, site)
     for path in pages():
         answer = page.goto(site + path)
         if answer.status == 200 and "text/html" in answer.headers["content-type"]:

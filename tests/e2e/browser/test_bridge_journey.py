@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
 from subscriptions.models import Destination, Subscribable
 from tests.delivery.bridges.consenting import stand_in
 from tests.delivery.bridges.making import a_bridge
 from tests.delivery.own_letters import a_read_feed
-from tests.e2e.browser.screens import PICTURES
+from tests.e2e.browser.screens import PICTURES, sign_in
 from tests.e2e.browser.test_mail_set_up import look
 from tests.factories import (
     NOW,
@@ -46,9 +44,7 @@ def desk(page: Any, site: str) -> Any:
     """Return a page with a signed-in admin."""
     if page.is_plain:
         pytest.skip("The admin's menus need scripts.")
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
-    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+    sign_in(page, site)
     return page
 
 

@@ -19,8 +19,8 @@ from delivery.models import Delivery
 from subscriptions.collections.assign import assign_final
 from subscriptions.models import Destination, Subscribable, Subscription
 from tests import services
+from tests.browsers import ARGUMENTS
 from tests.e2e.browser.screens import Screen, Seen, look_at
-from tests.e2e.conftest import ARGUMENTS
 from tests.factories import FeedFactory, FinalItemFactory, SubscribableFactory, an_entry
 from tests.servers.services.push_service import PushService
 

@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
 from chat.interactions.work import answer_due
 from chat.models import Guild, GuildFeed
@@ -17,7 +15,7 @@ from demo.services import Elsewhere, ServicesServer
 from subscriptions.models import Subscribable
 from tests.chat.sites import serve_feed, serve_page
 from tests.chat.test_journey import Rounds
-from tests.e2e.browser.screens import look_at
+from tests.e2e.browser.screens import look_at, sign_in
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import OURS
 
@@ -74,9 +72,6 @@ class Desk:
 
 def invited(page: Any, site: str, discord: str) -> None:
     """Invite the bot on the admin's page, which leads to Discord and, after consent, into a channel."""
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
-    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}
     if page.is_plain:
         # The admin's menus need scripts.
         register(now=utcnow())
@@ -84,7 +79,7 @@ def invited(page: Any, site: str, discord: str) -> None:
         look_at(page, "discord-before")
         page.get_by_role("link", name="Add Feedletter").click()
     else:
-        page.context.add_cookies([cookie])
+        sign_in(page, site)
         page.goto(f"{site}/admin/discord/")
         page.get_by_role("button", name="Register with Discord").click()
         page.get_by_text("is set up").wait_for()

@@ -20,6 +20,7 @@ from tests.e2e.browser.screens import (
     assert_accessible,
     broken_words,
     covered,
+    sign_in,
     too_wide,
     unseen_states,
 )
@@ -62,13 +63,6 @@ def tab(browser: Any) -> Iterator[Any]:
     context.set_default_timeout(20_000)
     yield context.new_page()
     context.close()
-
-
-def sign_in(tab: Any, site: str) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada", "ada@example.org", "x"))
-    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}
-    tab.context.add_cookies([cookie])
 
 
 def walk(tab: Any, site: str, pages: Any) -> Iterator[str]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import Client
 
+from tests.e2e.browser.screens import sign_in
 from tests.factories import FeedFactory, SubscribableFactory
 
 SENDER = "Harbour <letters@harbour.example>"
@@ -13,12 +13,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def tab(browser: Any, site: str, admin_client: Client) -> Iterator[Any]:
+def tab(browser: Any, site: str) -> Iterator[Any]:
     context = browser.new_context(reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"])
     context.set_default_timeout(20_000)
-    cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}
-    context.add_cookies([cookie])
-    yield context.new_page()
+    page = context.new_page()
+    sign_in(page, site)
+    yield page
     context.close()
 
 

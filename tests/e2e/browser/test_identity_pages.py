@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.contrib.auth.models import User
-from django.test import Client
 from PIL import Image, ImageDraw
 from playwright.sync_api import expect
 
@@ -16,7 +13,7 @@ from common.pictures.codec import clean_picture
 from delivery.customisation import set_theme
 from delivery.models import Theme
 from subscriptions.branding.site import alter_site, site_facts
-from tests.e2e.browser.screens import PICTURES, look_at
+from tests.e2e.browser.screens import PICTURES, look_at, sign_in
 from tests.factories import NOW, IssueFactory, IssueItemFactory, SubscribableFactory, an_entry
 from tests.pictures import octets_of
 
@@ -51,13 +48,6 @@ def harbour(db: None) -> Any:
     return out
 
 
-def signed_in(page: Any, site: str) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada"))
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": site}])
-
-
 def shot(page: Any, name: str) -> None:
     if PICTURES:
         scheme = "dark" if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else "light"
@@ -66,7 +56,7 @@ def shot(page: Any, name: str) -> None:
 
 
 def by_forms(page: Any, site: str, subscribable: int) -> None:
-    signed_in(page, site)
+    sign_in(page, site)
     page.goto(f"{site}/admin/subscriptions/sitesettings/")
     page.get_by_label("Name", exact=True).fill("Harbour News")
     page.get_by_label("About").fill("What the water brings, in letters.")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from channels.email.smtp_login import SmtpSettings
 from delivery.accounts.accounts import target_of
@@ -14,7 +13,7 @@ from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import mail_lane
 from delivery.models import Account
 from tests.delivery.ledger import queued
-from tests.e2e.browser.screens import PICTURES, assert_accessible, assert_fits
+from tests.e2e.browser.screens import PICTURES, assert_accessible, assert_fits, sign_in
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = [
@@ -50,9 +49,7 @@ def enter(page: Any, selector: str, text: str) -> None:
 def test_mail_is_set_up_by_keyboard(page: Any, site: str) -> None:
     if page.is_plain:
         pytest.skip("The admin's menus need scripts.")
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
-    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+    sign_in(page, site)
     with SmtpServer(login=("letters@one.example", PASSWORD)) as server:
         page.goto(f"{site}/admin/mail/")
         look(page, "mail-set-up-empty")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from common.admin.html import object_url
@@ -12,17 +11,15 @@ from delivery.issues.contents import collected
 from delivery.models import Delivery, Issue
 from subscriptions.models import Assignable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
-from tests.e2e.browser.screens import answered
+from tests.e2e.browser.screens import answered, sign_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def editor(page: Any, site: str, admin_client: Client) -> Any:
+def editor(page: Any, site: str) -> Any:
     """Return a page with a signed-in admin."""
-    page.context.add_cookies(
-        [{"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}]
-    )
+    sign_in(page, site)
     return page
 
 

@@ -4,13 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
 from common.clock import utcnow
 from feedletter_site.models import FirstStep
 from tests.delivery.ledger import queued
-from tests.e2e.browser.screens import NARROW, WIDE, Screen, look_at
+from tests.e2e.browser.screens import NARROW, WIDE, Screen, look_at, sign_in
 from tests.examples import NIGHTLY
 from tests.factories import (
     AssignableFactory,
@@ -70,9 +68,7 @@ def rows() -> None:
 
 
 def test_the_overview_and_the_first_steps(page: Any, site: str, rows: None) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("ada", "ada@example.org", "x"))
-    page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
+    sign_in(page, site)
     page.goto(f"{site}/admin/")
     assert page.get_by_text("Since yesterday").is_visible()
     look_at(page, "overview")

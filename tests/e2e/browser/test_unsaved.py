@@ -3,14 +3,13 @@
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from common.admin.html import object_url
 from delivery.issues.complete import complete_due
 from delivery.models import Issue
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
-from tests.e2e.browser.screens import answered
+from tests.e2e.browser.screens import answered, sign_in
 from tests.factories import FeedFactory
 
 NOTE = "A note that took an hour to write."
@@ -18,10 +17,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def editor(page: Any, site: str, admin_client: Client) -> Any:
+def editor(page: Any, site: str) -> Any:
     """Return a page with a signed-in admin. It leaves dialogs unanswered and records them in `asked`."""
-    cookie = {"name": "sessionid", "value": admin_client.cookies["sessionid"].value, "url": site}
-    page.context.add_cookies([cookie])
+    sign_in(page, site)
     page.asked = []
 
     def ask(dialog: Any) -> None:
