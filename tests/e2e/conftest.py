@@ -11,11 +11,10 @@ from tests import services
 from tests.e2e.image import Stage, build
 
 
-@pytest.fixture(params=[pytest.param((1200, 900), marks=pytest.mark.slow), (390, 844)], ids=["desk", "phone"])
-def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Open a page without JavaScript, at the width of a desktop and of a phone."""
-    width, height = request.param
-    context = browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False)
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """Open a page of a phone, without JavaScript."""
+    context = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
     context.set_default_timeout(10_000)
     yield context.new_page()
     context.close()

@@ -75,13 +75,6 @@ def test_it_is_done_by_keyboard_alone_and_saved(opened: Callable[..., Any], news
     letter(page).get_by_text("Good morning from the harbour").wait_for()
 
 
-def test_a_chosen_picture_is_seen_before_it_is_saved(opened: Callable[..., Any]) -> None:
-    page = opened()
-    file = {"name": "logo.png", "mimeType": "image/png", "buffer": octets_of(drawn(200, 100))}
-    page.locator("input[type=file][name=logo_picture]").set_input_files(file)
-    letter(page).locator("img[src^='data:image/png']").wait_for()
-
-
 def test_on_a_phone_the_letter_stands_below_and_is_one_tap_away(opened: Callable[..., Any]) -> None:
     page = opened(NARROW)
     page.get_by_label("Footer", exact=True).fill("Printed on recycled bits")
@@ -92,6 +85,10 @@ def test_on_a_phone_the_letter_stands_below_and_is_one_tap_away(opened: Callable
     page.wait_for_function("document.getElementById('preview').getBoundingClientRect().top < 300")
     assert_accessible(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    # A chosen picture is seen before it is saved.
+    file = {"name": "logo.png", "mimeType": "image/png", "buffer": octets_of(drawn(200, 100))}
+    page.locator("input[type=file][name=logo_picture]").set_input_files(file)
+    letter(page).locator("img[src^='data:image/png']").wait_for()
 
 
 def test_it_works_without_scripts_by_a_button(opened: Callable[..., Any], newsletter: Subscribable) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from subscriptions import links
 from subscriptions.models import FrequencyChange, Subscription
+from tests.e2e.browser.screens import NARROW, WIDE
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -63,5 +64,6 @@ def test_no_page_is_wider_than_its_screen(page: Any, reader: Subscription) -> No
     reader.subscribable.save()
     for url in (links.manage_url(reader), links.unsubscribe_url(reader)):
         page.goto(url)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= page.viewport_size["width"], url
+        for width, height in (WIDE, NARROW):
+            page.set_viewport_size({"width": width, "height": height})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, url

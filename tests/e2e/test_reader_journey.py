@@ -6,6 +6,7 @@ import pytest
 from django.core.cache import cache
 
 from subscriptions.models import Notice, Subscription
+from tests.e2e.browser.screens import NARROW, WIDE
 from tests.factories import SubscribableFactory, an_issue
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -59,10 +60,11 @@ def test_no_page_is_wider_than_its_screen(page: Any, live_server: Any, settings:
     settings.SITE_URL = live_server.url
     letter = SubscribableFactory(name="weekly", title="W" * 120, description="word" * 60)
     issue = an_issue(subscribable=letter, title="M" * 150)
-    width = page.viewport_size["width"]
     for path in ("/", "/s/weekly/", "/s/weekly/archive/", f"/s/weekly/archive/{issue.pk}/", "/manage/wrong/"):
         page.goto(live_server.url + path)
-        box = page.locator("main").bounding_box()
-        assert box["x"] + box["width"] <= width, path
-        for heading in page.locator("h1, h2").all():
-            assert heading.bounding_box()["width"] <= width, path
+        for width, height in (WIDE, NARROW):
+            page.set_viewport_size({"width": width, "height": height})
+            box = page.locator("main").bounding_box()
+            assert box["x"] + box["width"] <= width, path
+            for heading in page.locator("h1, h2").all():
+                assert heading.bounding_box()["width"] <= width, path

@@ -35,11 +35,6 @@ def editor(browser: Any, live_urls: str, admin_client: Client) -> Iterator[Calla
         yield open_
 
 
-@pytest.fixture
-def edited(editor: Callable[[bool], Any]) -> Any:
-    return editor(True)
-
-
 def test_it_works_without_scripts_by_a_button(editor: Callable[[bool], Any]) -> None:
     page = editor(False)
     page.fill("#fl-source-html", "Hello %toNickname%")
@@ -51,7 +46,8 @@ def test_it_works_without_scripts_by_a_button(editor: Callable[[bool], Any]) -> 
     assert not LetterTemplate.objects.exists()
 
 
-def test_the_preview_follows_the_typing(edited: Any) -> None:
+def test_the_preview_and_mistakes_follow_the_typing(editor: Callable[[bool], Any]) -> None:
+    edited = editor(True)
     edited.fill(
         "#fl-source-html", "<p>Hello %toNickname%</p>\n<script>document.body.textContent='ran'</script>"
     )
@@ -60,9 +56,7 @@ def test_the_preview_follows_the_typing(edited: Any) -> None:
     edited.wait_for_function("document.getElementById('fl-subject').textContent === 'For Ada'")
     edited.locator("label[for=fl-source]").click()
     assert "Subject: For Ada" in edited.locator("#fl-raw").text_content()
-
-
-def test_a_mistake_is_marked_at_its_line_and_goes_when_it_is_mended(edited: Any) -> None:
+    # A mistake is marked at its line until it is corrected.
     edited.fill("#fl-source-html", "fine\n{% nope %}")
     edited.locator("#fl-problem").wait_for()
     assert "no tag “nope”" in edited.locator("#fl-problem-words").text_content()

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from common.shutdown import stopping
 from reader.streams import stream
-from subscriptions.subscribers import antispam
 from tests.e2e.browser.screens import DAY, NIGHT, OTHERS, Screen, Seen
 from tests.e2e.processes import until
 from tests.examples import NIGHTLY
@@ -41,13 +39,6 @@ def page(browser: Any, screen: Screen) -> Iterator[Any]:
     until(lambda: not stream._open, "the end of all streams")
     stopping.clear()
     assert not seen.complaints, seen.complaints
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable the typing speed check: a driven browser types faster than people."""
-    cache.clear()
-    monkeypatch.setattr(antispam, "QUICKEST", antispam.QUICKEST * 0)
 
 
 @pytest.fixture

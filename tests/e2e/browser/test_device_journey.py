@@ -74,7 +74,7 @@ def reader(browser: Any, screen: Screen, site: str, service: PushService, tmp_pa
     context.set_default_timeout(10_000)
     context.grant_permissions(["notifications"], origin=site)
     context.add_init_script(
-        SUBSCRIBE % json.dumps([service.subscribe("/push/1"), service.subscribe("/push/2")])
+        SUBSCRIBE % json.dumps([service.subscribe(f"/push/{number}") for number in range(1, 4)])
     )
     seen = Seen()
     yield seen.watched(context.pages[0])
@@ -137,8 +137,7 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.goto(f"{site}/s/harbour/")
     reader.get_by_role("button", name="Notify me on this device").wait_for()
     look_at(reader, "device-offered")
-    reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("You’ll get a notification on this device").wait_for()
+    turn_on(reader)
     look_at(reader, "device-told")
     assert Subscription.objects.get().status == "confirmed"
     # The page's key must be the one that signs.
@@ -168,26 +167,26 @@ def test_a_reader_is_told_of_an_issue_on_the_device_and_leaves(
     reader.get_by_text("You won’t get notifications on this device").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
     # Once more, by the notification's own button.
-    reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("You’ll get a notification on this device").wait_for()
+    turn_on(reader)
     reader.goto(message["leave"])
     look_at(reader, "device-leave")
     reader.get_by_role("button", name="Unsubscribe from Harbour News").click()
     reader.get_by_role("heading", name="You’re unsubscribed").wait_for()
     assert Subscription.objects.get().status == "unsubscribed"
-
-
-def test_a_device_that_was_given_up_gets_a_new_address(reader: Any, site: str) -> None:
-    a_newsletter()
+    # A device that was given up gets a new address.
     reader.goto(f"{site}/s/harbour/")
-    reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("You’ll get a notification on this device").wait_for()
+    turn_on(reader)
+    known = Destination.objects.count()
     Destination.objects.update(disabled_at=utcnow(), disabled_reason="410")
     reader.reload()
-    reader.get_by_role("button", name="Notify me on this device").click()
-    reader.get_by_text("You’ll get a notification on this device").wait_for()
+    turn_on(reader)
     assert Destination.objects.filter(disabled_at=None).count() == 1
-    assert Destination.objects.count() == 2
+    assert Destination.objects.count() == known + 1
+
+
+def turn_on(page: Any) -> None:
+    page.get_by_role("button", name="Notify me on this device").click()
+    page.get_by_text("You’ll get a notification on this device").wait_for()
 
 
 def test_a_browser_that_said_no_says_what_to_do(page: Any, site: str) -> None:

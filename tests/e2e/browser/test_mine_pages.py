@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from common.clock import utcnow
 from subscriptions.models import Consent, Destination, Notice, Subscription
-from subscriptions.subscribers.sign_in import mail_links
+from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.e2e.browser.screens import look_at
 from tests.factories import (
     NOW,
@@ -63,11 +63,8 @@ def text(page: Any) -> str:
     return str(page.locator("main").inner_text())
 
 
-def sign_in(page: Any, site: str) -> None:
-    page.goto(f"{site}/sign-in/")
-    page.get_by_label("Your email address").fill(ADA)
-    press(page, "Email me a link")
-    page.get_by_text("Check your email").first.wait_for()
+def sign_in(page: Any) -> None:
+    ask_for_link(email=ADA, ip="192.0.2.1", now=utcnow())
     mail_links(now=utcnow())
     page.goto(Notice.objects.latest("pk").context["sign_in_url"])
     press(page, "Sign in")
@@ -106,8 +103,10 @@ def test_from_the_form_to_every_newsletter_and_out_again(page: Any, site: str, a
     assert page.url.startswith(f"{site}/sign-in/")
 
 
-def test_all_data_to_see_and_to_take_along(page: Any, site: str, ada: Destination, tmp_path: Path) -> None:
-    sign_in(page, site)
+def test_all_data_is_seen_and_taken_along_then_all_is_left_and_erased(
+    page: Any, site: str, ada: Destination, tmp_path: Path
+) -> None:
+    sign_in(page)
     follow(page, "See what we store about you")
     expect(page.locator("main")).to_contain_text("452 4.2.2 Mailbox full")
     look_at(page, "mine-data")
@@ -117,9 +116,7 @@ def test_all_data_to_see_and_to_take_along(page: Any, site: str, ada: Destinatio
     data = json.loads((tmp_path / "my-data.json").read_text(encoding="utf-8"))
     assert len(data["mails"]) == 3
 
-
-def test_leaving_everything(page: Any, site: str, ada: Destination) -> None:
-    sign_in(page, site)
+    page.goto(f"{site}/mine/")
     follow(page, "Unsubscribe from everything")
     look_at(page, "mine-leave")
     press(page, "Unsubscribe from 2 newsletters")
@@ -128,9 +125,6 @@ def test_leaving_everything(page: Any, site: str, ada: Destination) -> None:
     look_at(page, "mine-left")
     assert not Subscription.objects.exclude(status="unsubscribed").exists()
 
-
-def test_erasing(page: Any, site: str, ada: Destination) -> None:
-    sign_in(page, site)
     SuppressionFactory(core=ADA)
     follow(page, "Delete my data")
     look_at(page, "erase")
@@ -144,7 +138,7 @@ def test_erasing(page: Any, site: str, ada: Destination) -> None:
 
 
 def test_a_reader_changes_their_address_and_takes_it_back(page: Any, site: str, ada: Destination) -> None:
-    sign_in(page, site)
+    sign_in(page)
     follow(page, "Change your address")
     look_at(page, "address")
     page.get_by_label("Your new address").fill("Ada@new.example")

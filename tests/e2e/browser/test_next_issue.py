@@ -40,9 +40,13 @@ def a_collection(posts: int = 3) -> tuple[Assignable, list[str]]:
     return open_collection(newsletter), [item.title for item in reversed(items)]
 
 
-def test_it_is_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
+def test_it_is_found_ordered_worded_held_and_sent(editor: Any, site: str) -> None:
     collection, (first, second, third) = a_collection()
-    editor.goto(site + object_url(collection))
+    editor.goto(site + reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable_id]))
+    editor.get_by_role("link", name="Edit next issue").focus()
+    with editor.expect_event("load"):
+        editor.keyboard.press("Enter")
+    assert editor.get_by_role("button", name="Send now").is_visible()
     assert titles(editor) == [first, second, third]
     press(editor, f"Move “{third}” up")
     assert titles(editor) == [first, third, second]
@@ -97,22 +101,15 @@ def test_a_note_that_is_being_typed_outlives_a_move(editor: Any, site: str) -> N
     assert "Hello, harbour" in editor.locator(".fl-letter iframe").get_attribute("srcdoc")
 
 
-def test_text_is_saved_while_it_is_typed(editor: Any, site: str) -> None:
+def test_text_is_saved_and_posts_are_moved_by_pointer_and_arrow_keys(editor: Any, site: str) -> None:
     if editor.is_plain:
         pytest.skip("needs scripts")
-    collection, _ = a_collection()
+    collection, (first, second, third) = a_collection()
     editor.goto(site + object_url(collection))
     with answered(editor):
         editor.get_by_label("Note below the posts").press_sequentially("Until Monday")
     collection.refresh_from_db()
     assert collection.note_foot == "Until Monday"
-
-
-def test_posts_are_dragged_by_pointer_and_moved_by_arrow_keys(editor: Any, site: str) -> None:
-    if editor.is_plain:
-        pytest.skip("needs scripts")
-    collection, (first, second, third) = a_collection()
-    editor.goto(site + object_url(collection))
     grips = editor.locator(".fl-grip")
     grips.last.scroll_into_view_if_needed()
     start, end = grips.last.bounding_box(), editor.locator("ol.fl-edits li").first.bounding_box()
@@ -142,15 +139,6 @@ def test_a_draft_is_edited(editor: Any, site: str) -> None:
     look_at_admin(editor, "draft")
     press(editor, "Undo the change of words")
     assert Issue.objects.get().note_foot == ""
-
-
-def test_a_newsletter_shows_its_next_issue(editor: Any, site: str) -> None:
-    collection, _ = a_collection()
-    editor.goto(site + reverse("admin:subscriptions_subscribable_change", args=[collection.subscribable_id]))
-    editor.get_by_role("link", name="Edit next issue").focus()
-    with editor.expect_event("load"):
-        editor.keyboard.press("Enter")
-    assert editor.get_by_role("button", name="Send now").is_visible()
 
 
 def look_at_admin(page: Any, name: str) -> None:

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from reader.micropub.send import send_due
 from reader.models import Composition, Reader
-from tests.e2e.browser.screens import look_at
-from tests.e2e.browser.test_reader_pages import ada, confirm, server, sign_in
+from tests.e2e.browser.screens import look_at, sign_in
+from tests.e2e.browser.test_reader_pages import ada, confirm, server
 from tests.reader.conftest import own_site
 from tests.reader.micropub.connected import connected, impatient, nothing_remembered, ours
 from tests.servers.micropub_site import MicropubSite
@@ -29,7 +29,7 @@ def folder(settings: Any, tmp_path: Path) -> None:
 
 
 def test_a_site_is_connected(page: Any, site: str, ada: Reader, ours: MicropubSite) -> None:
-    sign_in(page, site)
+    sign_in(page, site, ada.user)
     page.goto(f"{site}/reader/compose/")
     look_at(page, "compose-unconnected")
     page.get_by_label("Your website’s address").fill("https://nobody.invalid")
@@ -50,7 +50,7 @@ def test_what_is_written_says_where_it_went(
         **(ours.config or {}),
         "syndicate-to": [{"uid": "m", "name": "@ada@tide.example (Mastodon)"}],
     }
-    sign_in(page, site)
+    sign_in(page, site, connected.user)
     page.goto(f"{site}/reader/")
     page.get_by_role("button", name="Like").first.click()
     page.get_by_text("A like:").wait_for()

@@ -82,7 +82,6 @@ def test_whoever_comes_by_themselves_and_whoever_forgot(page: Any, site: str, se
         words = question.locator("xpath=preceding-sibling::label").inner_text()
         first, second = (NUMBERS[word] for word in re.findall(r"\w+", words) if word in NUMBERS)
         question.fill(str(first + second))
-    page.wait_for_timeout(2_100)  # to pass the check of typing speed
     page.get_by_role("button", name="Create account").click()
     page.wait_for_url("**/reader/")
     page.context.clear_cookies()

@@ -14,7 +14,7 @@ from common.clock import utcnow
 from reader.channels.filters import mute
 from reader.models import Channel, Entry, Follow, Reader, Star, Unread
 from reader.people.readers import add_reader
-from tests.e2e.browser.screens import look_at
+from tests.e2e.browser.screens import look_at, sign_in
 from tests.factories import FeedFactory
 from tests.feeds.conftest import server
 from tests.reader.channels.test_opml import LIST
@@ -86,13 +86,9 @@ def ada(server: FeedServer) -> Reader:
     return reader
 
 
-def sign_in(page: Any, site: str) -> None:
+def begin(page: Any, site: str, reader: Reader) -> None:
+    sign_in(page, site, reader.user)
     page.goto(f"{site}/reader/")
-    look_at(page, "reader-sign-in")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/reader/")
 
 
 def confirm(page: Any) -> None:
@@ -114,7 +110,12 @@ def folder(settings: Any, tmp_path: Path) -> None:
 
 
 def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
-    sign_in(page, site)
+    page.goto(f"{site}/reader/")
+    look_at(page, "reader-sign-in")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/reader/")
     look_at(page, "reader-all")
     expect(page.locator(".thumbnail").first).to_have_js_property("naturalWidth", 640)
     page.goto(f"{site}/reader/c/home/?unread")
@@ -169,7 +170,7 @@ def test_a_page_says_what_came_since(page: Any, site: str, ada: Reader, settings
     settings.READER_STREAMS = streams
     home = ada.channels.get(uid="home")
     page.clock.install()
-    sign_in(page, site)
+    sign_in(page, site, ada.user)
     page.goto(f"{site}/reader/c/home/")
     news = page.locator(".news .button")
     expect(news).to_be_hidden()
@@ -190,7 +191,7 @@ def test_a_page_says_what_came_since(page: Any, site: str, ada: Reader, settings
 
 
 def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
-    sign_in(page, site)
+    sign_in(page, site, ada.user)
     page.goto(f"{site}/reader/app-passwords/")
     page.get_by_label("Name of the app").fill("NetNewsWire on my phone")
     page.get_by_role("button", name="Create app password").click()
@@ -202,7 +203,7 @@ def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
 
 
 def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader) -> None:
-    sign_in(page, site)
+    begin(page, site, ada)
     drawer = page.locator(".drawer")
     if drawer.is_visible():
         drawer.click()
@@ -214,13 +215,19 @@ def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader
 def test_keys_move_open_mark_and_star(page: Any, site: str, ada: Reader) -> None:
     if page.is_plain:
         pytest.skip("keys are a script's")
-    sign_in(page, site)
+    begin(page, site, ada)
     before = unread()
     page.keyboard.press("j")
     expect(page.locator(".entry.is-here h2").first).to_contain_text("What the storm left")
     with page.expect_response("**/reader/mark/"):
         page.keyboard.press("m")
     assert unread() == before - 1
+    with page.expect_response("**/reader/undo/"):
+        page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry").first).not_to_have_class(re.compile("is-read"))
+    assert unread() == before
+    with page.expect_response("**/reader/mark/"):
+        page.keyboard.press("m")
     with page.expect_response("**/star/"):
         page.keyboard.press("s")
     assert Star.objects.count() == 1
@@ -239,12 +246,19 @@ def test_keys_move_open_mark_and_star(page: Any, site: str, ada: Reader) -> None
     page.wait_for_url("**/reader/?unread")
     page.keyboard.press("/")
     page.wait_for_url("**/reader/search/")
+    # The pages that are folded.
+    for key, address in (("f", "feeds/"), ("c", "channels/"), ("d", "deck/")):
+        page.goto(f"{site}/reader/")
+        expect(page.locator(".channels details")).not_to_have_attribute("open", "")
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(f"{site}/reader/{address}")
 
 
 def test_what_is_scrolled_past_is_read_if_one_wants_that(page: Any, site: str, ada: Reader) -> None:
     if page.is_plain:
         pytest.skip("marks on scroll are a script's")
-    sign_in(page, site)
+    begin(page, site, ada)
     before = unread()
     page.get_by_label("Mark posts as read when I scroll past them").check()
     with page.expect_response("**/reader/mark/"):
@@ -254,7 +268,7 @@ def test_what_is_scrolled_past_is_read_if_one_wants_that(page: Any, site: str, a
 
 
 def test_channels_are_shown_as_cards_pictures_and_columns(page: Any, site: str, ada: Reader) -> None:
-    sign_in(page, site)
+    sign_in(page, site, ada.user)
     for layout in ("cards", "gallery"):
         page.goto(f"{site}/reader/c/home/settings/")
         page.get_by_label("Layout").select_option(layout)
@@ -280,7 +294,7 @@ def test_channels_are_shown_as_cards_pictures_and_columns(page: Any, site: str, 
 
 
 def test_a_list_comes_in_and_filters_are_looked_at_first(page: Any, site: str, ada: Reader) -> None:
-    sign_in(page, site)
+    sign_in(page, site, ada.user)
     page.goto(f"{site}/reader/feeds/opml/")
     look_at(page, "reader-opml")
     file = {"name": "feeds.opml", "mimeType": "text/x-opml", "buffer": LIST.encode()}
@@ -301,41 +315,12 @@ def test_a_list_comes_in_and_filters_are_looked_at_first(page: Any, site: str, a
     look_at(page, "reader-filtered")
 
 
-@pytest.mark.parametrize("address", ["", "c/home/", "deck/", "feeds/", "c/home/filters/", "c/home/settings/"])
-def test_pages_turn_round_for_those_who_write_from_right_to_left(
-    page: Any, site: str, ada: Reader, address: str
-) -> None:
+def test_pages_turn_round_for_those_who_write_from_right_to_left(page: Any, site: str, ada: Reader) -> None:
     if page.is_plain:
         pytest.skip("the page is turned round by a script")
     Channel.objects.filter(uid="home").update(layout="cards")
-    sign_in(page, site)
-    page.goto(f"{site}/reader/{address}")
-    page.evaluate("document.documentElement.dir = 'rtl'")
-    look_at(page, f"reader-rtl-{address.replace('/', '-')}")
-
-
-def test_a_marking_by_key_is_undone_by_a_button(page: Any, site: str, ada: Reader) -> None:
-    if page.is_plain:
-        pytest.skip("keys are a script's")
-    sign_in(page, site)
-    before = unread()
-    page.keyboard.press("j")
-    with page.expect_response("**/reader/mark/"):
-        page.keyboard.press("m")
-    assert unread() == before - 1
-    with page.expect_response("**/reader/undo/"):
-        page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".entry").first).not_to_have_class(re.compile("is-read"))
-    assert unread() == before
-
-
-def test_the_keys_lead_to_the_pages_that_are_folded(page: Any, site: str, ada: Reader) -> None:
-    if page.is_plain:
-        pytest.skip("keys need scripts")
-    sign_in(page, site)
-    for key, address in (("f", "feeds/"), ("c", "channels/"), ("d", "deck/")):
-        page.goto(f"{site}/reader/")
-        expect(page.locator(".channels details")).not_to_have_attribute("open", "")
-        page.keyboard.press("g")
-        page.keyboard.press(key)
-        page.wait_for_url(f"{site}/reader/{address}")
+    sign_in(page, site, ada.user)
+    for address in ("", "c/home/", "deck/", "feeds/", "c/home/filters/", "c/home/settings/"):
+        page.goto(f"{site}/reader/{address}")
+        page.evaluate("document.documentElement.dir = 'rtl'")
+        look_at(page, f"reader-rtl-{address.replace('/', '-')}")
