@@ -22,10 +22,10 @@ CLICK_BUDGET = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a verb did: a sentence, and numbers for programs."""
+    """What a verb did: a sentence, and facts for programs, usually numbers."""
 
     sentence: str
-    numbers: Mapping[str, int] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Verb:
     permission: str
     tab: str | None
     numbers: Mapping[str, str]
+    most: int | None
 
     @property
     def help(self) -> str:
@@ -112,6 +113,7 @@ def verb(
     permission: str = "act",
     tab: str | None = None,
     numbers: Mapping[str, str] | None = None,
+    most: int | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a method of a resource as one of its verbs.
 
@@ -119,7 +121,8 @@ def verb(
     docstring is the help; parameters with `Argument` become options, fields of a body and of a form.
     `command`: its command, if not "name_noun". `fits`: whether an object's page offers it. `asks` says what
     it will do with the chosen rows: the admin asks first, and the command has `--dry-run`. `is_harmful`,
-    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action).
+    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action); it acts on `most` rows
+    at once. The verb `drop` is the API's DELETE.
     """
 
     def declare(function: Function) -> Function:
@@ -136,6 +139,7 @@ def verb(
             permission,
             tab,
             numbers or {},
+            most,
         )
         return function
 

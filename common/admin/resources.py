@@ -12,10 +12,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin.refusals import NO_ADDRESS, not_done
+from common.admin.refusals import NO_ADDRESS, REFUSALS, not_done
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
-from common.refused import Refused
 from common.resources import ADMIN, CLICK_BUDGET, Done, Given, Resource, Verb
 from common.zones import zone_words
 
@@ -32,11 +31,13 @@ def action_of(resource: Resource[Any], verb: Verb) -> Action:
         """Report refusals row by row."""
         known = {"now": utcnow(), "budget": CLICK_BUDGET, "to": address_of(request, verb)}
         said = Counter[str]()
-        for row in chosen(keys):
+        for row in chosen(keys[: verb.most]):
             try:
                 said[verb.run(resource, row, given, **known).sentence] += 1
-            except Refused as error:
+            except REFUSALS as error:
                 messages.error(request, not_done(error))
+        if verb.most is not None and (left := len(keys) - verb.most) > 0:
+            said[f"{left:,} were left alone: at most {verb.most:,} at once."] += 1
         return " ".join(f"{count} times: {each}" if count > 1 else each for each, count in said.items())
 
     def sentences(keys: list[int]) -> list[str]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import serializers
+from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,26 +24,32 @@ class VerbViewSet(ResourceViewSet):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.queryset = cls.resource.rows()
+        if cls.queryset is None:
+            cls.queryset = cls.resource.rows()
         bodies = dict(cls.bodies)
         for verb in cls.resource.verbs(API):
-            setattr(cls, verb.name, action_of(verb))
+            setattr(cls, "destroy" if verb.name == "drop" else verb.name, action_of(cls.resource, verb))
             if given := verb.given(API):
                 bodies[verb.name] = body_of(verb, given)
         cls.bodies = bodies
 
 
-def action_of(verb: Verb) -> Any:
+def action_of(resource: Resource[Any], verb: Verb) -> Any:
     def act(view: VerbViewSet, request: Request, **_: Any) -> Response:
         given = view.body() if verb.name in view.bodies else {}
         row = view.get_object()
-        done = verb.run(view.resource, row, given, now=utcnow(), budget=CLICK_BUDGET)
+        done = verb.run(resource, row, given, now=utcnow(), budget=CLICK_BUDGET)
+        if verb.name == "drop":
+            return Response(status=status.HTTP_204_NO_CONTENT)
         return Response(done.numbers) if verb.numbers else view.shown()
 
     act.__name__ = verb.name
     summary, _, description = verb.help.partition(". ")
     act.__doc__ = description
     schema: dict[str, Any] = {"summary": summary.removesuffix(".")}
+    if verb.name == "drop":
+        act.__name__ = "destroy"
+        return extend_schema(**schema)(act)
     if not verb.given(API):
         schema["request"] = None
     if verb.numbers:

@@ -49,10 +49,13 @@ class VerbCommand(FeedletterCommand):
             done = asked if isinstance(asked, Done) else Done(" ".join(asked))
             return Printed(done.sentence, done.numbers)
         given = {each.name: options[each.name] for each in verb.given(COMMAND)}
+        # A verb may delete the row.
+        pk, shown = row.pk, resource.shown(row)
         done = verb.run(resource, row, given, now=utcnow(), budget=None)
         if done.numbers:
             return Printed(done.sentence, done.numbers)
-        shown = resource.shown(resource.rows().get(pk=row.pk))
+        if (changed := resource.rows().filter(pk=pk).first()) is not None:
+            shown = resource.shown(changed)
         return Printed("\n".join([done.sentence, *record(shown, paint=self.paint())]), shown)
 
 
