@@ -51,17 +51,20 @@ class DeliveryConfig(AppConfig):
         add_commands(
             "delivery.management",
             issues="list_issues show_issue import_issues",
-            deliveries="list_deliveries show_delivery retry_delivery show_item",
+            deliveries="list_deliveries show_delivery show_item",
             bounces="list_bounces handle_bounce read_bounces",
             letters=(
-                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter "
+                "list_letters show_letter write_letter alter_letter preview_letter "
                 "list_templates show_template set_template reset_template set_theme"
             ),
             accounts="list_accounts add_account drop_account list_lanes alter_lane",
-            newsletters=(
-                "list_channels check_destination post_test send_test_email pause_newsletter resume_newsletter"
-            ),
+            newsletters="list_channels check_destination post_test send_test_email",
             webhooks="list_webhooks add_webhook drop_webhook",
             stages="complete send run_once prune after_restore",
         )
-        add_resources("delivery.resources.issues")
+        add_resources(
+            "delivery.resources.deliveries",
+            "delivery.resources.issues",
+            "delivery.resources.letters",
+            "delivery.resources.newsletters",
+        )

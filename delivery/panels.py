@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
-from common.admin.refusals import NO_ADDRESS
+from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.ports.panels import Action, CannotAct, Column, Panel, add
+from common.ports.panels import Column, Panel, add
 from common.ports.registries import template_sources
 from delivery.accounts.accounts import keeps_letters
 from delivery.admin.bridges.forms import notification_of
@@ -20,16 +19,14 @@ from delivery.admin.bridges.panels import (
     bridges_beside,
     bridges_of_feed,
     how_it_texts,
-    is_bridge,
     what_it_posts,
     what_twilio_needs,
 )
 from delivery.admin.broadcasts.panels import letters_written
 from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
-from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
 from delivery.admin.issue_figures import of_newsletter
-from delivery.admin.issue_panels import result_words
+from delivery.admin.issue_panels import result_words, sending_paused
 from delivery.admin.letter_templates.editor import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview, new_preview
 from delivery.admin.old_issues import import_offer
@@ -38,15 +35,12 @@ from delivery.issues.audience import readers_of
 from delivery.issues.item_fate import fate_of, fates_of
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
-from delivery.letters.samples import NothingToShow, sample
-from delivery.letters.trial import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
+from delivery.resources.newsletters import newsletters
 from feeds.models import Item
 from subscriptions.models import Destination, Subscribable, Subscription
-from subscriptions.subscribers.sign_up import is_by_code
 
-NEWSLETTERS_TESTED_AT_ONCE = 10
 SENT_SHOWN = 30
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
@@ -81,15 +75,8 @@ def install() -> None:
         Panel("Letters", letters, order=95, tab=TAB),
         LOOK_FORM,
         Column("last_issue", "last issue", last_issues),
-        *PAUSE_ACTIONS,
+        *actions_of(newsletters),
         USUAL_LOOK,
-        # A test is a mail.
-        Action(
-            "send_test",
-            "Send me a test",
-            send_me_a_test,
-            fits=lambda row: not is_bridge(row) and not is_by_code(row),
-        ),
     )
     add(
         "subscriptions.Assignable",
@@ -260,17 +247,3 @@ def bounces_of(rows: "QuerySet[Bounce]") -> SafeString | str:
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]
     ]
     return html_table(("what", "when", "server’s answer", "result"), shown) if shown else ""
-
-
-def send_me_a_test(request: HttpRequest, keys: list[int]) -> str:
-    address = getattr(request.user, "email", "")
-    if not address:
-        raise CannotAct(NO_ADDRESS)
-    for subscribable in Subscribable.objects.filter(pk__in=keys[:NEWSLETTERS_TESTED_AT_ONCE]):
-        now = utcnow()
-        try:
-            sample(subscribable, now=now)
-        except NothingToShow as error:
-            raise CannotAct(f"{subscribable}: {error}") from error
-        send_test_issue(subscribable=subscribable, to=address, now=now)
-    return f"We sent a test to {address}."

@@ -16,17 +16,19 @@ from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.lists import FewChoices, LargeList, newest
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.channels import all_kinds
 from common.ports.panels import Action, Panel
 from common.program import MANAGE
 from common.text import pluralize, shortened
 from delivery.bounces.record import release_bounces
-from delivery.issues.pause import RETRYABLE, NotRetryable, is_paused, retry_delivery
+from delivery.issues.pause import is_paused
 from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.lanes.lanes import day_is_full
 from delivery.models import Bounce, Delivery, LaneDomain, Receipt
 from delivery.models.delivery import NOT_FINISHED
+from delivery.resources.deliveries import deliveries
 from subscriptions.admin.subscriber import PROBLEM_LISTS
 from subscriptions.models import Destination
 
@@ -100,7 +102,6 @@ def _domain(delivery: Delivery) -> SafeString | str:
     )
 
 
-RETRIED_AT_ONCE = 1000
 # More matches only if little was typed.
 MOST_ADDRESSES_FOUND = 200
 DELIVERY_COLOURS = {
@@ -172,19 +173,6 @@ def failed_attempts(delivery: Delivery) -> SafeString:
     )
 
 
-def retry_deliveries(request: HttpRequest, keys: list[int]) -> str:
-    queued = 0
-    for delivery in Delivery.objects.filter(pk__in=keys[:RETRIED_AT_ONCE]).order_by("pk"):
-        try:
-            retry_delivery(delivery=delivery, now=utcnow())
-            queued += 1
-        except NotRetryable as error:
-            messages.warning(request, str(error))
-    left = len(keys) - RETRIED_AT_ONCE
-    more = f" {left:,} were left alone: at most {RETRIED_AT_ONCE:,} at once." if left > 0 else ""
-    return f"{pluralize(queued, 'delivery', 'deliveries')} queued again.{more}" if queued or more else ""
-
-
 class KindFilter(SimpleListFilter):
     """Kinds other than issues also filter by `issue=None`: those rows have an index."""
 
@@ -240,9 +228,7 @@ class DeliveryAdmin(LargeList):
         Panel("Changes after posting", post_changed_later, order=15),
         Panel("What went wrong", failed_attempts, order=20),
     )
-    own_actions = (
-        Action("retry", "Try again now", retry_deliveries, fits=lambda row: row.state in RETRYABLE),
-    )
+    own_actions = actions_of(deliveries)
     sent = moment_of("sent_at", "sent")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":

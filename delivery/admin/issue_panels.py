@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from channels.letter import Letter
 from channels.placeholders import fill_header, fill_html, values_for
-from common.admin.html import facts, html_table, link_to, paragraph, web_link, when
+from common.admin.html import facts, html_table, link_to, list_link, paragraph, web_link, when
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.alerts.pauses import goes_out
@@ -25,6 +25,7 @@ from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
+from subscriptions.models import Subscribable
 
 
 def letter_frame(letter: Letter) -> SafeString:
@@ -33,6 +34,21 @@ def letter_frame(letter: Letter) -> SafeString:
     subject = fill_header(letter.subject, letter.placeholders, values)
     html = fill_html(letter.html, letter.placeholders, values)
     return render_to_string("admin/letter.html", {"html": html, "subject": subject})
+
+
+def sending_paused(subscribable: Subscribable) -> SafeString | str:
+    """Return since when, why, and what waits; "" if not paused."""
+    if subscribable.sending_paused_at is None:
+        return ""
+    since = when(subscribable.sending_paused_at, zone=subscribable.zone)
+    said = f"Since {since}: {subscribable.sending_paused_reason}"
+    waits = list_link(
+        Delivery,
+        "See the held emails",
+        issue__subscribable__id__exact=subscribable.pk,
+        state__exact=Delivery.State.HELD,
+    )
+    return format_html("{}{}", paragraph(said), paragraph(waits))
 
 
 ISSUE_POSTS_SHOWN = 50

@@ -3,14 +3,14 @@
 from rest_framework import serializers
 
 from common.api.bodies import Fields
-from common.api.fields import Choice, Moment, StrictInteger, Text, Texts
+from common.api.fields import Choice, StrictInteger, Text, Texts
 from common.api.pagination import ListParameters, search
 from delivery.issues.broadcasts import MOST_MARKDOWN
 from delivery.models import Delivery
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.progress import STATES
-from subscriptions.api.bodies import LONGEST_ADDRESS, name, tags_field, words
+from subscriptions.api.bodies import name, tags_field, words
 from subscriptions.rules.tags import MOST_TAGS_OF_ONE
 
 
@@ -72,25 +72,6 @@ class ChangeLetter(Fields):
     version = StrictInteger(
         required=False, help_text="The version that you read. 409 if the email was changed since."
     )
-
-
-class SendLetter(Fields):
-    """Nothing is needed."""
-
-    at = Moment(required=False, help_text="Send at this time, not now.")
-    version = StrictInteger(
-        required=False, help_text="The version that you read. 409 if the email was changed since."
-    )
-
-
-class LetterTest(Fields):
-    to = Text(min_length=1, max_length=LONGEST_ADDRESS, help_text="One address.")
-
-
-class PauseNewsletter(Fields):
-    """Nothing is needed."""
-
-    reason = Text(max_length=2000, required=False, help_text="Shown in the admin.")
 
 
 class CheckDestination(Fields):

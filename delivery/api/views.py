@@ -14,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from channels.letter import LetterError
 from common.api.problems import InvalidRequest
 from common.api.resources import VerbViewSet
-from common.api.views import ApiView, ResourceViewSet
+from common.api.views import ApiView
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
@@ -25,9 +25,6 @@ from delivery.api.bodies import (
     DeliveryParameters,
     IssueParameters,
     LetterParameters,
-    LetterTest,
-    PauseNewsletter,
-    SendLetter,
     WriteLetter,
 )
 from delivery.api.serializers import (
@@ -41,29 +38,13 @@ from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues import progress
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcasts import (
-    begin_letter,
-    drop_letter,
-    in_letter_state,
-    letter_text,
-    save_letter,
-    schedule_letter,
-    send_letter,
-    unschedule_letter,
-)
+from delivery.issues.broadcasts import begin_letter, in_letter_state, save_letter
 from delivery.issues.contents import with_words
-from delivery.issues.pause import (
-    CLICK_BUDGET,
-    PAUSED_BY_HAND,
-    cancel_delivery,
-    pause_newsletter,
-    resume_newsletter,
-    retry_delivery,
-)
 from delivery.letters.samples import NothingToShow
-from delivery.letters.trial import send_test_written
-from delivery.models import Broadcast, Delivery
+from delivery.resources.deliveries import deliveries
 from delivery.resources.issues import issues
+from delivery.resources.letters import letters
+from delivery.resources.newsletters import newsletters
 from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.api.newsletters import SubscribableViewSet
 from subscriptions.api.subscribers import at_its_field
@@ -99,9 +80,9 @@ def with_counts(issues: list[Any]) -> list[Any]:
     return issues
 
 
-class DeliveryViewSet(ResourceViewSet):
+class DeliveryViewSet(VerbViewSet):
     area = "sending"
-    queryset = Delivery.objects.select_related("destination").defer("context")
+    resource = deliveries
     serializer_class = WholeDeliverySerializer
     parameters: ClassVar = {"list": DeliveryParameters}
     filters: ClassVar = {
@@ -115,43 +96,17 @@ class DeliveryViewSet(ResourceViewSet):
     def get_serializer_class(self) -> Any:
         return DeliverySerializer if self.action == "list" else WholeDeliverySerializer
 
-    @extend_schema(summary="Retry a delivery", request=None)
-    @action(detail=True, methods=["post"])
-    def retry(self, request: Request, **_: Any) -> Response:
-        """Queues one that failed, waits, is held or was cancelled. 409 if it is being sent, was sent, or must
-        not be sent."""
-        retry_delivery(delivery=self.get_object(), now=utcnow())
-        return self._changed()
-
-    @extend_schema(summary="Cancel a delivery", request=None)
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, **_: Any) -> Response:
-        """It isn't sent unless it is retried. 409 if it is being sent, or has ended."""
-        cancel_delivery(delivery=self.get_object())
-        return self._changed()
-
-    def _changed(self) -> Response:
-        delivery = self.get_object()
-        if delivery.issue_id is not None:
-            progress.forget(delivery.issue_id)
-        return self.shown()
-
 
 def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
     return {part: asked[part] for part in AUDIENCE_PARTS if part in asked}
 
 
-class LetterViewSet(ResourceViewSet):
+class LetterViewSet(VerbViewSet):
     area = "letters"
-    queryset = Broadcast.objects.select_related("subscribable")
+    resource = letters
     serializer_class = LetterSerializer
     parameters: ClassVar = {"list": LetterParameters}
-    bodies: ClassVar = {
-        "create": WriteLetter,
-        "partial_update": ChangeLetter,
-        "send": SendLetter,
-        "test": LetterTest,
-    }
+    bodies: ClassVar = {"create": WriteLetter, "partial_update": ChangeLetter}
     filters: ClassVar = {"subscribable": "subscribable__name"}
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -189,12 +144,6 @@ class LetterViewSet(ResourceViewSet):
         )
         return self.shown()
 
-    @extend_schema(summary="Delete an email")
-    def destroy(self, request: Request, **_: Any) -> Response:
-        """409 if it was sent."""
-        drop_letter(letter_id=self.get_object().pk)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
     @extend_schema(summary="Count an email’s recipients", responses=LetterReadersSerializer)
     @action(detail=True)
     def readers(self, request: Request, **_: Any) -> Response:
@@ -203,39 +152,6 @@ class LetterViewSet(ResourceViewSet):
         count, every = count_readers(letter)
         shown = {"count": count, "of": every, "to": audience_words(letter)}
         return Response(LetterReadersSerializer(shown).data)
-
-    @extend_schema(summary="Send an email")
-    @action(detail=True, methods=["post"])
-    def send(self, request: Request, **_: Any) -> Response:
-        """Send it to its recipients, now or at a time. It becomes an issue.
-
-        409 if it was sent, or if nobody would get it.
-        """
-        letter, asked, now = self.get_object(), self.body(), utcnow()
-        version = asked.get("version", letter.version)
-        if "at" in asked:
-            schedule_letter(letter_id=letter.pk, at=asked["at"], version=version, now=now)
-        else:
-            send_letter(letter_id=letter.pk, version=version, now=now)
-        return self.shown()
-
-    @extend_schema(summary="Unschedule an email", request=None)
-    @action(detail=True, methods=["post"])
-    def unschedule(self, request: Request, **_: Any) -> Response:
-        """It becomes a draft again. 409 if it was sent."""
-        unschedule_letter(letter_id=self.get_object().pk)
-        return self.shown()
-
-    @extend_schema(summary="Send a test to one address")
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, **_: Any) -> Response:
-        """Marked “Test” in its subject."""
-        letter, to = self.get_object(), self.body()["to"]
-        try:
-            send_test_written(subscribable=letter.subscribable, text=letter_text(letter), to=to, now=utcnow())
-        except InvalidDestination as error:
-            raise InvalidRequest({"to": [str(error)]}) from error
-        return self.shown()
 
 
 class FieldSerializer(serializers.Serializer[channels.Field]):
@@ -310,24 +226,9 @@ class TestPostSerializer(serializers.Serializer[Any]):
     remote_id = serializers.CharField()
 
 
-class SendableSubscribableViewSet(SubscribableViewSet):
+class SendableSubscribableViewSet(VerbViewSet, SubscribableViewSet):
+    resource = newsletters
     refusals = (CannotAct, NotDone, NothingToShow, LetterError)
-    bodies: ClassVar = {**SubscribableViewSet.bodies, "pause": PauseNewsletter}
-
-    @extend_schema(summary="Pause all sending of a newsletter")
-    @action(detail=True, methods=["post"])
-    def pause(self, request: Request, **_: Any) -> Response:
-        """It still collects posts; its issues wait. Pausing again changes nothing."""
-        found, reason = self.get_object(), self.body().get("reason", PAUSED_BY_HAND)
-        pause_newsletter(subscribable_id=found.pk, reason=reason, now=utcnow())
-        return self.shown()
-
-    @extend_schema(summary="Resume a newsletter", request=None)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: Request, **_: Any) -> Response:
-        """Issues that are paused themselves stay paused."""
-        resume_newsletter(subscribable_id=self.get_object().pk, now=utcnow(), budget=CLICK_BUDGET)
-        return self.shown()
 
     @extend_schema(
         summary="Post a bridge’s newest post now", request=None, responses=TestPostSerializer(many=True)

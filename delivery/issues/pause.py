@@ -151,7 +151,10 @@ def still_going(*, issues: "QuerySet[Issue]") -> int:
 
 def what_still_goes(issues: "QuerySet[Issue]") -> str:
     """Return a sentence about letters that may still go out. Waits a moment."""
-    count = still_going(issues=issues)
+    return going_words(still_going(issues=issues))
+
+
+def going_words(count: int) -> str:
     if not count:
         return "Nothing more will be sent."
     return f"Up to {pluralize(count, 'email')} had already been handed over and may still be sent."

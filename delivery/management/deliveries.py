@@ -7,21 +7,11 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import cell, fields_of, record
 from common.clock import utcnow
 from delivery.issues.item_fate import fate_of, places_of
-from delivery.issues.pause import retry_delivery
 from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
 from delivery.models import Delivery
+from delivery.resources.deliveries import deliveries, delivery_row
 from feeds.management.rows import item_row
 from feeds.models import Item
-
-
-def delivery_row(delivery: Delivery) -> dict[str, Any]:
-    """Needs the destination selected."""
-    return {
-        "id": delivery.pk,
-        "issue": delivery.issue_id,
-        "destination": delivery.destination.label,
-        **fields_of(delivery, "state attempts due_at sent_at remote_id last_error"),
-    }
 
 
 def add_delivery(parser: CommandParser) -> None:
@@ -29,8 +19,7 @@ def add_delivery(parser: CommandParser) -> None:
 
 
 def find_delivery(pk: int) -> Delivery:
-    rows = Delivery.objects.select_related("destination", "issue__subscribable")
-    found: Delivery = find(rows, "delivery", "“list_deliveries” lists them.", pk=pk)
+    found: Delivery = find(deliveries.rows(), "delivery", "“list_deliveries” lists them.", pk=pk)
     return found
 
 
@@ -43,7 +32,7 @@ class ListDeliveries(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        rows = Delivery.objects.select_related("destination").defer("context")
+        rows = deliveries.rows()
         if options["state"]:
             rows = rows.filter(state=options["state"])
         return (delivery_row(row) for row in page(rows, options))
@@ -76,15 +65,6 @@ class ShowDelivery(FeedletterCommand):
         shown["since then"] = later.words
         lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
         return {**shown, **lines}
-
-
-class RetryDelivery(FeedletterCommand):
-    help = "Tries a delivery again that failed, is held, was cancelled or waits."
-    arguments = (add_delivery,)
-
-    def run(self, **options: Any) -> Result:
-        retry_delivery(delivery=find_delivery(options["id"]), now=utcnow())
-        return delivery_row(find_delivery(options["id"]))
 
 
 class ShowItem(FeedletterCommand):

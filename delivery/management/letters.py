@@ -4,13 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import QuerySet
 
 from common.cli.arguments import add_paging, argument, find, page, picture, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.resources import moment
 from common.clock import utcnow
-from common.text import pluralize
 from delivery.customisation import (
     PICTURES,
     THEME_FIELDS,
@@ -20,17 +17,8 @@ from delivery.customisation import (
     source_of,
     theme_of,
 )
-from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcasts import (
-    begin_letter,
-    drop_letter,
-    in_letter_state,
-    letter_text,
-    save_letter,
-    schedule_letter,
-    send_letter,
-    unschedule_letter,
-)
+from delivery.issues.audience import altered_audience, chosen_audience
+from delivery.issues.broadcasts import begin_letter, in_letter_state, letter_text, save_letter
 from delivery.letters.samples import usual_count
 from delivery.letters.templates import (
     KnownTemplate,
@@ -44,12 +32,11 @@ from delivery.letters.templates import (
     use_again,
     use_default,
 )
-from delivery.letters.trial import send_test_written
-from delivery.management.deliveries import delivery_row
 from delivery.models import Broadcast, LetterTemplate
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.engine import usual_source
 from delivery.rendering.facts import LONGEST_TEMPLATE_HTML
+from delivery.resources.letters import letter_row, letters
 from delivery.rules.audience import AUDIENCE_PARTS, EVERY_READER
 from subscriptions.management.options import add_newsletter, find_subscribable
 
@@ -224,16 +211,12 @@ class SetTheme(FeedletterCommand):
         return {"name": subscribable.name, **{name: getattr(theme, name) for name in THEME_FIELDS}}
 
 
-def all_letters() -> "QuerySet[Broadcast]":
-    return Broadcast.objects.select_related("subscribable")
-
-
 def add_letter(parser: CommandParser) -> None:
     parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_letters” shows.")
 
 
 def find_letter(pk: int) -> Broadcast:
-    found: Broadcast = find(all_letters(), "email", "“list_letters” shows them.", pk=pk)
+    found: Broadcast = find(letters.rows(), "email", "“list_letters” shows them.", pk=pk)
     return found
 
 
@@ -266,22 +249,6 @@ def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
     return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
 
 
-def letter_row(letter: Broadcast) -> dict[str, Any]:
-    """Needs the newsletter selected."""
-    return {
-        "id": letter.pk,
-        "newsletter": letter.subscribable.name,
-        "subject": letter.subject,
-        "to": audience_words(letter),
-        "state": letter.state,
-        "send_at": letter.send_at,
-        "issue": letter.issue_id,
-        "author": letter.author,
-        "changed_at": letter.changed_at,
-        "last_error": letter.last_error,
-    }
-
-
 class ListLetters(FeedletterCommand):
     help = "Lists the emails that editors wrote: drafts, scheduled and sent ones."
     empty = "There are no such emails."
@@ -292,7 +259,7 @@ class ListLetters(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        rows = all_letters().defer("markdown")
+        rows = letters.rows().defer("markdown")
         if options["newsletter"]:
             rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
         if options["state"]:
@@ -370,17 +337,6 @@ class AlterLetter(FeedletterCommand):
         return letter_row(find_letter(letter.pk))
 
 
-class DropLetter(FeedletterCommand):
-    help = "Deletes an email that was not sent."
-    arguments = (add_letter,)
-
-    def run(self, **options: Any) -> Result:
-        letter = find_letter(options["id"])
-        row = letter_row(letter)
-        drop_letter(letter_id=letter.pk)
-        return Printed(f"“{letter}” is deleted.", row)
-
-
 class PreviewLetter(FeedletterCommand):
     help = "Prints an email or page of a newsletter as it would be now, with the newest posts; sends nothing."
 
@@ -418,36 +374,3 @@ class PreviewLetter(FeedletterCommand):
         names = ("subject", "html", "text", "raw")
         facts = {"template": known.name, **{name: getattr(shown, name) for name in names}}
         return Printed(getattr(shown, form).rstrip("\n"), facts)
-
-
-class SendLetter(FeedletterCommand):
-    help = "Sends an email to its recipients. It becomes an issue."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_letter(parser)
-        how = parser.add_mutually_exclusive_group()
-        how.add_argument(
-            "--at", type=moment, metavar="TIME", help="Send then, not now: 2026-03-01T07:00+01:00."
-        )
-        how.add_argument("--count", action="store_true", help="Only say to how many it would go now.")
-        how.add_argument("--undo", action="store_true", help="Remove it from the schedule.")
-        how.add_argument("--test", metavar="ADDRESS", help="Only to this address, marked as a test.")
-
-    def run(self, **options: Any) -> Result:
-        letter, now = find_letter(options["id"]), utcnow()
-        if options["count"]:
-            count, every = count_readers(letter)
-            said = f"{count:,} of {pluralize(every, 'subscriber')}: {audience_words(letter)}"
-            return Printed(said, {"count": count, "of": every, "to": audience_words(letter)})
-        if options["test"]:
-            test = send_test_written(
-                subscribable=letter.subscribable, text=letter_text(letter), to=options["test"], now=now
-            )
-            return Printed(f"A test is on its way to {test.destination}.", delivery_row(test))
-        if options["undo"]:
-            unschedule_letter(letter_id=letter.pk)
-        elif options["at"]:
-            schedule_letter(letter_id=letter.pk, at=options["at"], version=letter.version, now=now)
-        else:
-            send_letter(letter_id=letter.pk, version=letter.version, now=now)
-        return letter_row(find_letter(letter.pk))

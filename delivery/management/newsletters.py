@@ -10,20 +10,14 @@ from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
-from common.text import pluralize
 from delivery.bridges.connect import check_again, connections_of
 from delivery.bridges.trial_posts import delete_test, post_row, post_test, standing_tests
 from delivery.engine.send_pass import send_due
-from delivery.issues.pause import pause_newsletter, resume_newsletter, still_going
 from delivery.letters.trial import send_test_email
-from delivery.management.deliveries import delivery_row, find_delivery
-from delivery.models import Delivery, Issue
-from subscriptions.management.options import (
-    add_bridge_destination,
-    add_newsletter,
-    bridge_destination,
-    find_subscribable,
-)
+from delivery.management.deliveries import find_delivery
+from delivery.models import Delivery
+from delivery.resources.deliveries import delivery_row
+from subscriptions.management.options import add_bridge_destination, bridge_destination, find_subscribable
 from subscriptions.models import Destination, Subscription
 
 
@@ -150,28 +144,3 @@ class SendTestEmail(FeedletterCommand):
         return Printed(
             ARRIVED[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)
         )
-
-
-class PauseNewsletter(FeedletterCommand):
-    help = "Pauses all sending of a newsletter. It still collects posts; its issues wait."
-    arguments = (add_newsletter, argument("--reason", default="Paused by hand.", help="Shown in the admin."))
-
-    def run(self, **options: Any) -> Result:
-        found = find_subscribable(options["newsletter"])
-        paused = pause_newsletter(subscribable_id=found.pk, reason=options["reason"], now=utcnow())
-        words = "is paused" if paused else "was paused already"
-        count = still_going(issues=Issue.objects.filter(subscribable=found))
-        left = f" Up to {pluralize(count, 'email')} may still be sent." if count else ""
-        facts = {"name": found.name, "paused": True, "changed": paused, "still_going": count}
-        return Printed(f"“{found}” {words}.{left}", facts)
-
-
-class ResumeNewsletter(FeedletterCommand):
-    help = "Resumes a paused newsletter."
-    arguments = (add_newsletter,)
-
-    def run(self, **options: Any) -> Result:
-        found = find_subscribable(options["newsletter"])
-        queued = resume_newsletter(subscribable_id=found.pk, now=utcnow())
-        facts = {"name": found.name, "paused": False, "queued": queued}
-        return Printed(f"“{found}” is resumed: {pluralize(queued, 'email')} queued.", facts)

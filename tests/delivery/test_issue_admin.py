@@ -297,7 +297,7 @@ def test_a_newsletter_is_paused_and_resumed_on_its_own_page(admin_client: Client
     issue = IssueFactory()
     queued(2, issue=issue)
     newsletter = issue.subscribable
-    given = {"action": "pause_sending", "_selected_action": [newsletter.pk], "_on_page": str(newsletter.pk)}
+    given = {"action": "pause", "_selected_action": [newsletter.pk], "_on_page": str(newsletter.pk)}
     address = reverse("admin:subscriptions_subscribable_changelist")
     assert "Its emails wait" in admin_client.post(address, given).content.decode()
     answer = admin_client.post(
@@ -307,7 +307,7 @@ def test_a_newsletter_is_paused_and_resumed_on_its_own_page(admin_client: Client
     assert "is paused: Wrong &lt;sender&gt;" in page(admin_client, issue)
     dashboard = admin_client.get(reverse("admin:index")).content.decode()
     assert "is paused: 2 emails wait. Wrong &lt;sender&gt;" in dashboard
-    admin_client.post(address, {**given, "action": "resume_sending"})
+    admin_client.post(address, {**given, "action": "resume"})
     newsletter.refresh_from_db()
     assert newsletter.sending_paused_at is None
 

@@ -20,10 +20,10 @@ from common.admin.html import add_url, facts, list_url, object_url, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
+from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
-from common.ports.panels import Action
 from common.refused import Refused
 from common.text import pluralize
 from delivery.admin.broadcasts import panels
@@ -37,13 +37,11 @@ from delivery.admin.broadcasts.forms import (
     seen,
     words_of,
 )
-from delivery.admin.issue_actions import for_each_issue
 from delivery.issues.audience import audience_words
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
     LetterText,
     begin_letter,
-    drop_letter,
     in_letter_state,
     letter_text,
     save_letter,
@@ -56,6 +54,7 @@ from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.resources.letters import letters
 from delivery.rules.audience import is_for_some
 from delivery.views.preview import as_json, frames
 from subscriptions.forms.pictures import ACCEPTED
@@ -174,17 +173,6 @@ class LetterStateFilter(SimpleListFilter):
         return in_letter_state(queryset, wanted) if wanted in LETTER_STATES else queryset
 
 
-def asked_to_drop(keys: list[int]) -> list[str]:
-    rows = Broadcast.objects.filter(pk__in=keys)
-    return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in rows]
-
-
-@for_each_issue
-def drop(pk: int) -> str:
-    drop_letter(letter_id=pk)
-    return "Deleted."
-
-
 @admin.register(Broadcast)
 class BroadcastAdmin(SendPage):
     """Its change page is an editor with a preview beside it."""
@@ -202,7 +190,7 @@ class BroadcastAdmin(SendPage):
     )
     list_select_related = ("subscribable",)
     search_fields = ("subject",)
-    own_actions = (Action("drop", "Delete", drop, asked_to_drop, permission="drop"),)
+    own_actions = actions_of(letters)
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, letter: Broadcast) -> str:

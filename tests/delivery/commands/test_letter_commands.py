@@ -26,7 +26,7 @@ def test_a_letter_is_written_changed_shown_and_sent(tmp_path: Path) -> None:
     assert "We rest." in printed("show_letter", pk)
     assert "<em>rest</em>" in printed("show_letter", pk, "--html")
     assert printed("show_letter", pk, "--markdown").strip() == "We *rest*."
-    assert "A test is on its way" in printed("send_letter", pk, "--test", "ada@example.org")
+    assert "We’ve sent a test to ada@example.org." in printed("send_letter", pk, "--test", "ada@example.org")
     row = json_of("send_letter", pk)
     assert (row["state"], Delivery.objects.filter(issue=row["issue"]).count()) == ("sent", 2)
     assert "was already sent" in refused("send_letter", pk)

@@ -1,0 +1,113 @@
+"""Emails that editors write: what can be done with them, by commands, the API and the admin."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+
+from common.ports.channels import InvalidDestination
+from common.refused import Refused
+from common.resources import API, COMMAND, Argument, Done, Resource, verb
+from common.text import pluralize
+from delivery.issues.audience import audience_words, count_readers
+from delivery.issues.broadcasts import (
+    drop_letter,
+    letter_text,
+    schedule_letter,
+    send_letter,
+    unschedule_letter,
+)
+from delivery.letters.trial import send_test_written
+from delivery.models import Broadcast
+from delivery.resources.deliveries import delivery_row
+
+
+def letter_row(letter: Broadcast) -> dict[str, Any]:
+    """Needs the newsletter selected."""
+    return {
+        "id": letter.pk,
+        "newsletter": letter.subscribable.name,
+        "subject": letter.subject,
+        "to": audience_words(letter),
+        "state": letter.state,
+        "send_at": letter.send_at,
+        "issue": letter.issue_id,
+        "author": letter.author,
+        "changed_at": letter.changed_at,
+        "last_error": letter.last_error,
+    }
+
+
+def asks_to_drop(letters: Sequence[Broadcast]) -> list[str]:
+    return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in letters]
+
+
+class Letters(Resource[Broadcast]):
+    noun = "email"
+    plural = "letters"
+
+    def rows(self) -> "QuerySet[Broadcast]":
+        return Broadcast.objects.select_related("subscribable")
+
+    def shown(self, row: Broadcast) -> Mapping[str, Any]:
+        return letter_row(row)
+
+    @verb("Send", command="send_letter", on=(COMMAND, API))
+    def send(
+        self,
+        letter: Broadcast,
+        *,
+        at: Annotated[datetime | None, Argument("Send at this time, not now.")] = None,
+        count: Annotated[bool, Argument("Only say to how many it would go now.", on=(COMMAND,))] = False,
+        undo: Annotated[bool, Argument("Remove it from the schedule.", on=(COMMAND,))] = False,
+        test: Annotated[str, Argument("Only to this address, marked as a test.", on=(COMMAND,))] = "",
+        version: Annotated[
+            int | None, Argument("The version that you read. 409 if the email was changed since.", on=(API,))
+        ] = None,
+        now: datetime,
+    ) -> str | Done:
+        """Send an email to its recipients, now or at a time. It becomes an issue."""
+        if count:
+            readers, every = count_readers(letter)
+            to = audience_words(letter)
+            said = f"{readers:,} of {pluralize(every, 'subscriber')}: {to}"
+            return Done(said, {"count": readers, "of": every, "to": to})
+        if test:
+            return self.test(letter, to=test, now=now)
+        if undo:
+            return self.unschedule(letter)
+        version = letter.version if version is None else version
+        if at is not None:
+            schedule_letter(letter_id=letter.pk, at=at, version=version, now=now)
+            return "Scheduled. Until then you can stop it."
+        queued = send_letter(letter_id=letter.pk, version=version, now=now)
+        return f"Sending to {pluralize(queued, 'subscriber')}."
+
+    @verb("Unschedule", on=(API,))
+    def unschedule(self, letter: Broadcast) -> str:
+        """Unschedule an email. It becomes a draft again. 409 if it was sent."""
+        unschedule_letter(letter_id=letter.pk)
+        return "It’s a draft again and won’t be sent until you send it."
+
+    @verb("Send a test", on=(API,), command="test_letter")
+    def test(
+        self, letter: Broadcast, *, to: Annotated[str, Argument("One address.", longest=700)], now: datetime
+    ) -> Done:
+        """Send a test to one address. Marked “Test” in its subject."""
+        try:
+            test = send_test_written(
+                subscribable=letter.subscribable, text=letter_text(letter), to=to, now=now
+            )
+        except InvalidDestination as error:
+            raise Refused(str(error), "to") from error
+        return Done(f"We’ve sent a test to {test.destination}.", delivery_row(test))
+
+    @verb("Delete", command="drop_letter", asks=asks_to_drop, is_harmful=True, permission="drop")
+    def drop(self, letter: Broadcast) -> str:
+        """Delete an email that was not sent."""
+        drop_letter(letter_id=letter.pk)
+        return f"“{letter}” is deleted."
+
+
+letters = Letters()
