@@ -25,19 +25,19 @@ def actions_of(resource: Resource[Any]) -> list[Action]:
 
 def action_of(resource: Resource[Any], verb: Verb) -> Action:
     def chosen(keys: list[int]) -> list[Any]:
-        return list(resource.rows().filter(pk__in=keys).order_by("pk"))
+        return list(resource.rows().filter(pk__in=keys[: verb.most]).order_by("pk"))
 
     def run(request: HttpRequest, keys: list[int], **given: Any) -> str:
         """Report refusals row by row."""
         known = {"now": utcnow(), "budget": CLICK_BUDGET, "to": address_of(request, verb)}
         said = Counter[str]()
-        for row in chosen(keys[: verb.most]):
+        for row in chosen(keys):
             try:
                 said[verb.run(resource, row, given, **known).sentence] += 1
             except REFUSALS as error:
                 messages.error(request, not_done(error))
         if verb.most is not None and (left := len(keys) - verb.most) > 0:
-            said[f"{left:,} were left alone: at most {verb.most:,} at once."] += 1
+            said[f"{left:,} left alone: at most {verb.most:,} at once."] += 1
         return " ".join(f"{count} times: {each}" if count > 1 else each for each, count in said.items())
 
     def sentences(keys: list[int]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser, get_commands, load_command_class
 
-_NOUN = re.compile(r'^    noun = "(\w+)"$', re.MULTILINE)
+_NOUN = re.compile(r'^    noun = "([\w ]+)"$', re.MULTILINE)
 _VERB = re.compile(r"^    @verb\((.*?)\)\n    def (\w+)", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r'command="(\w+)"')
 _ELSEWHERE = re.compile(r"\bon=\((?![^)]*COMMAND)[^)]*\)")

@@ -54,8 +54,9 @@ class VerbCommand(FeedletterCommand):
         done = verb.run(resource, row, given, now=utcnow(), budget=None)
         if done.numbers:
             return Printed(done.sentence, done.numbers)
-        if (changed := resource.rows().filter(pk=pk).first()) is not None:
-            shown = resource.shown(changed)
+        if (changed := resource.rows().filter(pk=pk).first()) is None:
+            return Printed(done.sentence, shown)
+        shown = resource.shown(changed)
         return Printed("\n".join([done.sentence, *record(shown, paint=self.paint())]), shown)
 
 
