@@ -7,16 +7,14 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin import AllValuesFieldListFilter, BooleanFieldListFilter
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels import channel
-from channels.account import EMAIL
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
@@ -25,11 +23,11 @@ from common.admin.flows import asks
 from common.admin.html import facts, html_table, link_to, list_link, moment_of, paragraph, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.ports.panels import Action, Panel
+from common.ports.panels import Panel
 from common.text import pluralize
 from delivery.accounts.accounts import default_account, keeps_letters, server_of
-from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.lanes import (
     DomainStanding,
     coming_days,
@@ -47,13 +45,10 @@ from delivery.lanes.limits import (
     alter_domain,
     alter_lane,
     drop_domain,
-    pause_domain,
-    pause_lanes,
     recipient_domain,
-    resume_domain,
-    resume_lanes,
 )
 from delivery.models import Account, Delivery, Lane, LaneDomain
+from delivery.resources.lanes import lanes
 from delivery.rules.progress import waiting_words
 
 HELP = {
@@ -261,52 +256,11 @@ class DomainForm(LimitsForm):
         }
 
     def clean_domain(self) -> str:
-        return checked_domain_of_form(self.cleaned_data["domain"])
-
-
-def checked_domain_of_form(text: str) -> str:
-    """Return the domain. Converts its errors to the field's."""
-    try:
-        return recipient_domain(text)
-    except ValidationError as error:
-        raise ValidationError(error.messages) from error
-
-
-class PauseDomainForm(forms.Form):
-    domain = forms.CharField(
-        max_length=255,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="The part after the @, for example gmail.com.",
-    )
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text=("Shown to others, for example “They block us. We filled in their form on Monday.”"),
-    )
-
-    def __init__(self, keys: list[int], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.intro = "Deliveries to this domain wait until you resume it. Other deliveries continue."
-
-    def clean_domain(self) -> str:
-        return checked_domain_of_form(self.cleaned_data["domain"])
-
-
-def stopped_domains(lane_ids: list[int]) -> "QuerySet[LaneDomain]":
-    """Return domains that are paused, or resting after refusals."""
-    stopped = Q(paused=True) | Q(refused_since__isnull=False, free_at__gt=utcnow())
-    return LaneDomain.objects.filter(stopped, lane__in=lane_ids)
-
-
-class ResumeDomainForm(forms.Form):
-    domain = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
-
-    def __init__(self, keys: list[int], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        stopped = stopped_domains(keys).values_list("domain", flat=True)
-        self.fields["domain"].choices = [(name, name) for name in sorted(set(stopped))]  # type: ignore[attr-defined]
-        self.intro = "Waiting deliveries to it are sent within the lane’s limits."
+        """Return the domain. Converts its errors to the field's."""
+        try:
+            return recipient_domain(self.cleaned_data["domain"])
+        except ValidationError as error:
+            raise ValidationError(error.messages) from error
 
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
@@ -314,34 +268,6 @@ SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
 MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
 MOST_OF_ONE = ("How many", {"fields": (("per_hour", "per_day"), "per_recipient")})
 WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
-
-
-def pause_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
-    count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
-    return f"{pluralize(count, 'lane')} paused. Nothing is sent there until you resume."
-
-
-def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} can send again."
-
-
-def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
-    now, why = utcnow(), reason or PAUSED_BY_HAND
-    done = sum(pause_domain(lane_id=pk, domain=domain, reason=why, now=now) for pk in keys)
-    return f"Nothing is sent to {domain} until you resume it." if done else f"{domain} was paused already."
-
-
-def resume_one(request: HttpRequest, keys: list[int], domain: str) -> str:
-    queued = sum(resume_domain(lane_id=pk, domain=domain, now=utcnow()) for pk in keys)
-    return f"{domain} resumed; {pluralize(queued, 'delivery', 'deliveries')} queued."
-
-
-def has_domains(lane: Lane) -> bool:
-    return lane.kind == EMAIL
-
-
-def has_stopped_domain(lane: Lane) -> bool:
-    return stopped_domains([lane.pk]).exists()
 
 
 class DomainInline(StackedInline):  # type: ignore[misc]
@@ -384,14 +310,7 @@ class LaneAdmin(ServiceAdmin):
         Panel("Who sends now", connections, order=35),
         Panel("Domains", of_domains, order=40),
     )
-    own_actions = (
-        Action("pause", "Pause", pause_chosen_lanes, fits=lambda lane: not lane.paused),
-        Action("resume", "Resume", resume_chosen_lanes, fits=lambda lane: lane.paused or lane.free_at),
-        Action("pause_domain", "Pause a domain", pause_one, form=PauseDomainForm, fits=has_domains),
-        Action(
-            "resume_domain", "Resume a domain", resume_one, form=ResumeDomainForm, fits=has_stopped_domain
-        ),
-    )
+    own_actions = actions_of(lanes)
     rests = moment_of("free_at", "rests until")
 
     def get_fieldsets(self, request: HttpRequest, obj: Lane | None = None) -> Any:
