@@ -19,15 +19,15 @@ from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.channels import all_kinds
-from common.ports.panels import Action, Panel
+from common.ports.panels import Panel
 from common.program import MANAGE
-from common.text import pluralize, shortened
-from delivery.bounces.record import release_bounces
+from common.text import shortened
 from delivery.issues.pause import is_paused
 from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.lanes.lanes import day_is_full
 from delivery.models import Bounce, Delivery, LaneDomain, Receipt
 from delivery.models.delivery import NOT_FINISHED
+from delivery.resources.bounces import bounces
 from delivery.resources.deliveries import deliveries
 from subscriptions.admin.subscriber import PROBLEM_LISTS
 from subscriptions.models import Destination
@@ -282,20 +282,6 @@ def describe_bounce(bounce: Bounce) -> SafeString:
     return facts(rows)
 
 
-def suppress_held(request: HttpRequest, keys: list[int]) -> str:
-    count = release_bounces(bounces=_held(keys), suppressing=True, now=utcnow())
-    return f"{pluralize(count, 'address', 'addresses')} won’t be emailed any more."
-
-
-def let_be(request: HttpRequest, keys: list[int]) -> str:
-    count = release_bounces(bounces=_held(keys), suppressing=False, now=utcnow())
-    return f"{pluralize(count, 'bounce')} ignored. We keep sending there."
-
-
-def _held(keys: list[int]) -> list[Bounce]:
-    return list(Bounce.objects.filter(pk__in=keys, held=True))
-
-
 @admin.register(Bounce)
 class BounceAdmin(ReadOnlyAdmin):
     list_display = ("whom", "shown_kind", "came", "said", "done")
@@ -315,10 +301,7 @@ class BounceAdmin(ReadOnlyAdmin):
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")
     list_select_related = ("destination",)
     own_panels = (Panel("About this bounce", describe_bounce, order=10),)
-    own_actions = (
-        Action("suppress_held", "Stop sending to held addresses", suppress_held, fits=lambda row: row.held),
-        Action("let_be", "Keep sending to held addresses", let_be, fits=lambda row: row.held),
-    )
+    own_actions = actions_of(bounces)
     came = moment_of("at", "received")
 
     @display(description="address", ordering="recipient")
