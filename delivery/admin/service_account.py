@@ -13,24 +13,24 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.admin.html import facts, link_to, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.channels import Field, InvalidDestination
-from common.ports.panels import Action, CannotAct, Panel
+from common.ports.panels import Panel
 from common.text import pluralize
 from delivery.accounts.accounts import (
     account_specs,
     add_service_account,
     alter_service_account,
     destinations_of_account,
-    drop_service_account,
     kind_of_account,
     kinds_with_accounts,
     newsletters_of_account,
     stored_values,
-    why_account_needed,
 )
 from delivery.admin.mail.account_forms import KEPT
 from delivery.models import ServiceAccount
+from delivery.resources.service_accounts import service_accounts
 from subscriptions.forms.admin import filled, form_field, name_of
 
 SHOWN = 20
@@ -53,34 +53,6 @@ def describe_service_account(account: ServiceAccount) -> SafeString:
 def service_of(account: ServiceAccount) -> str:
     labels = {kind.key: kind.label for kind in account_specs()}
     return labels.get(account.kind, account.kind)
-
-
-def try_accounts(request: HttpRequest, keys: list[int]) -> str:
-    """Test each with its stored values; report errors without stopping."""
-    good = []
-    for account in ServiceAccount.objects.filter(pk__in=keys):
-        try:
-            good.append(str(alter_service_account(account=account, values={}, now=utcnow()).label or account))
-        except InvalidDestination as error:
-            messages.error(request, f"{account}: {error}")
-    return f"Connected as {', '.join(good)}." if good else ""
-
-
-def delete_service_accounts(request: HttpRequest, keys: list[int]) -> str:
-    rows = list(ServiceAccount.objects.filter(pk__in=keys))
-    if needed := [reason for reason in map(why_account_needed, rows) if reason]:
-        raise CannotAct(" ".join(needed))
-    for row in rows:
-        drop_service_account(account=row)
-    return f"{pluralize(len(rows), 'account')} deleted."
-
-
-def what_deleting_does(keys: list[int]) -> list[str]:
-    rows = ServiceAccount.objects.filter(pk__in=keys)
-    return [
-        why_account_needed(row) or f"{row} and its secrets will be forgotten. Nothing uses it."
-        for row in rows
-    ]
 
 
 class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -142,10 +114,7 @@ class ServiceAccountAdmin(ServiceAdmin):
         "delivery.add_serviceaccount",
     )
     own_panels = (Panel("Status", describe_service_account, order=10),)
-    own_actions = (
-        Action("ask", "Ask the service", try_accounts),
-        Action("delete", "Delete", delete_service_accounts, what_deleting_does, permission="drop"),
-    )
+    own_actions = actions_of(service_accounts)
     added = moment_of("created_at", "added")
 
     @property

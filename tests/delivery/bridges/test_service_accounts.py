@@ -149,10 +149,10 @@ def test_actions_ask_the_service_and_delete(admin_client: Client) -> None:
 
     assert "Connected as the keeper of north." in act(action="ask")
     pigeon = a_pigeon()
-    act(action="delete", confirmed="yes")
+    act(action="drop", confirmed="yes")
     assert ServiceAccount.objects.exists()
     pigeon.delete()
-    act(action="delete", confirmed="yes")
+    act(action="drop", confirmed="yes")
     assert not ServiceAccount.objects.exists()
 
 

@@ -74,7 +74,7 @@ def test_an_account_that_sends_newsletters_is_not_deleted(
     assert "1 newsletter" in page.content.decode()
     admin_client.post(
         reverse("admin:delivery_serviceaccount_changelist"),
-        {"action": "delete", "_selected_action": [account.pk], "confirmed": "yes"},
+        {"action": "drop", "_selected_action": [account.pk], "confirmed": "yes"},
     )
     assert ServiceAccount.objects.exists()
 
