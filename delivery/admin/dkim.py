@@ -20,15 +20,16 @@ from common.admin.flows import asks
 from common.admin.html import button, facts, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination
-from common.ports.panels import Action, CannotAct, Panel
-from common.text import pluralize
+from common.ports.panels import Panel
 from delivery.accounts.accounts import usual_sender
-from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
+from delivery.accounts.dkim_keys import make_key
 from delivery.doctor.check import DoctorReport, check_mail, look_up
 from delivery.doctor.findings import DoctorVerdict
 from delivery.models import DkimKey
+from delivery.resources.dkim_keys import dkim_keys
 from subscriptions.models import Subscribable
 
 STANDING = {
@@ -37,8 +38,6 @@ STANDING = {
     "retired": "Retired. Keep its record for a week, because emails may still be in transit.",
 }
 KEY_COLOURS = {"active": "success", "waiting": "warning"}
-# More would slow the page down.
-LOOKED_UP = 5
 MAY_CHECK = "delivery.view_lane"
 VERDICT_TONES = {DoctorVerdict.GOOD: "good", DoctorVerdict.BETTER: "wait", DoctorVerdict.WRONG: "bad"}
 VERDICT_WORDS = {
@@ -85,69 +84,6 @@ def dns_record(key: DkimKey) -> SafeString:
         record.value,
         record.zone_line,
     )
-
-
-def activate(request: HttpRequest, keys: list[int]) -> str:
-    rows = DkimKey.objects.filter(pk__in=keys).order_by("pk")
-    places = [(row.domain, row.algorithm) for row in rows]
-    if len(set(places)) < len(places):
-        raise CannotAct("Only one key per domain and algorithm can sign. Select only one.")
-    for row in rows:
-        activate_key(row, now=utcnow())
-    return f"{pluralize(len(places), 'key')} will start signing within a minute. Previous keys are retired."
-
-
-class ActivateForm(forms.Form):
-    """Confirmation that shows whether the record is published."""
-
-    def __init__(self, keys: list[int], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.keys = keys
-
-    @property
-    def intro(self) -> str:
-        rows = DkimKey.objects.filter(pk__in=self.keys).order_by("pk")[:LOOKED_UP]
-        return " ".join(said_before_signing(row) for row in rows)
-
-
-def said_before_signing(key: DkimKey) -> str:
-    found = look_up(key)
-    said = f"The key {key.selector} of {key.domain}: {found.says}"
-    return (
-        said
-        if found.is_good
-        else (f"{said} Emails would count as unsigned until then. Publish the record first.")
-    )
-
-
-def retire(request: HttpRequest, keys: list[int]) -> str:
-    for row in DkimKey.objects.filter(pk__in=keys):
-        retire_key(row, now=utcnow())
-    return f"{pluralize(len(keys), 'key')} retired. Keep the records for a week."
-
-
-def asked_to_retire(keys: list[int]) -> list[str]:
-    rows = DkimKey.objects.filter(pk__in=keys, active=True)
-    return [
-        (
-            f"Emails from {row.domain} will no longer be signed with {row.selector}. "
-            "Without another key, large "
-            "providers may refuse them."
-        )
-        for row in rows
-    ] or ["None of these keys is used for signing now."]
-
-
-def delete_keys(request: HttpRequest, keys: list[int]) -> str:
-    deleted = delete_retired(keys)
-    if not deleted:
-        raise CannotAct("Only retired keys can be deleted.")
-    return f"{pluralize(deleted, 'key')} deleted."
-
-
-def asked_to_delete_keys(keys: list[int]) -> list[str]:
-    count = DkimKey.objects.filter(pk__in=keys, retired_at__isnull=False).count()
-    return [f"{pluralize(count, 'retired key')} will be deleted for good, the private part included."]
 
 
 class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -201,18 +137,7 @@ class DkimKeyAdmin(ServiceAdmin):
         Panel("In the DNS", in_the_dns, order=15),
         Panel("The DNS record", dns_record, order=20),
     )
-    own_actions = (
-        Action("activate", "Start signing", activate, fits=lambda key: not key.active, form=ActivateForm),
-        Action("retire", "Retire", retire, asked_to_retire, fits=lambda key: key.state != "retired"),
-        Action(
-            "delete",
-            "Delete",
-            delete_keys,
-            asked_to_delete_keys,
-            permission="drop",
-            fits=lambda key: key.state == "retired",
-        ),
-    )
+    own_actions = actions_of(dkim_keys)
     made = moment_of("created_at", "made")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:

@@ -52,7 +52,7 @@ def test_another_key_takes_over(admin_client: Client) -> None:
     second.refresh_from_db()
     assert (first.state, second.state) == ("retired", "active")
     chosen["_selected_action"] = [first.pk, second.pk]
-    assert "Select only one" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
+    assert "at most 1 at once" in text(submit(admin_client, "delivery_dkimkey_changelist", chosen))
 
 
 def test_retiring_and_deleting_ask_first(admin_client: Client) -> None:
@@ -60,7 +60,7 @@ def test_retiring_and_deleting_ask_first(admin_client: Client) -> None:
     assert "will no longer be signed with" in text(act(admin_client, "delivery_dkimkey", "retire", key))
     assert DkimKey.objects.filter(active=True).count() == 2
     retire_key(key, now=NOW)
-    assert "will be deleted for good" in text(act(admin_client, "delivery_dkimkey", "delete", key))
-    chosen = {"action": "delete", "_selected_action": [key.pk, other.pk], "confirmed": "1"}
+    assert "will be deleted for good" in text(act(admin_client, "delivery_dkimkey", "drop", key))
+    chosen = {"action": "drop", "_selected_action": [key.pk, other.pk], "confirmed": "1"}
     submit(admin_client, "delivery_dkimkey_changelist", chosen)
     assert list(DkimKey.objects.all()) == [other]
