@@ -57,14 +57,16 @@ class DeliveryConfig(AppConfig):
                 "list_letters show_letter write_letter alter_letter preview_letter "
                 "list_templates show_template set_template reset_template set_theme"
             ),
-            accounts="list_accounts add_account drop_account list_lanes alter_lane",
+            accounts="list_accounts add_account list_lanes alter_lane",
             newsletters="list_channels check_destination post_test send_test_email",
-            webhooks="list_webhooks add_webhook drop_webhook",
+            webhooks="list_webhooks add_webhook",
             stages="complete send run_once prune after_restore",
         )
         add_resources(
+            "delivery.resources.accounts",
             "delivery.resources.deliveries",
             "delivery.resources.issues",
             "delivery.resources.letters",
             "delivery.resources.newsletters",
+            "delivery.resources.webhooks",
         )

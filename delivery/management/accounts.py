@@ -12,17 +12,10 @@ from django.utils import timezone
 from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.cli.arguments import argument, find
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.text import words
-from delivery.accounts.accounts import (
-    add_account,
-    alter_account,
-    drop_account,
-    make_default,
-    newsletters_of,
-    server_of,
-)
+from delivery.accounts.accounts import add_account, alter_account, make_default
 from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.lanes import (
     DomainStanding,
@@ -46,6 +39,7 @@ from delivery.lanes.limits import (
 )
 from delivery.models import Account, Delivery, Lane
 from delivery.models.delivery import Unsent
+from delivery.resources.accounts import accounts
 
 NONE = "none"
 
@@ -163,18 +157,6 @@ def _limits(row: Any) -> dict[str, Any]:
     return {name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()}
 
 
-def account_row(account: Account) -> dict[str, Any]:
-    """Without its URL, which holds the password."""
-    return {
-        "name": account.name,
-        "server": server_of(account),
-        "sender": account.sender,
-        "default": account.is_default,
-        "newsletters": [row.name for row in newsletters_of(account)],
-        "created_at": account.created_at,
-    }
-
-
 def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:10]) < 2**31:
         raise ArgumentTypeError("give a whole number, 1 or more.")
@@ -207,7 +189,7 @@ class ListAccounts(FeedletterCommand):
     empty = "There is none but EMAIL_URL: “add_account” adds one."
 
     def run(self, **options: Any) -> Result:
-        return (account_row(account) for account in Account.objects.mail())
+        return (accounts.shown(account) for account in accounts.rows())
 
 
 LONGEST = 4096
@@ -247,29 +229,18 @@ class AddAccount(FeedletterCommand):
         url = options["url"] if options["url"] is not None else asked()
         if options["replace"]:
             hint = "“list_accounts” lists them."
-            account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
+            account: Account = find(accounts.rows(), "mail account", hint, name=options["name"])
             account = alter_account(account=account, url=url, sender=options["sender"])
         else:
             account = add_account(name=options["name"], url=url, sender=options["sender"] or "")
         if options["default"]:
             make_default(account=account)
-        return account_row(account)
+        return accounts.shown(account)
 
 
 def asked() -> str:
     """Read the URL without echo, or from a pipe. In an argument, the list of processes would show it."""
     return getpass("URL: ") if sys.stdin.isatty() else sys.stdin.readline(LONGEST).strip()
-
-
-class DropAccount(FeedletterCommand):
-    help = "Deletes a mail account. Refused while a newsletter uses it or emails wait for it."
-    arguments = (argument("name", metavar="NAME", help="“list_accounts” shows them."),)
-
-    def run(self, **options: Any) -> Result:
-        hint = "“list_accounts” lists them."
-        account: Account = find(Account.objects.mail(), "mail account", hint, name=options["name"])
-        drop_account(account=account)
-        return Printed(f"The mail account {account.name} was deleted.", {"name": account.name})
 
 
 # Not in tables, where “limits” sums them up.

@@ -175,10 +175,10 @@ def test_the_login_is_tried_and_the_server_quoted(admin_client: Client) -> None:
 def test_an_account_in_use_cannot_be_deleted(admin_client: Client) -> None:
     account = add_account(name="second", url=URL)
     SubscribableFactory(title="The Letter", options={"account": "second"})
-    assert "second is used by The Letter" in act(admin_client, "account", "delete", account.pk)
+    assert "second is used by The Letter" in act(admin_client, "account", "drop", account.pk)
     assert Account.objects.exists()
     SubscribableFactory._meta.model.objects.update(options={})
-    assert "1 mail account deleted." in act(admin_client, "account", "delete", account.pk)
+    assert "The mail account second was deleted." in act(admin_client, "account", "drop", account.pk)
     assert not Account.objects.exists()
 
 

@@ -20,36 +20,33 @@ from channels.account import EMAIL
 from channels.email.account_url import parse_email_url
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
-from channels.email.session import CannotLogIn
 from channels.email.smtp_login import SmtpSettings
 from common.admin.html import add_url, facts, link_to, listed, moment_of, object_url, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import report
+from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.ports.panels import Action, CannotAct, Panel
-from common.text import pluralize
+from common.ports.panels import Panel
 from delivery.accounts.accounts import (
     add_account,
     alter_account,
     default_account,
-    drop_account,
     keeps_letters,
     last_refused_call,
     make_default,
     newsletters_of,
     server_of,
     stop_default,
-    try_login,
     usual_sender,
     way_in_words,
-    why_needed,
 )
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
 from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target
 from delivery.doctor.checks import is_private
 from delivery.letters.trial import try_account
 from delivery.models import Account, Lane
+from delivery.resources.accounts import accounts
 
 SET_UP_PAGE = "mail_set_up"
 MAY_SEE, MAY_ADD, MAY_CHANGE = "delivery.view_account", "delivery.add_account", "delivery.change_account"
@@ -102,32 +99,6 @@ def refused_call_words(target: object) -> str:
     return f"A call of {when(refused[0])} was refused. {refused[1]}" if refused else ""
 
 
-def try_logins(request: HttpRequest, keys: list[int]) -> str:
-    """Test each login; report errors without stopping."""
-    said = []
-    for account in Account.objects.filter(pk__in=keys):
-        try:
-            said.append(try_login(account))
-        except CannotLogIn as error:
-            messages.error(request, f"{account}: {error}")
-    return " ".join(said)
-
-
-def delete_accounts(request: HttpRequest, keys: list[int]) -> str:
-    rows = list(Account.objects.filter(pk__in=keys))
-    needed = [reason for reason in map(why_needed, rows) if reason]
-    if needed:
-        raise CannotAct(" ".join(needed))
-    for row in rows:
-        drop_account(account=row)
-    return f"{pluralize(len(rows), 'mail account')} deleted."
-
-
-def asked_to_delete_accounts(keys: list[int]) -> list[str]:
-    rows = Account.objects.filter(pk__in=keys)
-    return [why_needed(row) or f"{row} and its password will be deleted. Nothing uses it." for row in rows]
-
-
 @admin.register(Account)
 class AccountAdmin(ServiceAdmin):
     list_display = ("name", "server", "default", "used_by", "added")
@@ -141,10 +112,7 @@ class AccountAdmin(ServiceAdmin):
         "delivery.add_account",
     )
     own_panels = (Panel("Status", describe_account, order=10),)
-    own_actions = (
-        Action("log_in", "Test sign-in", try_logins),
-        Action("delete", "Delete", delete_accounts, asked_to_delete_accounts, permission="drop"),
-    )
+    own_actions = actions_of(accounts)
     added = moment_of("created_at", "added")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":

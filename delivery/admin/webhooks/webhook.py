@@ -28,24 +28,16 @@ from common.admin.flows import asks
 from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.events import EventKind
-from common.ports.panels import Action, Panel
+from common.ports.panels import Panel
 from common.text import pluralize, shortened
 from delivery.models import Webhook, WebhookCall
+from delivery.resources.webhook_calls import webhook_calls
+from delivery.resources.webhooks import KEEP_IT, webhooks
 from delivery.webhooks.calls import TEST
-from delivery.webhooks.outbox import (
-    EVENT_WORDS,
-    add_webhook,
-    alter_webhook,
-    drop_webhooks,
-    make_webhooks_due,
-    pause_webhooks,
-    resume_webhooks,
-    retry_calls,
-    rotate_secret,
-    send_test_call,
-)
+from delivery.webhooks.outbox import EVENT_WORDS, add_webhook, alter_webhook
 from subscriptions.models import Subscribable
 
 WHAT: Mapping[str, str] = MappingProxyType({**EVENT_WORDS, TEST: "A test"})
@@ -103,9 +95,7 @@ def next_step(call: WebhookCall) -> str:
 
 
 CALLS_SHOWN = 10
-TESTED_AT_ONCE = 3
 WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
-KEEP_IT = "Keep it: it is shown this once."
 EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
@@ -135,54 +125,6 @@ def last_calls(webhook: Webhook) -> SafeString:
     )
     every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
     return format_html("{}<p>{}</p>", shown, every) if rows else shown
-
-
-def test(request: HttpRequest, keys: list[int]) -> str:
-    taken = []
-    for webhook in Webhook.objects.filter(pk__in=keys)[:TESTED_AT_ONCE]:
-        answer = send_test_call(webhook=webhook, now=utcnow())
-        if answer.error:
-            messages.error(request, f"{webhook} did not accept the test. {answer.error}")
-        else:
-            taken.append(f"{webhook} took the test (HTTP {answer.status}).")
-    return " ".join(taken)
-
-
-def pause_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(pause_webhooks(keys), 'webhook')} paused."
-
-
-def resume_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(resume_webhooks(keys), 'webhook')} resumed: waiting calls are sent now."
-
-
-def hurry(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(make_webhooks_due(keys, now=utcnow()), 'call')} tried again now."
-
-
-def rotate(request: HttpRequest, keys: list[int]) -> str:
-    rows = Webhook.objects.filter(pk__in=keys)
-    made = [(row, rotate_secret(webhook=row, now=utcnow())) for row in rows]
-    return " ".join(f"The new secret of {row} is {secret}." for row, secret in made) + f" {KEEP_IT}"
-
-
-def asked_to_rotate(keys: list[int]) -> list[str]:
-    return [
-        f"{pluralize(len(keys), 'webhook gets', 'webhooks get')} another secret. For a day calls are signed"
-        " with the old one as well: tell the receiver the new one within that time."
-    ]
-
-
-def delete_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(drop_webhooks(keys), 'webhook')} deleted."
-
-
-def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
-    waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
-    return [
-        f"{pluralize(len(keys), 'webhook')} will be deleted with the record of its calls;"
-        f" {pluralize(waiting, 'call')} will not be made."
-    ]
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -229,14 +171,7 @@ class WebhookAdmin(ServiceAdmin):
     search_fields = ("name", "url")
     shown_after_adding = True
     own_panels = (Panel("Status", describe_webhook, order=10), Panel("Last calls", last_calls, order=60))
-    own_actions = (
-        Action("test", "Send a test", test),
-        Action("pause", "Pause", pause_chosen_webhooks, fits=lambda webhook: webhook.active),
-        Action("resume", "Resume", resume_chosen_webhooks, fits=lambda webhook: not webhook.active),
-        Action("hurry", "Try again now", hurry, fits=lambda webhook: webhook.active and webhook.failures),
-        Action("rotate", "Change the secret", rotate, asked_to_rotate),
-        Action("delete", "Delete", delete_webhooks, asked_to_delete_webhooks, permission="drop"),
-    )
+    own_actions = actions_of(webhooks)
     added = moment_of("created_at", "added")
 
     def get_fieldsets(self, request: HttpRequest, obj: Webhook | None = None) -> Any:
@@ -303,11 +238,6 @@ def call_body(call: WebhookCall) -> SafeString:
     )
 
 
-def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
-    count = retry_calls(keys=keys, now=utcnow())
-    return f"{pluralize(count, 'call')} queued again, each under the id that it had."
-
-
 @admin.register(WebhookCall)
 class WebhookCallAdmin(ReadOnlyAdmin):
     list_display = ("kind", "webhook", "shown_state", "happened", "shown_outcome", "shown_answer")
@@ -327,9 +257,7 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     list_select_related = ("webhook",)
     list_per_page = 50
     own_panels = (Panel("Status", describe_call, order=10), Panel("What is sent", call_body, order=20))
-    own_actions = (
-        Action("retry", "Send again now", retry_chosen_calls, fits=lambda call: call.state != "sending"),
-    )
+    own_actions = actions_of(webhook_calls)
     happened = moment_of("created_at", "happened")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":

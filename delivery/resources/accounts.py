@@ -1,0 +1,61 @@
+"""Mail accounts: what can be done with them, by a command and the admin."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from channels.email.session import CannotLogIn
+from common.ports.panels import CannotAct
+from common.resources import ADMIN, COMMAND, Resource, verb
+from delivery.accounts.accounts import drop_account, newsletters_of, server_of, try_login, why_needed
+from delivery.models import Account
+
+
+def asks_to_drop(accounts: Sequence[Account]) -> list[str]:
+    return [
+        why_needed(row) or f"{row} and its password will be deleted. Nothing uses it." for row in accounts
+    ]
+
+
+class Accounts(Resource[Account]):
+    noun = "mail account"
+    plural = "accounts"
+    key = "name"
+
+    def rows(self) -> "QuerySet[Account]":
+        return Account.objects.mail()
+
+    def shown(self, row: Account) -> Mapping[str, Any]:
+        """Return an account without its URL, which holds the password."""
+        return {
+            "name": row.name,
+            "server": server_of(row),
+            "sender": row.sender,
+            "default": row.is_default,
+            "newsletters": [newsletter.name for newsletter in newsletters_of(row)],
+            "created_at": row.created_at,
+        }
+
+    @verb("Test sign-in", on=(ADMIN,))
+    def log_in(self, account: Account) -> str:
+        try:
+            return try_login(account)
+        except CannotLogIn as error:
+            raise CannotAct(f"{account}: {error}") from error
+
+    @verb(
+        "Delete",
+        command="drop_account",
+        on=(COMMAND, ADMIN),
+        asks=asks_to_drop,
+        is_harmful=True,
+        permission="drop",
+    )
+    def drop(self, account: Account) -> str:
+        """Delete a mail account. Refused while a newsletter uses it or emails wait for it."""
+        drop_account(account=account)
+        return f"The mail account {account.name} was deleted."
+
+
+accounts = Accounts()

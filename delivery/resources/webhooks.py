@@ -1,0 +1,87 @@
+"""Webhooks: what can be done with them, by a command and the admin."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from common.cli.tables import fields_of
+from common.ports.panels import CannotAct
+from common.resources import ADMIN, COMMAND, Resource, verb
+from common.text import pluralize
+from delivery.models import Webhook
+from delivery.webhooks.outbox import (
+    drop_webhooks,
+    make_webhooks_due,
+    pause_webhooks,
+    resume_webhooks,
+    rotate_secret,
+    send_test_call,
+)
+
+KEEP_IT = "Keep it: it is shown this once."
+
+
+def asks_to_rotate(webhooks: Sequence[Webhook]) -> list[str]:
+    return [
+        f"{pluralize(len(webhooks), 'webhook gets', 'webhooks get')} another secret. For a day calls are "
+        "signed with the old one as well: tell the receiver the new one within that time."
+    ]
+
+
+def asks_to_drop(webhooks: Sequence[Webhook]) -> list[str]:
+    return [
+        f"{webhook} will be deleted with the record of its calls;"
+        f" {pluralize(webhook.calls.filter(state='queued').count(), 'call')} will not be made."
+        for webhook in webhooks
+    ]
+
+
+class Webhooks(Resource[Webhook]):
+    noun = "webhook"
+
+    def rows(self) -> "QuerySet[Webhook]":
+        return Webhook.objects.prefetch_related("newsletters")
+
+    def shown(self, row: Webhook) -> Mapping[str, Any]:
+        return {
+            **fields_of(row, "id name url events"),
+            "newsletters": [newsletter.name for newsletter in row.newsletters.all()],
+            **fields_of(row, "active failing_since disabled_reason"),
+        }
+
+    # Each waits for a server.
+    @verb("Send a test", on=(ADMIN,), most=3)
+    def test(self, webhook: Webhook, *, now: datetime) -> str:
+        answer = send_test_call(webhook=webhook, now=now)
+        if answer.error:
+            raise CannotAct(f"{webhook} did not accept the test. {answer.error}")
+        return f"{webhook} took the test (HTTP {answer.status})."
+
+    @verb("Pause", on=(ADMIN,), fits=lambda webhook: webhook.active)
+    def pause(self, webhook: Webhook) -> str:
+        pause_webhooks([webhook.pk])
+        return f"{webhook} is paused."
+
+    @verb("Resume", on=(ADMIN,), fits=lambda webhook: not webhook.active)
+    def resume(self, webhook: Webhook) -> str:
+        resume_webhooks([webhook.pk])
+        return f"{webhook} is resumed: waiting calls are sent now."
+
+    @verb("Try again now", on=(ADMIN,), fits=lambda webhook: webhook.active and bool(webhook.failures))
+    def hurry(self, webhook: Webhook, *, now: datetime) -> str:
+        return f"{pluralize(make_webhooks_due([webhook.pk], now=now), 'call')} tried again now."
+
+    @verb("Change the secret", on=(ADMIN,), asks=asks_to_rotate, is_harmful=True)
+    def rotate(self, webhook: Webhook, *, now: datetime) -> str:
+        return f"The new secret of {webhook} is {rotate_secret(webhook=webhook, now=now)}. {KEEP_IT}"
+
+    @verb("Delete", on=(COMMAND, ADMIN), asks=asks_to_drop, is_harmful=True, permission="drop")
+    def drop(self, webhook: Webhook) -> str:
+        """Delete a webhook with its waiting calls and its log."""
+        drop_webhooks([webhook.pk])
+        return f"{webhook} is deleted and called no more."
+
+
+webhooks = Webhooks()
