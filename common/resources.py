@@ -22,7 +22,7 @@ CLICK_BUDGET = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a verb did: a sentence, and facts for programs, usually numbers."""
+    """Result of a verb: a sentence, and facts for programs, usually numbers."""
 
     sentence: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What can be done with a row of a resource. `verb` describes the fields."""
+    """Something that can be done with a row of a resource. `verb` describes the fields."""
 
     name: str
     title: str

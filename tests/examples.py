@@ -1,4 +1,4 @@
-"""What runs when: tiers of tests, and how many examples Hypothesis tries (a tenth; all at night)."""
+"""Tiers of tests, and how many examples Hypothesis tries (a tenth; all at night)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
 
-# `.ci/run` adds the slow tests, `make nightly` those that take minutes.
+# Slow tests run in `.ci/run`, and in `make nightly` the ones that take minutes, too.
 SLOW, NIGHTLY = pytest.mark.slow, pytest.mark.slow(nightly=True)
 ALL, QUICK = 100, 10
 # No test has a deadline, as bench/ measures speed.

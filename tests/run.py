@@ -58,7 +58,7 @@ class Run:
 def main(arguments: list[str]) -> int:
     """Run everything; the exit status is 0 if every run passed."""
     signal.signal(signal.SIGTERM, end)
-    # A shell ignores it for what runs in the background, and so would those who are to be ended by it.
+    # A shell ignores it for programs in the background, and pytest would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     started = time.monotonic()
     with ExitStack() as stack:

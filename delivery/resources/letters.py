@@ -68,6 +68,8 @@ class Letters(Resource[Broadcast]):
         now: datetime,
     ) -> str | Done:
         """Send an email to its recipients, now or at a time. It becomes an issue."""
+        if sum(map(bool, (at, count, undo, test))) > 1:
+            raise Refused("Give one of --at, --count, --undo and --test.")
         if count:
             readers, every = count_readers(letter)
             to = audience_words(letter)

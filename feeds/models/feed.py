@@ -59,7 +59,7 @@ def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[
 HEALTH = ("active", "failing", "held", "paused", "stopped")
 
 
-# What people set. Forms, commands, the API and imports take their fields from here.
+# Fields that people set, for forms, commands and the API.
 DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
 TIMES = (*DELAYS, "recheck_every_minutes")
 # For many feeds at once.
