@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Model, QuerySet
 
+from common.refused import Refused
+
 Row = TypeVar("Row", bound=Model)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +24,7 @@ CLICK_BUDGET = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Result of a verb: a sentence, and facts for programs, usually numbers."""
+    """Result of a verb: a sentence, and numbers or other facts for programs."""
 
     sentence: str
     numbers: Mapping[str, Any] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Something that can be done with a row of a resource. `verb` describes the fields."""
+    """Something to do with a row of a resource. `verb` describes the fields."""
 
     name: str
     title: str
@@ -67,6 +69,7 @@ class Verb:
     permission: str
     tab: str | None
     numbers: Mapping[str, str]
+    deletes: tuple[int, ...]
     most: int | None
 
     @property
@@ -92,7 +95,7 @@ class Verb:
         return name in signature(self.function).parameters
 
     def run(self, resource: "Resource[Any]", row: Any, given: Mapping[str, Any], **known: Any) -> Done:
-        """`known` are parameters that the surface fills: `now`, `budget`, `to`. Raises Refused."""
+        """`known` are parameters that the surface fills: `now`, `budget`, `to`, `by`. Raises Refused."""
         names = signature(self.function).parameters
         result = self.function(
             resource, row, **given, **{name: known[name] for name in known if name in names}
@@ -113,6 +116,7 @@ def verb(
     permission: str = "act",
     tab: str | None = None,
     numbers: Mapping[str, str] | None = None,
+    deletes: tuple[int, ...] = (),
     most: int | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a method of a resource as one of its verbs.
@@ -121,8 +125,8 @@ def verb(
     docstring is the help; parameters with `Argument` become options, fields of a body and of a form.
     `command`: its command, if not "name_noun". `fits`: whether an object's page offers it. `asks` says what
     it will do with the chosen rows: the admin asks first, and the command has `--dry-run`. `is_harmful`,
-    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action); it acts on `most` rows
-    at once. The verb `drop` is the API's DELETE.
+    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action), which acts on `most`
+    rows at once. `deletes`: statuses of the API's DELETE, with 202 if the row may stay for a while.
     """
 
     def declare(function: Function) -> Function:
@@ -139,6 +143,7 @@ def verb(
             permission,
             tab,
             numbers or {},
+            deletes,
             most,
         )
         return function
@@ -163,9 +168,16 @@ class Resource(Generic[Row]):
     def rows(self) -> "QuerySet[Row]":
         raise NotImplementedError
 
+    def find(self, given: Any) -> Row:
+        """Return the row that a command names. Raises Refused."""
+        row = self.rows().filter(**{self.key: given}).first()
+        if row is None:
+            raise Refused(f"There is no {self.noun} {given}. “{self.list_command}” lists them.")
+        return row
+
     def shown(self, row: Row) -> Mapping[str, Any]:
-        """Return what commands print of a row."""
-        raise NotImplementedError
+        """Return the facts that commands print of a row."""
+        return {}
 
     def changed(self, row: Row) -> None:
         """Called after each verb."""

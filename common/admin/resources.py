@@ -25,11 +25,11 @@ def actions_of(resource: Resource[Any]) -> list[Action]:
 
 def action_of(resource: Resource[Any], verb: Verb) -> Action:
     def chosen(keys: list[int]) -> list[Any]:
-        return list(resource.rows().filter(pk__in=keys[: verb.most]).order_by("pk"))
+        return list(resource.rows().filter(pk__in=keys).order_by("pk")[: verb.most])
 
     def run(request: HttpRequest, keys: list[int], **given: Any) -> str:
         """Report refusals row by row."""
-        known = {"now": utcnow(), "budget": CLICK_BUDGET, "to": address_of(request, verb)}
+        known = {"now": utcnow(), "budget": CLICK_BUDGET, "to": address_of(request, verb), "by": ADMIN}
         said = Counter[str]()
         for row in chosen(keys):
             try:

@@ -10,7 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.bodies import Fields
+from common.api.bodies import Fields, Parameters
 from common.api.fields import Flag, Moment, StrictInteger, Text
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
@@ -18,7 +18,7 @@ from common.resources import API, CLICK_BUDGET, Given, Resource, Verb
 
 
 class VerbViewSet(ResourceViewSet):
-    """A view set whose `resource` gives it its rows, and an action for each verb."""
+    """A view set whose `resource` gives it its rows, and an action for each verb, or DELETE."""
 
     resource: ClassVar[Resource[Any]]
 
@@ -26,30 +26,45 @@ class VerbViewSet(ResourceViewSet):
         super().__init_subclass__(**options)
         if cls.queryset is None:
             cls.queryset = cls.resource.rows()
-        bodies = dict(cls.bodies)
+        bodies, parameters = dict(cls.bodies), dict(cls.parameters)
         for verb in cls.resource.verbs(API):
-            setattr(cls, "destroy" if verb.name == "drop" else verb.name, action_of(cls.resource, verb))
-            if given := verb.given(API):
-                bodies[verb.name] = body_of(verb, given)
-        cls.bodies = bodies
+            given = verb.given(API)
+            if verb.deletes:
+                cls.destroy = destroy_of(cls.resource, verb)  # type: ignore[attr-defined]
+                if given:
+                    parameters["destroy"] = fields_of(verb, given, Parameters, "")
+                continue
+            setattr(cls, verb.name, action_of(cls.resource, verb))
+            if given:
+                needed = any(each.is_required for each in given)
+                bodies[verb.name] = fields_of(verb, given, Fields, "" if needed else "Nothing is needed.")
+        cls.bodies, cls.parameters = bodies, parameters
+
+
+def destroy_of(resource: Resource[Any], verb: Verb) -> Any:
+    def destroy(view: VerbViewSet, request: Request, **_: Any) -> Response:
+        row = view.get_object()
+        pk, done = row.pk, verb.run(resource, row, view.asked, now=utcnow(), budget=CLICK_BUDGET, by=API)
+        if resource.rows().filter(pk=pk).exists():
+            return Response({"detail": done.sentence}, status=status.HTTP_202_ACCEPTED)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    schema = described(verb, destroy)
+    if status.HTTP_202_ACCEPTED in verb.deletes:
+        later = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
+        schema["responses"] = {202: later, 204: None}
+    return extend_schema(**schema)(destroy)
 
 
 def action_of(resource: Resource[Any], verb: Verb) -> Any:
     def act(view: VerbViewSet, request: Request, **_: Any) -> Response:
         given = view.body() if verb.name in view.bodies else {}
         row = view.get_object()
-        done = verb.run(resource, row, given, now=utcnow(), budget=CLICK_BUDGET)
-        if verb.name == "drop":
-            return Response(status=status.HTTP_204_NO_CONTENT)
+        done = verb.run(resource, row, given, now=utcnow(), budget=CLICK_BUDGET, by=API)
         return Response(done.numbers) if verb.numbers else view.shown()
 
     act.__name__ = verb.name
-    summary, _, description = verb.help.partition(". ")
-    act.__doc__ = description
-    schema: dict[str, Any] = {"summary": summary.removesuffix(".")}
-    if verb.name == "drop":
-        act.__name__ = "destroy"
-        return extend_schema(**schema)(act)
+    schema = described(verb, act)
     if not verb.given(API):
         schema["request"] = None
     if verb.numbers:
@@ -61,10 +76,14 @@ def action_of(resource: Resource[Any], verb: Verb) -> Any:
     return extend_schema(**schema)(made)
 
 
-def body_of(verb: Verb, given: list[Given]) -> type[Fields]:
-    needed = any(each.is_required for each in given)
+def described(verb: Verb, method: Any) -> dict[str, Any]:
+    summary, _, method.__doc__ = verb.help.partition(". ")
+    return {"summary": summary.removesuffix(".")}
+
+
+def fields_of(verb: Verb, given: list[Given], kind: type[Fields], doc: str) -> type[Any]:
     fields: dict[str, Any] = {each.name: field_of(each) for each in given}
-    return type(camel(verb.command), (Fields,), {"__doc__": "" if needed else "Nothing is needed.", **fields})
+    return type(camel(verb.command), (kind,), {"__doc__": doc, **fields})
 
 
 def field_of(given: Given) -> serializers.Field[Any, Any, Any, Any]:

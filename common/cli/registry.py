@@ -59,21 +59,22 @@ class LazyVerb(LazyCommand):
 
 
 def add_resources(*modules: str) -> None:
-    """Register the verbs of each module's resource as commands."""
+    """Register the verbs of each module's resources as commands."""
     for module in modules:
         for name in commands_in(module):
             get_commands()[name] = LazyVerb(module, name)  # type: ignore[assignment]
 
 
 def commands_in(module: str) -> Iterator[str]:
-    """Yield the commands of a resource, read from its source: importing it would take longer."""
+    """Yield the commands of resources, read from their source: importing it would take longer."""
     spec = find_spec(module)
     source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
-    (noun,) = _NOUN.findall(source)
-    for given, name in _VERB.findall(source):
-        if not _ELSEWHERE.search(given):
-            named = _NAMED.search(given)
-            yield named[1] if named else f"{name}_{noun}"
+    _, *parts = _NOUN.split(source)
+    for noun, text in zip(parts[::2], parts[1::2], strict=True):
+        for given, name in _VERB.findall(text):
+            if not _ELSEWHERE.search(given):
+                named = _NAMED.search(given)
+                yield named[1] if named else f"{name}_{noun}"
 
 
 def command_named(name: str) -> BaseCommand:

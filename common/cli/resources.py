@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.cli.arguments import find, whole
+from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import record
 from common.clock import utcnow
@@ -16,8 +16,9 @@ from common.resources import COMMAND, Done, Given, Resource, Verb
 
 
 def command_of(module: str, name: str) -> FeedletterCommand:
-    (resource,) = (each for each in vars(import_module(module)).values() if isinstance(each, Resource))
-    return next(VerbCommand(resource, each) for each in resource.verbs(COMMAND) if each.command == name)
+    resources = (each for each in vars(import_module(module)).values() if isinstance(each, Resource))
+    commands = (VerbCommand(resource, each) for resource in resources for each in resource.verbs(COMMAND))
+    return next(each for each in commands if each.verb.command == name)
 
 
 class VerbCommand(FeedletterCommand):
@@ -42,21 +43,20 @@ class VerbCommand(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         resource, verb = self.resource, self.verb
-        hint = f"“{resource.list_command}” lists them."
-        row = find(resource.rows(), resource.noun, hint, **{resource.key: options["row"]})
+        row = resource.find(options["row"])
         if options.get("dry_run") and verb.asks is not None:
             asked = verb.asks([row])
             done = asked if isinstance(asked, Done) else Done(" ".join(asked))
             return Printed(done.sentence, done.numbers)
         given = {each.name: options[each.name] for each in verb.given(COMMAND)}
-        # A verb may delete the row.
-        pk, shown = row.pk, resource.shown(row)
-        done = verb.run(resource, row, given, now=utcnow(), budget=None)
+        pk, before = row.pk, resource.shown(row) if verb.deletes else {}
+        done = verb.run(resource, row, given, now=utcnow(), budget=None, by=COMMAND)
+        if verb.deletes and not done.numbers:
+            name = "id" if resource.key == "pk" else resource.key
+            return Printed(done.sentence, {**before, name: options["row"], "message": done.sentence})
         if done.numbers:
             return Printed(done.sentence, done.numbers)
-        if (changed := resource.rows().filter(pk=pk).first()) is None:
-            return Printed(done.sentence, shown)
-        shown = resource.shown(changed)
+        shown = resource.shown(resource.rows().get(pk=pk))
         return Printed("\n".join([done.sentence, *record(shown, paint=self.paint())]), shown)
 
 

@@ -51,6 +51,7 @@ class Accounts(Resource[Account]):
         asks=asks_to_drop,
         is_harmful=True,
         permission="drop",
+        deletes=(204,),
     )
     def drop(self, account: Account) -> str:
         """Delete a mail account. Refused while a newsletter uses it or emails wait for it."""

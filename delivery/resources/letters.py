@@ -105,7 +105,9 @@ class Letters(Resource[Broadcast]):
             raise Refused(str(error), "to") from error
         return Done(f"We’ve sent a test to {test.destination}.", delivery_row(test))
 
-    @verb("Delete", command="drop_letter", asks=asks_to_drop, is_harmful=True, permission="drop")
+    @verb(
+        "Delete", command="drop_letter", asks=asks_to_drop, is_harmful=True, permission="drop", deletes=(204,)
+    )
     def drop(self, letter: Broadcast) -> str:
         """Delete an email that was not sent."""
         drop_letter(letter_id=letter.pk)

@@ -77,7 +77,9 @@ class Webhooks(Resource[Webhook]):
     def rotate(self, webhook: Webhook, *, now: datetime) -> str:
         return f"The new secret of {webhook} is {rotate_secret(webhook=webhook, now=now)}. {KEEP_IT}"
 
-    @verb("Delete", on=(COMMAND, ADMIN), asks=asks_to_drop, is_harmful=True, permission="drop")
+    @verb(
+        "Delete", on=(COMMAND, ADMIN), asks=asks_to_drop, is_harmful=True, permission="drop", deletes=(204,)
+    )
     def drop(self, webhook: Webhook) -> str:
         """Delete a webhook with its waiting calls and its log."""
         drop_webhooks([webhook.pk])
