@@ -7,7 +7,7 @@ class SubscriptionsConfig(AppConfig):
     verbose_name = "Newsletters"
 
     def ready(self) -> None:
-        from common.cli.registry import add_commands
+        from common.cli.registry import add_commands, add_resources
         from common.ports.figures import counters
         from common.ports.later import later
         from common.ports.panels import install_later
@@ -29,8 +29,7 @@ class SubscriptionsConfig(AppConfig):
         add_commands(
             "subscriptions.management",
             newsletters=(
-                "list_subscribables define_subscribable alter_subscribable set_extra_params "
-                "drop_subscribable drop_feed assign set_site"
+                "list_subscribables define_subscribable alter_subscribable set_extra_params assign set_site"
             ),
             post_rules="list_rules add_rule drop_rule try_rules",
             subscribers=(
@@ -39,3 +38,4 @@ class SubscriptionsConfig(AppConfig):
             ),
             lists="import_subscribers undo_import list_suppressions lift_suppression import_suppressions",
         )
+        add_resources("subscriptions.resources.newsletters")

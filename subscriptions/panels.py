@@ -5,6 +5,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import add_url, button, html_table, link_to, when
+from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import Action, Panel, add
@@ -12,8 +13,9 @@ from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.assign import drop_feed, exclude_items
+from subscriptions.collections.assign import exclude_items
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
+from subscriptions.resources.newsletters import feeds
 
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
 
@@ -25,11 +27,7 @@ def install() -> None:
         Panel("Next issues", collections_of_post, order=20),
         Action("exclude", "Don’t send", exclude_posts, fits=lambda item: item.state in may_be_sent),
     )
-    add(
-        "feeds.Feed",
-        Panel("Newsletters", newsletters_of_feed, order=20),
-        Action("drop", "Delete", drop_feeds, confirm=what_dropping_feeds_does, permission="drop"),
-    )
+    add("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20), *actions_of(feeds))
 
 
 def newsletters_of_feed(feed: Feed) -> SafeString:
@@ -85,22 +83,3 @@ def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
     late = len(keys) - done
     message = f"{pluralize(done, 'post')} won’t be sent."
     return f"{message} {late:,} didn’t change: sent already, or excluded before." if late else message
-
-
-def what_dropping_feeds_does(keys: list[int]) -> list[str]:
-    sentences = []
-    for feed in Feed.objects.filter(pk__in=keys):
-        on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
-        readers = pluralize(feed.subscribables.count(), "newsletter")
-        words = f"“{feed}” is deleted, with its {pluralize(feed.items.count(), 'post')}."
-        if feed.read_by:
-            words = f"“{feed}” is no longer sent. People still read it here, so it isn’t deleted."
-        if on_the_way:
-            words += f" {pluralize(on_the_way, 'post')} waiting in next issues will be sent first."
-        sentences.append(f"{words} {readers} won’t get new posts from it.")
-    return sentences
-
-
-def drop_feeds(request: HttpRequest, keys: list[int]) -> str:
-    feeds = Feed.objects.filter(pk__in=keys)
-    return " ".join(drop_feed(feed=feed, force=True, now=utcnow()) for feed in feeds)

@@ -1,7 +1,7 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from common.api.bodies import Fields, ModelFields, Parameters
+from common.api.bodies import Fields, ModelFields
 from common.api.fields import Choice, Flag, Pattern, StrictInteger, Text
 from common.api.pagination import ListParameters, search
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
@@ -25,10 +25,6 @@ class ItemParameters(ListParameters):
     state = Choice(choices=Item.State.values, required=False)
     held = Flag(required=False, help_text="Whether the post waits for an admin’s decision.")
     search = search("Part of the title or the link.")
-
-
-class ForceParameters(Parameters):
-    force = Flag(required=False, default=False, help_text="Even though something depends on it.")
 
 
 class CredentialsFields(Fields):

@@ -25,6 +25,7 @@ from common.admin.flows import asks
 from common.admin.html import list_link, paragraph, when
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
+from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
@@ -34,7 +35,6 @@ from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
 from subscriptions.admin_words import collection_name, next_issue_title, rhythm_for_admins, waits_for
-from subscriptions.collections.assign import drop_subscribable
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
 from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
@@ -44,6 +44,7 @@ from subscriptions.newsletters.define import (
     next_moments,
     usual_access,
 )
+from subscriptions.resources.newsletters import newsletters
 from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.counts import confirmed_counts
 
@@ -57,15 +58,6 @@ SIGN_UP = ("sign_up", "embed_hosts", "offers_devices")
 WELCOME_AND_GOODBYE = ("challenge", "welcome", "farewell_mail", "keep_ip")
 FREQUENCY = ("arrangement", "weekdays", "at", "day_of_month", "cron", "n", "max_wait_days", "time_zone")
 LOOK = ("template", "language", "params")
-
-
-def what_dropping_newsletters_does(keys: list[int]) -> list[str]:
-    return [newsletter_panels.losses(each) for each in Subscribable.objects.filter(pk__in=keys)]
-
-
-def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
-    rows = Subscribable.objects.filter(pk__in=keys)
-    return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
 
 
 NO_NEWSLETTERS = EmptyList(
@@ -164,7 +156,7 @@ class SubscribableAdmin(ServiceAdmin):
             form=newsletter_panels.BeginForm,
             fits=newsletter_panels.has_recent_posts,
         ),
-        Action("drop", "Delete", drop_newsletters, confirm=what_dropping_newsletters_does, permission="drop"),
+        *actions_of(newsletters),
     )
 
     class Media:

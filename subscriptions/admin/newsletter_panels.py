@@ -220,13 +220,3 @@ def open_collections(subscribable: Subscribable) -> SafeString:
 
 def command(subscribable: Subscribable) -> SafeString:
     return format_html('<pre class="fl-copy">{}</pre>', define_command(subscribable))
-
-
-def losses(subscribable: Subscribable) -> str:
-    active = subscribable.subscriptions.exclude(status="unsubscribed").count()
-    held = subscribable.assignables.aggregate(posts=KEPT)["posts"]
-    waiting = f" {pluralize(held, 'post')} in its next issue won’t be sent." if held else ""
-    return (
-        f"“{subscribable}” is deleted with its {pluralize(active, 'subscriber')}, its page, its archive and"
-        f" unsent emails.{waiting} You can’t undo this."
-    )

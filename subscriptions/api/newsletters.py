@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from common.api.problems import Conflict
+from common.api.resources import VerbViewSet
 from common.api.views import ApiView, ResourceViewSet
 from common.clock import utcnow
-from feeds.api.bodies import ExcludeItem, FeedParameters, ForceParameters, ItemParameters
+from feeds.api.bodies import ExcludeItem, ItemParameters
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed, Item
 from subscriptions.api import bodies
@@ -22,10 +23,11 @@ from subscriptions.api.bodies import ChangeSite
 from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
-from subscriptions.collections.assign import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
-from subscriptions.models import Destination, SiteSettings, Subscribable
-from subscriptions.newsletters.define import alter_subscribable, define_subscribable, with_figures
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, exclude
+from subscriptions.models import Destination, SiteSettings
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from subscriptions.privacy.erase import erase
+from subscriptions.resources.newsletters import feeds, newsletters
 from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, enable
 
 
@@ -107,21 +109,8 @@ class SiteViewSet(ApiView, GenericViewSet[Any]):
         return Response(SiteSerializer(alter_site(**self.body())).data)
 
 
-LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
-
-
-class DroppableFeedViewSet(FeedViewSet):
-    parameters: ClassVar = {"list": FeedParameters, "destroy": ForceParameters}
-
-    @extend_schema(summary="Remove a feed", responses={202: LATER, 204: None})
-    def destroy(self, request: Request, **_: object) -> Response:
-        """409, with their number, while its posts are still to be sent. `force` stops reading it and removes
-        it once they are sent (202)."""
-        feed = self.get_object()
-        said = drop_feed(feed=feed, force=self.asked["force"], now=utcnow())
-        if self.get_queryset().filter(pk=feed.pk).exists():
-            return Response({"detail": said}, status=status.HTTP_202_ACCEPTED)
-        return Response(status=status.HTTP_204_NO_CONTENT)
+class DroppableFeedViewSet(VerbViewSet, FeedViewSet):
+    resource = feeds
 
 
 class ExcludableItemViewSet(ItemViewSet):
@@ -139,13 +128,13 @@ class ExcludableItemViewSet(ItemViewSet):
         return self.shown()
 
 
-class SubscribableViewSet(ResourceViewSet):
+class SubscribableViewSet(VerbViewSet):
     area = "newsletters"
-    queryset = with_figures(Subscribable.objects.all())
+    resource = newsletters
     serializer_class = SubscribableSerializer
     lookup_field = "name"
     lookup_value_regex = "[A-Za-z0-9._-]+"
-    parameters: ClassVar = {"list": bodies.SubscribableParameters, "destroy": ForceParameters}
+    parameters: ClassVar = {"list": bodies.SubscribableParameters}
     bodies: ClassVar = {"create": bodies.DefineSubscribable, "partial_update": bodies.ChangeSubscribable}
     filters: ClassVar = {
         "channel": "channel",
@@ -170,12 +159,6 @@ class SubscribableViewSet(ResourceViewSet):
         feeds = feeds_of(asked.pop("feeds")) if "feeds" in asked else None
         altered = alter_subscribable(subscribable=self.get_object(), feeds=feeds, **asked)
         return self.shown(altered.pk)
-
-    @extend_schema(summary="Remove a newsletter or bridge")
-    def destroy(self, request: Request, **_: Any) -> Response:
-        """With its issues. 409, with their number, while it has subscribers; `force` deletes them, too."""
-        drop_subscribable(subscribable=self.get_object(), force=self.asked["force"], now=utcnow())
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def feeds_of(keys: list[int]) -> list[Feed]:

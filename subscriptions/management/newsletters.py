@@ -6,19 +6,12 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from common.cli.arguments import add_paging, argument, field_argument, page, pairs, picture, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports import channels
-from feeds.management.options import find_feed
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
-from subscriptions.collections.assign import (
-    MOST_POSTS,
-    assign_final,
-    begin_with,
-    drop_feed,
-    drop_subscribable,
-)
+from subscriptions.collections.assign import MOST_POSTS, assign_final, begin_with
 from subscriptions.management.options import (
     OPTION_NAMES,
     add_bridge_destination,
@@ -134,36 +127,6 @@ class SetExtraParams(FeedletterCommand):
         if add or options["remove"]:
             subscribable = set_extra_params(subscribable=subscribable, add=add, remove=options["remove"])
         return {"name": subscribable.name, "params": subscribable.params}
-
-
-class DropSubscribable(FeedletterCommand):
-    help = "Deletes a newsletter with its issues. Refuses if it has subscribers, unless forced."
-    arguments = (
-        add_newsletter,
-        argument(
-            "--force", action="store_true", help="Delete its subscribers too, and cancel queued emails."
-        ),
-    )
-
-    def run(self, **options: Any) -> Result:
-        subscribable = find_subscribable(options["newsletter"])
-        said = drop_subscribable(subscribable=subscribable, force=options["force"], now=utcnow())
-        return Printed(said, {"name": options["newsletter"], "message": said})
-
-
-class DropFeed(FeedletterCommand):
-    help = "Deletes a feed. Refuses if it has posts that haven't been sent, unless forced."
-    arguments = (
-        argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
-        argument(
-            "--force", action="store_true", help="Stop reading now; delete it once its last posts are sent."
-        ),
-    )
-
-    def run(self, **options: Any) -> Result:
-        feed = find_feed(options["id"])
-        said = drop_feed(feed=feed, force=options["force"], now=utcnow())
-        return Printed(said, {"id": options["id"], "message": said})
 
 
 class Assign(FeedletterCommand):
