@@ -32,10 +32,7 @@ class SubscriptionsConfig(AppConfig):
                 "list_subscribables define_subscribable alter_subscribable set_extra_params assign set_site"
             ),
             post_rules="list_rules add_rule drop_rule try_rules",
-            subscribers=(
-                "list_subscribers subscribe confirm_subscription unsubscribe "
-                "export_subscribers erase_destination"
-            ),
+            subscribers="list_subscribers subscribe confirm_subscription unsubscribe export_subscribers",
             lists="import_subscribers undo_import list_suppressions lift_suppression import_suppressions",
         )
-        add_resources("subscriptions.resources.newsletters")
+        add_resources("subscriptions.resources.newsletters", "subscriptions.resources.destinations")

@@ -23,9 +23,9 @@ from common.admin.html import add_url, facts, html_table, link_to, list_link, li
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
-from common.clock import utcnow
+from common.admin.resources import actions_of
 from common.ports import channels
-from common.ports.panels import Action, CannotAct, Panel
+from common.ports.panels import Action, Panel
 from common.text import pluralize
 from subscriptions.admin.list_import import ListPages
 from subscriptions.admin.subscription_filters import (
@@ -38,13 +38,12 @@ from subscriptions.admin.subscription_filters import (
     suppressed_cores,
 )
 from subscriptions.models import Destination, SubscriberTag, Subscription, Suppression, Tagging
-from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import data_file_of
+from subscriptions.resources.destinations import destinations
 from subscriptions.rules.tags import BadTag, tags_of_cell
 from subscriptions.subscribers.suppression import lift
 from subscriptions.subscribers.tags import delete_tags, fetch_tags, rename_tag, tag_people, untag_people
 
-AT_ONCE = 20
 LONGEST_TAG_LINE = 5000
 OFFERED = 200
 COUNTS, REMEMBERED = "subscribers:tags", 60
@@ -209,32 +208,6 @@ class SubscriberTagAdmin(ServiceAdmin):
         return list_link(Destination, f"{people_by_tag().get(tag.pk, 0):,}", tag=tag.pk)
 
 
-def what_erasing_does(keys: list[int]) -> list[str]:
-    sentences = []
-    for one in _people(keys)[:AT_ONCE]:
-        held = count_held(one)
-        mails = pluralize(held.get("mails", 0), "email")
-        lost = f"{pluralize(held['subscriptions'], 'subscription')} and the record of {mails}"
-        stays = " It stays on the Do not email list." if is_suppressed(one) else ""
-        sentences.append(f"{one}: {lost} are deleted.{stays}")
-    if not sentences:
-        return ["None of these addresses can be erased."]
-    return [
-        *sentences,
-        "We keep that emails were sent, without address and name, and addresses on the "
-        "Do not email list. You can’t undo this.",
-    ]
-
-
-def erase_people(request: HttpRequest, keys: list[int]) -> str:
-    people = list(_people(keys)[: AT_ONCE + 1])
-    if len(people) > AT_ONCE:
-        raise CannotAct(f"Choose at most {AT_ONCE} at once.")
-    for one in people:
-        erase(destination=one, now=utcnow())
-    return f"The data of {pluralize(len(people), 'person', 'people')} is erased."
-
-
 def _people(keys: list[int]) -> "QuerySet[Destination]":
     """Exclude accounts to which bridges post."""
     kinds = [kind.key for kind in channels.person_kinds()]
@@ -242,14 +215,6 @@ def _people(keys: list[int]) -> "QuerySet[Destination]":
 
 
 DATA = "subscriptions_destination_data"
-ERASE = Action(
-    "erase",
-    "Erase this person’s data",
-    erase_people,
-    confirm=what_erasing_does,
-    permission="drop",
-    fits=lambda row: channels.get(row.kind).public_sign_up and not row.erased_at,
-)
 
 
 def about_address(destination: Destination) -> SafeString:
@@ -288,12 +253,6 @@ def wanted(destination: Destination) -> SafeString:
         ),
         "They get no newsletter. Use “Add a subscriber” to add them to one.",
     )
-
-
-def enable_addresses(request: HttpRequest, keys: list[int]) -> str:
-    disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False, erased_at=None)
-    count = disabled.update(disabled_at=None, disabled_reason="")
-    return f"{pluralize(count, 'address', 'addresses')} can be emailed again."
 
 
 NEWSLETTERS_NAMED = 5
@@ -377,13 +336,7 @@ class DestinationAdmin(ListPages, LargeList):
         return data_file_of(get_object_or_404(_people([pk])))
 
     own_panels = (Panel("About this person", about_address, order=10), Panel("Newsletters", wanted, order=20))
-    own_actions = (
-        Action(
-            "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
-        ),
-        *tag_actions(lambda keys: keys),
-        ERASE,
-    )
+    own_actions = (*actions_of(destinations), *tag_actions(lambda keys: keys))
     added = moment_of("added_at", "added")
 
 

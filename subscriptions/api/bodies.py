@@ -198,9 +198,3 @@ class ChangeSite(ModelFields):
     class Meta:
         model = SiteSettings
         fields = tuple(name for name in SITE_FIELDS if name != "logo")
-
-
-class DisableDestination(Fields):
-    """Nothing is needed."""
-
-    reason = Text(max_length=1000, required=False, help_text="Shown in the admin; usually “by hand”.")

@@ -13,8 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.api.problems import Conflict
 from common.api.resources import VerbViewSet
-from common.api.views import ApiView, ResourceViewSet
-from common.clock import utcnow
+from common.api.views import ApiView
 from feeds.api.bodies import ExcludeItem, ItemParameters
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed, Item
@@ -24,21 +23,18 @@ from subscriptions.api.serializers import DestinationSerializer, SubscribableSer
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
 from subscriptions.collections.assign import EXCLUDED_BY_HAND, exclude
-from subscriptions.models import Destination, SiteSettings
+from subscriptions.models import SiteSettings
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
-from subscriptions.privacy.erase import erase
+from subscriptions.resources.destinations import destinations
 from subscriptions.resources.newsletters import feeds, newsletters
-from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, enable
 
 
-class DestinationViewSet(ResourceViewSet):
+class DestinationViewSet(VerbViewSet):
     area = "subscribers"
-    # Erased ones remain only for the ledger.
-    queryset = Destination.objects.filter(erased_at=None)
+    resource = destinations
     serializer_class = DestinationSerializer
     made_at = "added_at"
     parameters: ClassVar = {"list": bodies.DestinationParameters}
-    bodies: ClassVar = {"disable": bodies.DisableDestination}
     filters: ClassVar = {"kind": "kind"}
     search_in = ("core", "label")
 
@@ -49,28 +45,6 @@ class DestinationViewSet(ResourceViewSet):
         if "disabled" in self.asked:
             rows = rows.filter(disabled_at__isnull=not self.asked["disabled"])
         return rows
-
-    @extend_schema(summary="Erase a person")
-    def destroy(self, request: Request, **_: Any) -> Response:
-        """Deletes all data about the address, with its subscriptions. This can't be undone."""
-        erase(destination=self.get_object(), now=utcnow())
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    @extend_schema(summary="Send nothing there")
-    @action(detail=True, methods=["post"])
-    def disable(self, request: Request, **_: Any) -> Response:
-        """Its subscriptions stay. The first reason is kept."""
-        disable(
-            destination=self.get_object(), reason=self.body().get("reason", DISABLED_BY_HAND), now=utcnow()
-        )
-        return self.shown()
-
-    @extend_schema(summary="Send there again", request=None)
-    @action(detail=True, methods=["post"])
-    def enable(self, request: Request, **_: Any) -> Response:
-        """Ends a block, whether set by hand or after bounces. A suppression stays."""
-        enable(destination=self.get_object())
-        return self.shown()
 
 
 class SiteSerializer(serializers.ModelSerializer[SiteSettings]):

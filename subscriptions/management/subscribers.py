@@ -9,12 +9,10 @@ from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
-from common.text import pluralize
 from subscriptions.lists.export import PROGRAMS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.management.rows import subscriber_row
-from subscriptions.models import Destination, Subscribable, Subscription
-from subscriptions.privacy.erase import erase, is_suppressed
+from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
 
@@ -141,28 +139,3 @@ class ExportSubscribers(FeedletterCommand):
         # Excel takes other files for Windows-1252.
         self.write_out(lambda file: csv.writer(file).writerows(rows), options["output"], "utf-8-sig")
         return None
-
-
-class EraseDestination(FeedletterCommand):
-    help = (
-        "Erases everything stored about an address or a phone number: subscriptions, consents, and records "
-        "of emails. This can't be undone. The address stays on the “Do not email” list if it's there."
-    )
-    arguments = (
-        argument("address", metavar="ADDRESS", help="An address or a number, such as +49 1512 3456789."),
-    )
-
-    def run(self, **options: Any) -> Result:
-        kind, parsed = channels.parse_person(options["address"])
-        destination = Destination.objects.filter(kind=kind, core=parsed.core).first()
-        if destination is None:
-            raise CommandError(f"Nothing is stored about {parsed.label}.")
-        suppressed = is_suppressed(destination)
-        erased = erase(destination=destination, now=utcnow())
-        said = (
-            f"Everything stored about {parsed.label} is erased: "
-            f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'email')}."
-        )
-        if suppressed:
-            said += " It stays on the “Do not email” list."
-        return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

@@ -35,7 +35,7 @@ def test_it_says_first_what_it_will_do(admin_client: Client) -> None:
 def test_it_erases_and_says_so(admin_client: Client) -> None:
     one, other = SubscriptionFactory(), SubscriptionFactory()
     page = act(admin_client, one.destination, confirmed=True).content.decode()
-    assert "The data of 1 person is erased." in page
+    assert "The person’s data is erased: 1 subscription, 0 emails." in page
     assert list(Subscription.objects.all()) == [other]
 
 
