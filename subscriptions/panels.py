@@ -1,32 +1,23 @@
 from datetime import datetime
 
-from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import add_url, button, html_table, link_to, when
 from common.admin.resources import actions_of
-from common.clock import utcnow
 from common.ports import channels
-from common.ports.panels import Action, Panel, add
-from common.text import pluralize
+from common.ports.panels import Panel, add
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.assign import exclude_items
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
-from subscriptions.resources.newsletters import feeds
+from subscriptions.resources.newsletters import feeds, items
 
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
 
 
 def install() -> None:
-    may_be_sent = (Item.State.UNASSIGNED, Item.State.ASSIGNED)
-    add(
-        "feeds.Item",
-        Panel("Next issues", collections_of_post, order=20),
-        Action("exclude", "Don’t send", exclude_posts, fits=lambda item: item.state in may_be_sent),
-    )
+    add("feeds.Item", Panel("Next issues", collections_of_post, order=20), *actions_of(items))
     add("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20), *actions_of(feeds))
 
 
@@ -76,10 +67,3 @@ def withdrawn_words(item: Item, subscribable: Subscribable) -> str:
 
 def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
     return f"Left out by an editor on {when(at, zone=subscribable.zone)}. {OUT_UNLESS}"
-
-
-def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
-    done = exclude_items(item_ids=keys, now=utcnow())
-    late = len(keys) - done
-    message = f"{pluralize(done, 'post')} won’t be sent."
-    return f"{message} {late:,} didn’t change: sent already, or excluded before." if late else message

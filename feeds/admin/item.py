@@ -1,4 +1,4 @@
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -13,7 +13,7 @@ from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.admin.filters import HeldFilter, SentFilter
-from feeds.items.held import exclude_held, include_item, release
+from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
 
@@ -96,7 +96,6 @@ def what_not_sending_does(count: int) -> list[str]:
     ]
 
 
-INCLUDED_AT_ONCE = 50
 WITHDRAWN = "removed"
 HELD = "held for you"
 STATE_LABELS = {
@@ -127,13 +126,6 @@ def about(item: Item) -> SafeString:
     if item.held_at:
         rows.append(("Held since", when(item.held_at)))
     return facts(rows)
-
-
-def include(request: HttpRequest, keys: list[int]) -> str:
-    for key in keys[:INCLUDED_AT_ONCE]:
-        messages.info(request, include_item(item_id=key, now=utcnow()))
-    left = len(keys) - INCLUDED_AT_ONCE
-    return f"{left:,} more were left alone: at most {INCLUDED_AT_ONCE} at once." if left > 0 else ""
 
 
 def is_held(item: Item) -> bool:
@@ -167,7 +159,6 @@ class ItemAdmin(LargeList):
     # The app that sends adds a panel.
     own_panels = (Panel("About it", about),)
     own_actions = (
-        Action("include", "Send it anyway", include, fits=lambda item: item.state == "excluded"),
         Action("release", "Send held posts", send_held, fits=is_held),
         # A post's page has “Do not send”.
         Action(

@@ -76,9 +76,3 @@ class DecideOnHeld(Fields):
     """The word that held posts wait for."""
 
     decision = Choice(choices=("send", "exclude"), help_text="Send them once they settle, or exclude them.")
-
-
-class ExcludeItem(Fields):
-    """Nothing is needed."""
-
-    reason = Text(max_length=500, required=False, help_text="Shown in the admin; usually “by hand”.")

@@ -15,7 +15,7 @@ from common.clock import utcnow
 from feeds.adding.add import add_feed, alter_feed, feed_at
 from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
 from feeds.api.serializers import FeedSerializer, ItemSerializer
-from feeds.items.held import exclude_held, include_item, release
+from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
 from feeds.polling.poll import request_poll
 from feeds.tags import feeds_tagged
@@ -82,15 +82,3 @@ class ItemViewSet(ResourceViewSet):
         if "held" in self.asked:
             rows = rows.filter(held_at__isnull=not self.asked["held"])
         return rows
-
-    @extend_schema(summary="Include an excluded post", request=None)
-    @action(detail=True, methods=["post"])
-    def include(self, request: Request, **_: Any) -> Response:
-        """It settles again and is then sent. 409 if it is no longer in its feed, or was sent. A second time
-        changes nothing."""
-        item = self.get_object()
-        said = include_item(item_id=item.pk, now=utcnow())
-        item.refresh_from_db(fields=["state"])
-        if item.state != Item.State.UNASSIGNED:
-            raise Conflict(said)
-        return self.shown()

@@ -7,7 +7,7 @@ from django.contrib.admin import SimpleListFilter
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils.html import escape, format_html
@@ -39,7 +39,7 @@ from subscriptions.admin.subscription_filters import (
 )
 from subscriptions.models import Destination, SubscriberTag, Subscription, Suppression, Tagging
 from subscriptions.privacy.personal_data import data_file_of
-from subscriptions.resources.destinations import destinations
+from subscriptions.resources.destinations import destinations, is_person
 from subscriptions.rules.tags import BadTag, tags_of_cell
 from subscriptions.subscribers.suppression import lift
 from subscriptions.subscribers.tags import delete_tags, fetch_tags, rename_tag, tag_people, untag_people
@@ -208,12 +208,6 @@ class SubscriberTagAdmin(ServiceAdmin):
         return list_link(Destination, f"{people_by_tag().get(tag.pk, 0):,}", tag=tag.pk)
 
 
-def _people(keys: list[int]) -> "QuerySet[Destination]":
-    """Exclude accounts to which bridges post."""
-    kinds = [kind.key for kind in channels.person_kinds()]
-    return Destination.objects.filter(pk__in=keys, kind__in=kinds, erased_at=None).order_by("pk")
-
-
 DATA = "subscriptions_destination_data"
 
 
@@ -231,7 +225,7 @@ def about_address(destination: Destination) -> SafeString:
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
         rows.append(("Why", destination.disabled_reason or "Not given."))
-    if not destination.erased_at and channels.get(destination.kind).public_sign_up:
+    if is_person(destination):
         url = reverse(f"admin:{DATA}", args=[destination.pk])
         link = format_html('<a class="fl-link" href="{}">Download a copy</a>', url)
         rows.append(("Their data", link))
@@ -333,7 +327,9 @@ class DestinationAdmin(ListPages, LargeList):
         """Return the copy that the person gets at /mine/."""
         if not request.user.has_perm("subscriptions.change_destination"):
             raise PermissionDenied
-        return data_file_of(get_object_or_404(_people([pk])))
+        if not is_person(destination := get_object_or_404(Destination, pk=pk)):
+            raise Http404
+        return data_file_of(destination)
 
     own_panels = (Panel("About this person", about_address, order=10), Panel("Newsletters", wanted, order=20))
     own_actions = (*actions_of(destinations), *tag_actions(lambda keys: keys))

@@ -6,27 +6,23 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from common.api.problems import Conflict
 from common.api.resources import VerbViewSet
 from common.api.views import ApiView
-from feeds.api.bodies import ExcludeItem, ItemParameters
 from feeds.api.views import FeedViewSet, ItemViewSet
-from feeds.models import Feed, Item
+from feeds.models import Feed
 from subscriptions.api import bodies
 from subscriptions.api.bodies import ChangeSite
 from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
-from subscriptions.collections.assign import EXCLUDED_BY_HAND, exclude
 from subscriptions.models import SiteSettings
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from subscriptions.resources.destinations import destinations
-from subscriptions.resources.newsletters import feeds, newsletters
+from subscriptions.resources.newsletters import feeds, items, newsletters
 
 
 class DestinationViewSet(VerbViewSet):
@@ -87,19 +83,8 @@ class DroppableFeedViewSet(VerbViewSet, FeedViewSet):
     resource = feeds
 
 
-class ExcludableItemViewSet(ItemViewSet):
-    parameters: ClassVar = {"list": ItemParameters}
-    bodies: ClassVar = {"exclude": ExcludeItem}
-
-    @extend_schema(summary="Exclude a post")
-    @action(detail=True, methods=["post"])
-    def exclude(self, request: Request, **_: object) -> Response:
-        """It is removed from the open collection. 409 if it is already being sent. A second time
-        changes nothing."""
-        item, reason = self.get_object(), self.body().get("reason", EXCLUDED_BY_HAND)
-        if item.state != Item.State.EXCLUDED and not exclude(item_id=item.pk, reason=reason):
-            raise Conflict(f"“{item}” has gone out, or is on its way.")
-        return self.shown()
+class ExcludableItemViewSet(VerbViewSet, ItemViewSet):
+    resource = items
 
 
 class SubscribableViewSet(VerbViewSet):

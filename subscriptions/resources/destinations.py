@@ -33,8 +33,8 @@ def asks_to_erase(destinations: Sequence[Destination]) -> list[str]:
         return ["None of these addresses can be erased."]
     return [
         *sentences,
-        "We keep that emails were sent, without address and name, and addresses on the "
-        "Do not email list. You can’t undo this.",
+        "We keep that emails were sent, without address and name, and addresses on the “Do not email” list."
+        " You can’t undo this.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Newsletters, and feeds as their sources: how they are deleted."""
+"""Newsletters, and their sources: feeds and posts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,10 +6,12 @@ from typing import Annotated
 
 from django.db.models import QuerySet
 
+from common.refused import Refused
 from common.resources import ADMIN, API, COMMAND, Argument, Resource, verb
 from common.text import pluralize
+from feeds.items.held import include_item
 from feeds.models import Feed, Item
-from subscriptions.collections.assign import drop_feed, drop_subscribable
+from subscriptions.collections.assign import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
 from subscriptions.models import KEPT, Subscribable
 from subscriptions.newsletters.define import with_figures
 
@@ -92,4 +94,36 @@ class Feeds(Resource[Feed]):
         return drop_feed(feed=feed, force=force or by == ADMIN, now=now)
 
 
-newsletters, feeds = Newsletters(), Feeds()
+class Items(Resource[Item]):
+    noun = "post"
+
+    def rows(self) -> "QuerySet[Item]":
+        return Item.objects.defer("entry")
+
+    @verb("Send it anyway", on=(API, ADMIN), fits=lambda item: item.state == "excluded", at_once=50)
+    def include(self, item: Item, *, now: datetime) -> str:
+        """Include an excluded post. It settles again and is then sent. 409 if it is no longer in its feed, or
+        was sent. A second time changes nothing."""
+        said = include_item(item_id=item.pk, now=now)
+        item.refresh_from_db(fields=["state"])
+        if item.state != Item.State.UNASSIGNED:
+            raise Refused(said)
+        return said
+
+    @verb("Don’t send", on=(API, ADMIN), fits=lambda item: item.state in ("unassigned", "assigned"))
+    def exclude(
+        self,
+        item: Item,
+        *,
+        reason: Annotated[
+            str, Argument("Shown in the admin; usually “by hand”.", on=(API,), longest=500)
+        ] = EXCLUDED_BY_HAND,
+    ) -> str:
+        """Exclude a post. It is removed from the open collection. 409 if it is already being sent. A second
+        time changes nothing."""
+        if item.state != Item.State.EXCLUDED and not exclude(item_id=item.pk, reason=reason):
+            raise Refused(f"“{item}” has gone out, or is on its way.")
+        return "It won’t be sent."
+
+
+newsletters, feeds, items = Newsletters(), Feeds(), Items()

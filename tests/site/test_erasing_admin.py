@@ -28,7 +28,7 @@ def test_it_says_first_what_it_will_do(admin_client: Client) -> None:
     SuppressionFactory(core="ada@example.org")
     page = act(admin_client, one.destination).content.decode()
     assert "1 subscription and the record of 3 emails are deleted" in page
-    assert "It stays on the Do not email list" in page
+    assert "It stays on the “Do not email” list" in page
     assert Subscription.objects.exists()
 
 
