@@ -160,6 +160,7 @@ class Resource(Generic[Row]):
     noun: ClassVar[str]
     plural: ClassVar[str] = ""
     key: ClassVar[str] = "pk"
+    key_help: ClassVar[str] = ""
 
     @property
     def list_command(self) -> str:

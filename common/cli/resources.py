@@ -34,7 +34,7 @@ class VerbCommand(FeedletterCommand):
             hint = f"The number that “{resource.list_command}” shows."
             parser.add_argument("row", type=whole, metavar="ID", help=hint)
         else:
-            hint = f"The {resource.noun}’s {resource.key}."
+            hint = resource.key_help or f"The {resource.noun}’s {resource.key}."
             parser.add_argument("row", metavar=resource.key.upper(), help=hint)
         for given in self.verb.given(COMMAND):
             add_option(parser, given)

@@ -27,8 +27,7 @@ from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.lanes.lanes import day_is_full
 from delivery.models import Bounce, Delivery, LaneDomain, Receipt
 from delivery.models.delivery import NOT_FINISHED
-from delivery.resources.bounces import bounces
-from delivery.resources.deliveries import deliveries
+from delivery.resources.deliveries import bounces, deliveries
 from subscriptions.admin.subscriber import PROBLEM_LISTS
 from subscriptions.models import Destination
 

@@ -30,7 +30,7 @@ from delivery.accounts.accounts import (
 )
 from delivery.admin.mail.account_forms import KEPT
 from delivery.models import ServiceAccount
-from delivery.resources.service_accounts import service_accounts
+from delivery.resources.accounts import service_accounts
 from subscriptions.forms.admin import filled, form_field, name_of
 
 SHOWN = 20

@@ -226,7 +226,7 @@ class TestPostSerializer(serializers.Serializer[Any]):
     remote_id = serializers.CharField()
 
 
-class SendableSubscribableViewSet(VerbViewSet, SubscribableViewSet):
+class SendableSubscribableViewSet(SubscribableViewSet):
     resource = newsletters
     refusals = (CannotAct, NotDone, NothingToShow, LetterError)
 

@@ -1,15 +1,26 @@
-"""Mail accounts: what can be done with them, by a command and the admin."""
+"""Mail and service accounts: what can be done with them, by a command and the admin."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 
 from channels.email.session import CannotLogIn
+from common.ports.channels import InvalidDestination
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, COMMAND, Resource, verb
-from delivery.accounts.accounts import drop_account, newsletters_of, server_of, try_login, why_needed
-from delivery.models import Account
+from delivery.accounts.accounts import (
+    alter_service_account,
+    drop_account,
+    drop_service_account,
+    newsletters_of,
+    server_of,
+    try_login,
+    why_account_needed,
+    why_needed,
+)
+from delivery.models import Account, ServiceAccount
 
 
 def asks_to_drop(accounts: Sequence[Account]) -> list[str]:
@@ -60,3 +71,33 @@ class Accounts(Resource[Account]):
 
 
 accounts = Accounts()
+
+
+def asks_to_drop_service(accounts: Sequence[ServiceAccount]) -> list[str]:
+    return [
+        why_account_needed(row) or f"{row} and its secrets will be forgotten. Nothing uses it."
+        for row in accounts
+    ]
+
+
+class ServiceAccounts(Resource[ServiceAccount]):
+    noun = "service account"
+
+    def rows(self) -> "QuerySet[ServiceAccount]":
+        return ServiceAccount.objects.all()
+
+    @verb("Ask the service", on=(ADMIN,))
+    def ask(self, account: ServiceAccount, *, now: datetime) -> str:
+        try:
+            asked = alter_service_account(account=account, values={}, now=now)
+        except InvalidDestination as error:
+            raise CannotAct(f"{account}: {error}") from error
+        return f"Connected as {asked.label or asked}."
+
+    @verb("Delete", on=(ADMIN,), asks=asks_to_drop_service, is_harmful=True, permission="drop")
+    def drop(self, account: ServiceAccount) -> str:
+        drop_service_account(account=account)
+        return f"{account} is deleted."
+
+
+service_accounts = ServiceAccounts()

@@ -1,4 +1,4 @@
-"""Deliveries: what can be done with them, by commands, the API and the admin."""
+"""Deliveries and bounces: what can be done with them, by commands, the API and the admin."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,10 +7,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from common.cli.tables import fields_of
-from common.resources import API, Resource, verb
+from common.ports.panels import CannotAct
+from common.resources import ADMIN, API, Resource, verb
+from delivery.bounces.record import release_bounces
 from delivery.issues import progress
 from delivery.issues.pause import RETRYABLE, cancel_delivery, retry_delivery
-from delivery.models import Delivery
+from delivery.models import Bounce, Delivery
 
 
 def delivery_row(delivery: Delivery) -> dict[str, Any]:
@@ -51,3 +53,27 @@ class Deliveries(Resource[Delivery]):
 
 
 deliveries = Deliveries()
+
+
+class Bounces(Resource[Bounce]):
+    noun = "bounce"
+
+    def rows(self) -> "QuerySet[Bounce]":
+        return Bounce.objects.select_related("destination")
+
+    @verb("Stop sending to held addresses", on=(ADMIN,), fits=lambda bounce: bounce.held)
+    def suppress_held(self, bounce: Bounce, *, now: datetime) -> str:
+        self.release(bounce, suppressing=True, now=now)
+        return "The address won’t be emailed any more."
+
+    @verb("Keep sending to held addresses", on=(ADMIN,), fits=lambda bounce: bounce.held)
+    def let_be(self, bounce: Bounce, *, now: datetime) -> str:
+        self.release(bounce, suppressing=False, now=now)
+        return "Ignored. We keep sending there."
+
+    def release(self, bounce: Bounce, *, suppressing: bool, now: datetime) -> None:
+        if not release_bounces(bounces=[bounce], suppressing=suppressing, now=now):
+            raise CannotAct("This bounce isn’t held, so there’s nothing to decide.")
+
+
+bounces = Bounces()

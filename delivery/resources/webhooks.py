@@ -1,4 +1,4 @@
-"""Webhooks: what can be done with them, by a command and the admin."""
+"""Webhooks and their calls: what can be done with them, by a command and the admin."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,12 +10,13 @@ from common.cli.tables import fields_of
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, COMMAND, Resource, verb
 from common.text import pluralize
-from delivery.models import Webhook
+from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.outbox import (
     drop_webhooks,
     make_webhooks_due,
     pause_webhooks,
     resume_webhooks,
+    retry_calls,
     rotate_secret,
     send_test_call,
 )
@@ -87,3 +88,19 @@ class Webhooks(Resource[Webhook]):
 
 
 webhooks = Webhooks()
+
+
+class WebhookCalls(Resource[WebhookCall]):
+    noun = "call"
+
+    def rows(self) -> "QuerySet[WebhookCall]":
+        return WebhookCall.objects.defer("body")
+
+    @verb("Send again now", on=(ADMIN,), fits=lambda call: call.state != "sending")
+    def retry(self, call: WebhookCall, *, now: datetime) -> str:
+        if not retry_calls(keys=[call.pk], now=now):
+            raise CannotAct("It is being sent.")
+        return "Queued again, under the id that it had."
+
+
+webhook_calls = WebhookCalls()

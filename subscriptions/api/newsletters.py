@@ -12,6 +12,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.api.resources import VerbViewSet
 from common.api.views import ApiView
+from common.resources import Resource
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed
 from subscriptions.api import bodies
@@ -89,7 +90,7 @@ class ExcludableItemViewSet(VerbViewSet, ItemViewSet):
 
 class SubscribableViewSet(VerbViewSet):
     area = "newsletters"
-    resource = newsletters
+    resource: ClassVar[Resource[Any]] = newsletters
     serializer_class = SubscribableSerializer
     lookup_field = "name"
     lookup_value_regex = "[A-Za-z0-9._-]+"

@@ -41,6 +41,7 @@ def asks_to_erase(destinations: Sequence[Destination]) -> list[str]:
 class Destinations(Resource[Destination]):
     noun = "destination"
     key = "address"
+    key_help = "An address or a number, such as +49 1512 3456789."
 
     def rows(self) -> "QuerySet[Destination]":
         """Erased ones remain only for the ledger."""
@@ -60,7 +61,7 @@ class Destinations(Resource[Destination]):
         is_harmful=True,
         permission="drop",
         deletes=(204,),
-        at_once=20,
+        most=20,
     )
     def erase(self, destination: Destination, *, now: datetime, by: str) -> Done:
         """Erase a person. Deletes all data about the address, with its subscriptions. It stays on the “Do not

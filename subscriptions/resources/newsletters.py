@@ -100,7 +100,7 @@ class Items(Resource[Item]):
     def rows(self) -> "QuerySet[Item]":
         return Item.objects.defer("entry")
 
-    @verb("Send it anyway", on=(API, ADMIN), fits=lambda item: item.state == "excluded", at_once=50)
+    @verb("Send it anyway", on=(API, ADMIN), fits=lambda item: item.state == "excluded", most=50)
     def include(self, item: Item, *, now: datetime) -> str:
         """Include an excluded post. It settles again and is then sent. 409 if it is no longer in its feed, or
         was sent. A second time changes nothing."""

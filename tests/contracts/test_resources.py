@@ -1,20 +1,20 @@
 """Whatever a resource declares is there on the surfaces that it names, and says the same."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.core.management import get_commands
 from django.test import Client
 
-from common.cli.registry import LazyVerb, command_named, commands_in
+from common.cli.registry import command_named, commands_in
 from common.ports import panels
 from common.resources import ADMIN, API, COMMAND, Resource, Verb
 from feedletter_site.api_urls import router
 
 pytestmark = pytest.mark.django_db
-MODULES = sorted({each.module for each in get_commands().values() if isinstance(each, LazyVerb)})
+MODULES = sorted(".".join(path.with_suffix("").parts) for path in Path().glob("*/resources/[!_]*.py"))
 RESOURCES: list[Resource[Any]] = [
     each for name in MODULES for each in vars(import_module(name)).values() if isinstance(each, Resource)
 ]

@@ -34,8 +34,7 @@ from common.ports.events import EventKind
 from common.ports.panels import Panel
 from common.text import pluralize, shortened
 from delivery.models import Webhook, WebhookCall
-from delivery.resources.webhook_calls import webhook_calls
-from delivery.resources.webhooks import KEEP_IT, webhooks
+from delivery.resources.webhooks import KEEP_IT, webhook_calls, webhooks
 from delivery.webhooks.calls import TEST
 from delivery.webhooks.outbox import EVENT_WORDS, add_webhook, alter_webhook
 from subscriptions.models import Subscribable
