@@ -283,5 +283,6 @@ if __name__ == "__main__":
     else:
         import django
 
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
         django.setup()
         sys.exit(in_the_demo(target))
