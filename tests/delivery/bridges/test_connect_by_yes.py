@@ -117,7 +117,7 @@ class TestMastodon:
         said = person.client.post(listed, act, follow=True).content.decode()
         assert "Feedletter registered this application." in said
         assert person.client.get(f"{listed}{row.pk}/change/").status_code == 200
-        person.client.post(listed, {**act, "action": "delete", "confirmed": "yes"})
+        person.client.post(listed, {**act, "action": "drop", "confirmed": "yes"})
         assert not ServiceAccount.objects.exists()
         assert person.presses(add_url("mastodon", feed), at(instance, feed))
 

@@ -12,7 +12,7 @@ from feeds.parsing.entry import ParseError
 from tests.examples import some_now
 from tests.feeds.corpus.documents import URL
 
-SECONDS = 1.5
+SECONDS = 5.0
 NAMESPACES = (
     b' xmlns:media="http://search.yahoo.com/mrss/" xmlns:content="http://purl.org/rss/1.0/modules/content/"'
 )
