@@ -71,7 +71,7 @@ def imported(newsletter: Any, name: str | bytes, **choices: Any) -> IssueImport:
 
 
 def titles(newsletter: Any) -> list[str]:
-    return list(newsletter.issues.order_by("published_at").values_list("title", flat=True))
+    return list(newsletter.issues.order_by("published_at", "pk").values_list("title", flat=True))
 
 
 def results(row: IssueImport) -> Counter[str]:
