@@ -29,6 +29,8 @@ from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign
 from reader.people.readers import may_read, note_seen
 from reader.rules.parameters import BadParameters, Parameters, read_parameters
 
+log = logging.getLogger(__name__)
+
 Doing = Callable[[AppCall], Told]
 
 
@@ -82,8 +84,6 @@ FILE_CALLS = frozenset({"subscription/import"})
 # With ETags.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 
-
-log = logging.getLogger(__name__)
 
 LARGEST_CALL = 1_000_000
 CALLS = Limit("app-calls", 1_500)

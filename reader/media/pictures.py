@@ -25,6 +25,8 @@ from common.net.web_slots import ServerBusy
 from common.rates import Limit, count_within
 from common.signing import is_stamp, stamp
 
+log = logging.getLogger(__name__)
+
 PURPOSE = "reader.media"
 LONGEST_URL = 4_000
 
@@ -44,8 +46,6 @@ def stamped_url(mac: str, packed: str) -> str | None:
         return None
     return url if is_stamp(PURPOSE, url, mac) else None
 
-
-log = logging.getLogger(__name__)
 
 MAX_PICTURE = 5_000_000
 # Four bytes each when decoded. A file of a few kB may declare billions.

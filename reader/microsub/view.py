@@ -28,6 +28,8 @@ from reader.rules.scopes import READ
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
 from reader.streams.watch import UNREAD_COUNT, Event, Watch
 
+log = logging.getLogger(__name__)
+
 EVENTS = "events"
 
 
@@ -54,8 +56,6 @@ def data_of(event: Event, token: Token) -> Json:
         return {"channel": channel.uid, **unread_json(channel, count)}
     return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
 
-
-log = logging.getLogger(__name__)
 
 CALLS = Limit("microsub-calls", 600)
 

@@ -36,6 +36,8 @@ from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot, within_type_id_for
 from subscriptions.rules.edits import CannotEdit
 
+log = logging.getLogger(__name__)
+
 MOST_POSTS = 50
 # No other newsletter waits for these.
 DONE = (Item.State.CLEARED, Item.State.EXCLUDED)
@@ -95,8 +97,6 @@ def _is_alone(item: Item) -> bool:
     same = Item.objects.filter(feed=item.feed_id, link_hash=item.link_hash).exclude(pk=item.pk)
     return not same.exclude(state=Item.State.EXCLUDED, reason=REPOST).exists()
 
-
-log = logging.getLogger(__name__)
 
 # A new feed's newsletter may be defined later.
 WAITS_FOR_A_NEWSLETTER = timedelta(days=30)

@@ -46,7 +46,7 @@ def test_a_verb_is_a_command_that_refuses_a_row_that_is_not_there(
 
 
 @pytest.mark.parametrize(("resource", "verb"), verbs(API))
-def test_a_verb_is_an_action_of_the_api_within_its_scope(resource: Resource[Any], verb: Verb) -> None:
+def test_a_verb_is_an_action_of_the_api_for_who_has_a_token(resource: Resource[Any], verb: Verb) -> None:
     views = ((prefix, map(vars, view.__mro__)) for prefix, view, _ in router.registry)
     (prefix,) = (prefix for prefix, bases in views if any(each.get("resource") is resource for each in bases))
     path = f"/api/v1/{prefix}/999/{'' if verb.deletes else verb.name.replace('_', '-') + '/'}"
