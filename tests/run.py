@@ -21,7 +21,7 @@ from tests import databases, forks, services
 from tests.services import Missing
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
-LIMIT_SECONDS = 40 * 60
+LIMIT_SECONDS = 55 * 60
 NIGHTLY = "--nightly"
 # pytest's exit status if it has no tests to run.
 NO_TESTS = 5

@@ -24,7 +24,7 @@ sys.exit(3)
 
 
 def environment(folder: Path, **values: str) -> dict[str, str]:
-    return {**os.environ, "DATA_DIR": str(folder), "DATABASE_URL": "sqlite:///:memory:", **values}
+    return {**os.environ, "DATA_DIR": str(folder), "DATABASE_URL": f"sqlite:///{folder}/unused.db", **values}
 
 
 def run(folder: Path, *command: str, **options: Any) -> Any:

@@ -94,11 +94,11 @@ def test_there_are_more_threads_than_stages(settings: Settings) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
+def test_a_worker_does_without_the_pages_and_their_libraries(tmp_path: Path) -> None:
     """They took a fifth of its memory."""
     loaded = "import django, sys; django.setup(); from feedletter_site.celery import app; "
     loaded += "app.loader.import_default_modules(); print(*sys.modules)"
-    env = {**os.environ, "CELERY_SKIP_CHECKS": "1", "DATABASE_URL": "sqlite:///unused.db"}
+    env = {**os.environ, "CELERY_SKIP_CHECKS": "1", "DATABASE_URL": f"sqlite:///{tmp_path}/unused.db"}
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, env=env)
     needless = {"delivery.admin", "unfold.admin", "rest_framework.views", "psycopg", "delivery.panels", "PIL"}
     needless |= {"allauth.account.forms", "allauth.account.views", "fido2", "jwt", "qrcode"}
