@@ -3,14 +3,17 @@
 docs/architecture.md has worked examples.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
+from functools import reduce
 from inspect import Parameter, getdoc, signature
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_type_hints
+from operator import or_
+from types import UnionType
+from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from common.refused import Refused
 
@@ -24,19 +27,30 @@ CLICK_BUDGET = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Result of a verb: a sentence, and numbers or other facts for programs."""
+    """Result of a verb for people, and numbers or other facts for programs.
 
-    sentence: str
+    Commands print a sentence, or parts: lines, mappings as records, and sequences of mappings as tables.
+    """
+
+    sentence: Any
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Annotates a parameter of a verb. The functions are for the admin, and get the chosen rows."""
+    """Annotates a parameter of a verb.
+
+    `values` are the possible ones. A command names it `option`, or takes it in its place if `is_first`. The
+    functions are for the admin, and get the chosen rows.
+    """
 
     help: str
     label: str = ""
     on: tuple[str, ...] = SURFACES
+    values: Sequence[str] = ()
+    option: str = ""
+    metavar: str = ""
+    is_first: bool = False
     choices: Callable[[Sequence[Any]], Sequence[tuple[str, str]]] | None = None
     initial: Callable[[Sequence[Any]], Any] | None = None
     zone: Callable[[Sequence[Any]], ZoneInfo] | None = None
@@ -48,29 +62,52 @@ class Given:
     """A parameter of a verb that people fill in."""
 
     name: str
-    kind: type
-    is_required: bool
+    kind: Any
+    default: Any
     argument: Argument
 
+    @property
+    def is_required(self) -> bool:
+        return self.default is Parameter.empty
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Verb:
-    """Something to do with a row of a resource. `verb` describes the fields."""
+    """Declares a method of a resource as something to do: with a row, or without `detail` with none.
 
-    name: str
+    The method gets a row and returns a sentence, the facts of a row, or `Done`. Its docstring is the help;
+    parameters with `Argument` become options, fields of a body and of a form.
+    `command`: its command, if not "name_noun". `fits`: whether an object's page offers it. `asks` says what
+    it will do with the chosen rows: the admin asks first, and the command has `--dry-run`. `is_harmful`,
+    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action), which acts on `most`
+    rows at once. `numbers`: names, and what they count. `deletes`: statuses of the API's DELETE, with 202 if
+    the row may stay for a while.
+    """
+
     title: str
-    function: Callable[..., str | Done]
-    command: str
-    on: tuple[str, ...]
-    fits: Callable[[Any], bool] | None
-    asks: Callable[[Sequence[Any]], Sequence[str] | Done] | None
-    is_harmful: bool
-    is_rare: bool
-    permission: str
-    tab: str | None
-    numbers: Mapping[str, str]
-    deletes: tuple[int, ...]
-    most: int | None
+    _: KW_ONLY
+    command: str = ""
+    on: tuple[str, ...] = SURFACES
+    detail: bool = True
+    fits: Callable[[Any], bool] | None = None
+    asks: Callable[[Sequence[Any]], Sequence[str] | Done] | None = None
+    is_harmful: bool = False
+    is_rare: bool = False
+    permission: str = "act"
+    tab: str | None = None
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    deletes: tuple[int, ...] = ()
+    most: int | None = None
+    function: Callable[..., Any] = field(init=False)
+
+    def __call__(self, function: Function) -> Function:
+        self.function = function
+        function.verb = self  # type: ignore[attr-defined]
+        return function
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
 
     @property
     def help(self) -> str:
@@ -82,10 +119,11 @@ class Verb:
         found = []
         for name, each in signature(self.function).parameters.items():
             kind, *arguments = get_args(hints.get(name)) or (None,)
-            # `datetime | None` is a datetime that may be left out.
-            kind = next(iter(get_args(kind)), kind)
+            if get_origin(kind) in (Union, UnionType):
+                # `datetime | None` is a datetime that may be left out.
+                kind = get_args(kind)[0]
             found += [
-                Given(name, kind, each.default is Parameter.empty, argument)
+                Given(name, kind, each.default, argument)
                 for argument in arguments
                 if isinstance(argument, Argument) and surface in argument.on
             ]
@@ -96,71 +134,80 @@ class Verb:
 
     def run(self, resource: "Resource[Any]", row: Any, given: Mapping[str, Any], **known: Any) -> Done:
         """`known` are parameters that the surface fills: `now`, `budget`, `to`, `by`. Raises Refused."""
-        names = signature(self.function).parameters
+        rows = (row,) if self.detail else ()
         result = self.function(
-            resource, row, **given, **{name: known[name] for name in known if name in names}
+            resource, *rows, **given, **{name: known[name] for name in known if self.takes(name)}
         )
-        resource.changed(row)
-        return result if isinstance(result, Done) else Done(result)
+        if self.detail:
+            resource.changed(row)
+        if isinstance(result, Done):
+            return result
+        return Done(result) if isinstance(result, str) else Done(result, result)
 
 
-def verb(
-    title: str,
-    *,
-    command: str = "",
-    on: tuple[str, ...] = SURFACES,
-    fits: Callable[[Any], bool] | None = None,
-    asks: Callable[[Sequence[Any]], Sequence[str] | Done] | None = None,
-    is_harmful: bool = False,
-    is_rare: bool = False,
-    permission: str = "act",
-    tab: str | None = None,
-    numbers: Mapping[str, str] | None = None,
-    deletes: tuple[int, ...] = (),
-    most: int | None = None,
-) -> Callable[[Function], Function]:
-    """Declare a method of a resource as one of its verbs.
+verb = Verb
 
-    The method gets a row and returns a sentence, or `Done` with `numbers` (names, and what they count). Its
-    docstring is the help; parameters with `Argument` become options, fields of a body and of a form.
-    `command`: its command, if not "name_noun". `fits`: whether an object's page offers it. `asks` says what
-    it will do with the chosen rows: the admin asks first, and the command has `--dry-run`. `is_harmful`,
-    `is_rare`, `permission` and `tab` are for the admin (common.ports.panels.Action), which acts on `most`
-    rows at once. `deletes`: statuses of the API's DELETE, with 202 if the row may stay for a while.
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Narrows a list: an option of its command, and a parameter of the API.
+
+    `lookup` is Django's; `narrow` gets the rows and the value. The command refuses a value that names no row
+    of `owner`; without `is_optional`, its value comes first. `api`: the parameter's name, if it is another.
     """
 
-    def declare(function: Function) -> Function:
-        function.verb = lambda noun: Verb(  # type: ignore[attr-defined]
-            function.__name__,
-            title,
-            function,
-            command or f"{function.__name__}_{noun}",
-            on,
-            fits,
-            asks,
-            is_harmful,
-            is_rare,
-            permission,
-            tab,
-            numbers or {},
-            deletes,
-            most,
-        )
-        return function
+    name: str
+    help: str
+    lookup: str = ""
+    narrow: Callable[[Any, Any], Any] | None = None
+    kind: type = str
+    choices: Sequence[str] = ()
+    api: str = ""
+    on: tuple[str, ...] = (COMMAND, API)
+    owner: "Callable[[], Resource[Any]] | None" = None
+    is_optional: bool = True
+    longest: int = 200
 
-    return declare
+    def applied(self, rows: Any, value: Any) -> Any:
+        return self.narrow(rows, value) if self.narrow else rows.filter(**{self.lookup: value})
+
+
+def search(told: str, *fields: str) -> Filter:
+    """Return a filter for rows with a text in one of the fields."""
+
+    def narrow(rows: Any, text: str) -> Any:
+        return rows.filter(reduce(or_, (Q((f"{name}__icontains", text)) for name in fields)))
+
+    return Filter("search", told, narrow=narrow)
 
 
 class Resource(Generic[Row]):
     """A kind of row that people handle.
 
-    `noun` and `plural` name it in commands and sentences; `key` is the field by which commands find a row.
+    `noun` and `plural` name it in commands and sentences; commands find a row by `key`, shown as `metavar`.
+    With `list_help` there is a command that lists its rows by `order`, and says `empty` if there are none.
+    `made_at` is the field of the API's `created_after` and `created_before`.
     """
 
     noun: ClassVar[str]
     plural: ClassVar[str] = ""
     key: ClassVar[str] = "pk"
+    metavar: ClassVar[str] = ""
     key_help: ClassVar[str] = ""
+    list_help: ClassVar[str] = ""
+    order: ClassVar[str] = "pk"
+    empty: ClassVar[str] = "There is nothing to show."
+    filters: ClassVar[tuple[Filter, ...]] = ()
+    made_at: ClassVar[str] = "created_at"
+
+    def __init_subclass__(cls) -> None:
+        cls.metavar = cls.metavar or ("ID" if cls.key == "pk" else cls.key.upper())
+        for each in cls.own_verbs():
+            each.command = each.command or f"{each.name}_{cls.noun}"
+
+    @classmethod
+    def own_verbs(cls) -> list[Verb]:
+        return [each.verb for each in vars(cls).values() if hasattr(each, "verb")]
 
     @property
     def list_command(self) -> str:
@@ -180,10 +227,11 @@ class Resource(Generic[Row]):
         """Return the facts that commands print of a row."""
         return {}
 
+    def listed(self, rows: Iterable[Row]) -> Iterable[Mapping[str, Any]]:
+        return map(self.shown, rows)
+
     def changed(self, row: Row) -> None:
         """Called after each verb."""
 
     def verbs(self, surface: str) -> Iterator[Verb]:
-        for each in vars(type(self)).values():
-            if hasattr(each, "verb") and surface in (declared := each.verb(self.noun)).on:
-                yield declared
+        return (each for each in self.own_verbs() if surface in each.on)

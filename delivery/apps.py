@@ -50,16 +50,14 @@ class DeliveryConfig(AppConfig):
 
         add_commands(
             "delivery.management",
-            issues="list_issues show_issue import_issues",
-            deliveries="list_deliveries show_delivery show_item",
-            bounces="list_bounces handle_bounce read_bounces",
+            issues="import_issues",
+            bounces="handle_bounce read_bounces",
             letters=(
-                "list_letters show_letter write_letter alter_letter preview_letter "
+                "write_letter alter_letter preview_letter "
                 "list_templates show_template set_template reset_template set_theme"
             ),
-            accounts="list_accounts add_account list_lanes alter_lane",
+            accounts="add_account list_lanes alter_lane",
             newsletters="list_channels check_destination post_test send_test_email",
-            webhooks="list_webhooks add_webhook",
             stages="complete send run_once prune after_restore",
         )
         add_resources(

@@ -8,7 +8,7 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        from common.cli.registry import add_commands
+        from common.cli.registry import add_commands, add_resources
         from common.ports.figures import keepers
         from common.ports.later import later
         from common.ports.registries import count_writers, pass_listeners
@@ -31,8 +31,5 @@ class SiteConfig(AppConfig):
         # It needs django_celery_beat's tables, which may be created before ours.
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))
 
-        add_commands(
-            "feedletter_site.management",
-            second_factor="remove_second_factor",
-            api_tokens="list_api_tokens create_api_token revoke_api_token",
-        )
+        add_commands("feedletter_site.management", second_factor="remove_second_factor")
+        add_resources("feedletter_site.resources")

@@ -12,7 +12,7 @@ class ReaderConfig(AppConfig):
         return bool(settings.READER != "off")
 
     def ready(self) -> None:
-        from common.cli.registry import add_commands
+        from common.cli.registry import add_commands, add_resources
         from common.ports.registries import audiences, holds
         from reader.entries.search_index import ensure_index
         from reader.entries.take import take
@@ -25,12 +25,10 @@ class ReaderConfig(AppConfig):
             audiences.append(take)
             add_commands(
                 "reader.management",
-                readers=(
-                    "list_readers add_reader alter_reader drop_reader list_invitations "
-                    "revoke_invitation app_password reader_token"
-                ),
+                readers="add_reader app_password reader_token",
                 follows=(
                     "list_follows follow unfollow place alter_channel list_entries "
                     "import_follows export_follows"
                 ),
             )
+            add_resources("reader.resources")

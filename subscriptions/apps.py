@@ -28,11 +28,13 @@ class SubscriptionsConfig(AppConfig):
 
         add_commands(
             "subscriptions.management",
-            newsletters=(
-                "list_subscribables define_subscribable alter_subscribable set_extra_params assign set_site"
-            ),
-            post_rules="list_rules add_rule drop_rule try_rules",
-            subscribers="list_subscribers subscribe confirm_subscription unsubscribe export_subscribers",
-            lists="import_subscribers undo_import list_suppressions lift_suppression import_suppressions",
+            newsletters="define_subscribable alter_subscribable set_extra_params assign set_site",
+            post_rules="add_rule try_rules",
+            subscribers="subscribe confirm_subscription unsubscribe export_subscribers",
+            lists="import_subscribers undo_import import_suppressions",
         )
-        add_resources("subscriptions.resources.newsletters", "subscriptions.resources.destinations")
+        add_resources(
+            "subscriptions.resources.newsletters",
+            "subscriptions.resources.destinations",
+            "subscriptions.resources.subscribers",
+        )

@@ -11,7 +11,8 @@ from rest_framework import serializers
 
 from common.api.bodies import Fields, Parameters
 from common.api.problems import MEDIA_TYPE
-from common.api.views import ApiView, ResourceViewSet
+from common.api.resources import ResourceViewSet
+from common.api.views import ApiView
 
 
 class ErrorSerializer(serializers.Serializer[Any]):

@@ -1,22 +1,16 @@
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, ClassVar, NoReturn
 
-from django.db import transaction
-from django.db.models import Model, Q, QuerySet
-from django.utils.http import parse_etags
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
-from rest_framework.viewsets import GenericViewSet
 
 from common.api.bodies import LARGEST_BODY, Fields, Parameters, read_parameters
-from common.api.pagination import ByKey, ListParameters
 from common.api.problems import WrongParameters
 from common.body_limits import takes_body
 from common.ports.panels import CannotAct
@@ -89,80 +83,3 @@ class ApiView(APIView):
         given.is_valid(raise_exception=True)
         values: dict[str, Any] = given.validated_data
         return values
-
-
-class ResourceViewSet(ApiView, GenericViewSet[Any]):
-    """A list by pages and one of it. `filters` maps a parameter to the lookup it means."""
-
-    pagination_class = ByKey
-    parameters: ClassVar[Mapping[str, type[Parameters]]] = {"list": ListParameters}
-    filters: ClassVar[Mapping[str, str]] = {}
-    # Field for `created_after` and `created_before`.
-    made_at: ClassVar[str] = "created_at"
-    search_in: ClassVar[tuple[str, ...]] = ()
-    lookup_value_regex = "[0-9]{1,18}"
-
-    def list(self, request: Request) -> Response:
-        """In pages, with links to the next and the previous one. Filters can be combined."""
-        page = self.paginate_queryset(self.narrowed(self.get_queryset()))
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
-
-    def retrieve(self, request: Request, **_: Any) -> Response:
-        """With If-None-Match, 304 if nothing has changed."""
-        answer = self.shown()
-        known = parse_etags(request.headers.get("If-None-Match", ""))
-        if "*" in known or answer.headers["ETag"] in (tag.removeprefix("W/") for tag in known):
-            unchanged = Response(status=status.HTTP_304_NOT_MODIFIED)
-            unchanged["ETag"] = answer.headers["ETag"]
-            return unchanged
-        return answer
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        if self.detail and request.method in ("PATCH", "DELETE") and "If-Match" in request.headers:
-            name = request.method.lower()
-            setattr(self, name, self._if_match(getattr(self, name), request.headers["If-Match"]))
-
-    def _if_match(self, change: Callable[..., Response], header: str) -> Callable[..., Response]:
-        """Wrap the change: it requires that the row has this ETag (RFC 9110 §13.1.1)."""
-
-        def changed(request: Request, *args: Any, **kwargs: Any) -> Response:
-            with transaction.atomic():
-                row = self.get_object()
-                # Concurrent requests wait here, and then find another tag.
-                type(row)._base_manager.select_for_update().filter(pk=row.pk).first()
-                tag = etag_of(self.get_serializer(self.get_object()).data)
-                if "*" not in (known := parse_etags(header)) and tag not in known:
-                    raise PreconditionFailed
-                return change(request, *args, **kwargs)
-
-        return changed
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        asked = self.asked
-        chosen = {lookup: asked[name] for name, lookup in self.filters.items() if name in asked}
-        rows = rows.filter(**chosen) if chosen else rows
-        for name, lookup in (("created_after", "gte"), ("created_before", "lt")):
-            if name in asked:
-                rows = rows.filter(**{f"{self.made_at}__{lookup}": asked[name]})
-        if text := asked.get("search"):
-            condition = Q()
-            for field in self.search_in:
-                condition |= Q((f"{field}__icontains", text))
-            rows = rows.filter(condition)
-        return rows
-
-    def shown(self, pk: Any = None, *, code: int = status.HTTP_200_OK) -> Response:
-        """Serialize one row, looked up by URL or by primary key."""
-        row = self.get_queryset().get(pk=pk) if pk is not None else self.get_object()
-        data = self.get_serializer(row).data
-        answer = Response(data, status=code)
-        answer["ETag"] = etag_of(data)
-        if code == status.HTTP_201_CREATED:
-            answer["Location"] = self.address_of(row)
-        return answer
-
-    def address_of(self, row: Model) -> str:
-        key = {self.lookup_url_kwarg or self.lookup_field: getattr(row, self.lookup_field)}
-        # The URL pattern's final slash is optional, so `reverse` omits it.
-        return reverse(f"{self.basename}-detail", kwargs=key, request=self.request).rstrip("/") + "/"

@@ -1,5 +1,5 @@
 from argparse import ArgumentTypeError, BooleanOptionalAction
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from datetime import time
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,11 +47,6 @@ def clock(text: str) -> time:
         raise ArgumentTypeError("give hours and minutes, such as 07:00.") from None
 
 
-def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:
-    parser.add_argument("--limit", type=positive, help="At most this many.")
-    parser.add_argument("--after", type=kind or whole, metavar=key, help="Only rows after this one.")
-
-
 def positive(text: str) -> int:
     if whole(text) < 1:
         raise ArgumentTypeError("give a whole number, 1 or more.")
@@ -77,15 +72,6 @@ def picture(path: str) -> CleanPicture | None:
         raise ArgumentTypeError(f"{path} cannot be read: {error.strerror}.") from error
     except BadPicture as error:
         raise ArgumentTypeError(f"{path}: {error}") from error
-
-
-def page(rows: "models.QuerySet[Model]", options: Mapping[str, Any], *, key: str = "pk") -> Iterator[Model]:
-    rows = rows.order_by(key)
-    if options["after"] is not None:
-        rows = rows.filter(**{f"{key}__gt": options["after"]})
-    if options["limit"] is not None:
-        rows = rows[: options["limit"]]
-    return rows.iterator(chunk_size=1000)
 
 
 def find(rows: "models.QuerySet[Model]", what: str, hint: str, **lookup: Any) -> Model:

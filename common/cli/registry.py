@@ -9,6 +9,7 @@ from django.core.management import BaseCommand, CommandParser, get_commands, loa
 
 _NOUN = re.compile(r'^    noun = "([\w ]+)"$', re.MULTILINE)
 _VERB = re.compile(r"^    @verb\((.*?)\)\n    def (\w+)", re.MULTILINE | re.DOTALL)
+_PLURAL = re.compile(r'^    plural = "(\w+)"$', re.MULTILINE)
 _NAMED = re.compile(r'command="(\w+)"')
 _ELSEWHERE = re.compile(r"\bon=\((?![^)]*COMMAND)[^)]*\)")
 
@@ -71,6 +72,9 @@ def commands_in(module: str) -> Iterator[str]:
     source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
     _, *parts = _NOUN.split(source)
     for noun, text in zip(parts[::2], parts[1::2], strict=True):
+        if "\n    list_help = " in text:
+            plural = _PLURAL.search(text)
+            yield f"list_{plural[1] if plural else f'{noun}s'}"
         for given, name in _VERB.findall(text):
             if not _ELSEWHERE.search(given):
                 named = _NAMED.search(given)

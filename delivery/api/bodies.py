@@ -3,43 +3,11 @@
 from rest_framework import serializers
 
 from common.api.bodies import Fields
-from common.api.fields import Choice, StrictInteger, Text, Texts
-from common.api.pagination import ListParameters, search
+from common.api.fields import StrictInteger, Text, Texts
 from delivery.issues.broadcasts import MOST_MARKDOWN
-from delivery.models import Delivery
-from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
-from delivery.rules.progress import STATES
 from subscriptions.api.bodies import name, tags_field, words
 from subscriptions.rules.tags import MOST_TAGS_OF_ONE
-
-
-class IssueParameters(ListParameters):
-    subscribable = name("The newsletter’s name.", required=False)
-    state = Choice(choices=STATES, required=False)
-    search = search("Words of its title and posts, or their beginnings; all must be there.")
-
-
-class DeliveryParameters(ListParameters):
-    issue = StrictInteger(required=False, help_text="The issue’s id. Quick.")
-    destination = StrictInteger(required=False, help_text="The address’s id. Quick.")
-    subscription = StrictInteger(required=False, help_text="The subscription’s id. Quick.")
-    state = Choice(
-        choices=Delivery.State.values,
-        required=False,
-        help_text="Quick together with `issue`; else all of the ledger is looked through.",
-    )
-    kind = Choice(
-        choices=Delivery.Kind.values,
-        required=False,
-        help_text="Quick together with `destination`; else all of the ledger is looked through.",
-    )
-
-
-class LetterParameters(ListParameters):
-    subscribable = name("The newsletter’s name.", required=False)
-    state = Choice(choices=LETTER_STATES, required=False)
-
 
 ANY_OF = "Send only to subscribers with one of these tags. Empty: to everybody."
 NONE_OF = "Don’t send to subscribers with one of these tags."

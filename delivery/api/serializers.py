@@ -10,10 +10,9 @@ from delivery.issues.audience import audience_of, named_now
 from delivery.links import issue_url
 from delivery.models import Attempt, Broadcast, Delivery, Issue
 from delivery.models.issue import LETTER_STATES
+from delivery.resources.deliveries import MOST_ATTEMPTS
 from delivery.rules.progress import STATES
 from subscriptions.models import Subscribable
-
-MOST_ATTEMPTS = 50
 
 COUNTS: Any = inline_serializer(
     "IssueCounts", {state: serializers.IntegerField() for state in Delivery.State.values}

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -13,20 +12,13 @@ from rest_framework.viewsets import GenericViewSet
 
 from channels.letter import LetterError
 from common.api.problems import InvalidRequest
-from common.api.resources import VerbViewSet
+from common.api.resources import ResourceViewSet
 from common.api.views import ApiView
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.panels import CannotAct
-from delivery.api.bodies import (
-    ChangeLetter,
-    CheckDestination,
-    DeliveryParameters,
-    IssueParameters,
-    LetterParameters,
-    WriteLetter,
-)
+from delivery.api.bodies import ChangeLetter, CheckDestination, WriteLetter
 from delivery.api.serializers import (
     DeliverySerializer,
     IssueSerializer,
@@ -38,8 +30,7 @@ from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues import progress
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcasts import begin_letter, in_letter_state, save_letter
-from delivery.issues.contents import with_words
+from delivery.issues.broadcasts import begin_letter, save_letter
 from delivery.letters.samples import NothingToShow
 from delivery.resources.deliveries import deliveries
 from delivery.resources.issues import issues
@@ -51,19 +42,10 @@ from subscriptions.api.subscribers import at_its_field
 from subscriptions.models import Subscribable, Subscription
 
 
-class IssueViewSet(VerbViewSet):
+class IssueViewSet(ResourceViewSet):
     area = "sending"
     resource = issues
     serializer_class = IssueSerializer
-    parameters: ClassVar = {"list": IssueParameters}
-    filters: ClassVar = {"subscribable": "subscribable__name"}
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        rows = super().narrowed(rows)
-        if text := self.asked.get("search"):
-            # As in the archive; other lists look for a part of a text.
-            rows = rows.filter(with_words(text))
-        return progress.in_state(rows, self.asked["state"]) if "state" in self.asked else rows
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Counts the deliveries of all issues of a page by one question."""
@@ -80,18 +62,10 @@ def with_counts(issues: list[Any]) -> list[Any]:
     return issues
 
 
-class DeliveryViewSet(VerbViewSet):
+class DeliveryViewSet(ResourceViewSet):
     area = "sending"
     resource = deliveries
     serializer_class = WholeDeliverySerializer
-    parameters: ClassVar = {"list": DeliveryParameters}
-    filters: ClassVar = {
-        "issue": "issue",
-        "destination": "destination",
-        "subscription": "subscription",
-        "state": "state",
-        "kind": "kind",
-    }
 
     def get_serializer_class(self) -> Any:
         return DeliverySerializer if self.action == "list" else WholeDeliverySerializer
@@ -101,17 +75,11 @@ def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
     return {part: asked[part] for part in AUDIENCE_PARTS if part in asked}
 
 
-class LetterViewSet(VerbViewSet):
+class LetterViewSet(ResourceViewSet):
     area = "letters"
     resource = letters
     serializer_class = LetterSerializer
-    parameters: ClassVar = {"list": LetterParameters}
     bodies: ClassVar = {"create": WriteLetter, "partial_update": ChangeLetter}
-    filters: ClassVar = {"subscribable": "subscribable__name"}
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        rows = super().narrowed(rows)
-        return in_letter_state(rows, self.asked["state"]) if "state" in self.asked else rows
 
     @extend_schema(summary="Create an email", responses={201: LetterSerializer})
     def create(self, request: Request) -> Response:

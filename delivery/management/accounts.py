@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from common.cli.arguments import argument, find
+from common.cli.arguments import argument
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.text import words
@@ -184,14 +184,6 @@ def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: NONE if text == NONE else parse(text)
 
 
-class ListAccounts(FeedletterCommand):
-    help = "Lists mail accounts other than EMAIL_URL, and the newsletters that use each."
-    empty = "There is none but EMAIL_URL: “add_account” adds one."
-
-    def run(self, **options: Any) -> Result:
-        return (accounts.shown(account) for account in accounts.rows())
-
-
 LONGEST = 4096
 
 
@@ -228,9 +220,7 @@ class AddAccount(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         url = options["url"] if options["url"] is not None else asked()
         if options["replace"]:
-            hint = "“list_accounts” lists them."
-            account: Account = find(accounts.rows(), "mail account", hint, name=options["name"])
-            account = alter_account(account=account, url=url, sender=options["sender"])
+            account = alter_account(account=accounts.find(options["name"]), url=url, sender=options["sender"])
         else:
             account = add_account(name=options["name"], url=url, sender=options["sender"] or "")
         if options["default"]:

@@ -4,44 +4,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from common.cli.arguments import add_paging, argument, page
+from common.cli.arguments import argument
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.bounces.parsing import MAX_MAIL_BYTES
 from delivery.bounces.sources import collect_bounces, take_mail
-from delivery.models import Bounce
-
-
-class ListBounces(FeedletterCommand):
-    help = "Lists reports of bounced emails, and complaints."
-    empty = "No email has bounced."
-    arguments = (
-        argument("--held", action="store_true", help="Only reports that wait for a decision."),
-        argument("--kind", choices=Bounce.Kind.values, help="Only reports of this kind."),
-        add_paging,
-    )
-
-    def run(self, **options: Any) -> Result:
-        rows = Bounce.objects.select_related("destination")
-        if options["held"]:
-            rows = rows.filter(held=True)
-        if options["kind"]:
-            rows = rows.filter(kind=options["kind"])
-        return (bounce_row(row) for row in page(rows, options))
-
-
-def bounce_row(row: Bounce) -> dict[str, Any]:
-    return {
-        "id": row.pk,
-        "at": row.at,
-        "kind": row.kind,
-        "destination": row.destination.label if row.destination else row.recipient,
-        "delivery": row.delivery_id,
-        **fields_of(row, "status diagnostic effect held"),
-    }
-
 
 # sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
 TRY_AGAIN = 75

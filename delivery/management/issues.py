@@ -1,101 +1,19 @@
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.arguments import argument, find, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of, table_lines
+from common.cli.tables import table_lines
 from common.clock import utcnow
 from common.text import pluralize
-from delivery.issues import progress
-from delivery.issues.progress import in_state
-from delivery.issues.publish import late_subscribers
-from delivery.models import Delivery, Issue, IssueImport
+from delivery.models import IssueImport
 from delivery.old_issues import store
 from delivery.old_issues.store import Line
 from delivery.old_issues.worker import State, import_file, undo_now
-from delivery.resources.issues import issue_row, issues
-from delivery.rules.progress import STATES
 from subscriptions.management.options import add_newsletter, find_subscribable
-
-COUNTED_AT_ONCE = 200
-
-
-def add_issue(parser: CommandParser) -> None:
-    parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_issues” shows.")
-
-
-def find_issue(pk: int) -> Issue:
-    found: Issue = find(issues.rows(), "issue", "“list_issues” lists them.", pk=pk)
-    return found
-
-
-def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
-    """The rows of any number of issues, counted in batches."""
-    left = iter(rows)
-    while chunk := list(islice(left, COUNTED_AT_ONCE)):
-        counts = progress.counts_of(row.pk for row in chunk)
-        yield from (issue_row(row, counts[row.pk]) for row in chunk)
-
-
-def in_full(issue: Issue) -> dict[str, Any]:
-    """An issue's row with every state and what came back."""
-    counts, back = progress.counts(issue), progress.bounced(issue)
-    row = issue_row(issue, counts)
-    return {
-        **row,
-        **fields_of(issue, "subject period_start period_end paused_at paused_reason cancelled_at"),
-        "newsletter_paused": issue.subscribable.sending_paused_reason
-        if issue.subscribable.sending_paused_at
-        else None,
-        **{state: counts[state] for state in Delivery.State.values},
-        "bounced": sum(back.values()),
-    }
-
-
-class ListIssues(FeedletterCommand):
-    help = "Lists issues: drafts, those being sent, and sent ones."
-    empty = "There are no such issues."
-    arguments = (
-        argument("--newsletter", metavar="NAME", help="Only issues of this newsletter."),
-        argument("--state", choices=STATES, help="Only issues in this state."),
-        add_paging,
-    )
-
-    def run(self, **options: Any) -> Result:
-        rows = issues.rows()
-        if options["newsletter"]:
-            rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
-        if options["state"]:
-            rows = in_state(rows, options["state"])
-        return issue_rows(page(rows, options))
-
-
-class ShowIssue(FeedletterCommand):
-    help = "Shows an issue: how many got it, how many did not, and how fast it is sent."
-    arguments = (add_issue,)
-
-    def run(self, **options: Any) -> Result:
-        issue = find_issue(options["id"])
-        row = {
-            **in_full(issue),
-            "per_minute": progress.per_minute(issue, now=utcnow()),
-            "late_subscribers": late_subscribers(issue).count(),
-        }
-        domains = progress.domain_figures(issue)
-        if options["json"]:
-            return {**row, "domains": [asdict(each) for each in domains]}
-        trouble = {f"at {each.domain}": words(each) for each in domains if each.trouble}
-        return {**row, **trouble}
-
-
-def words(figures: progress.DomainFigures) -> str:
-    named = asdict(figures)
-    return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
 
 
 class ImportIssues(FeedletterCommand):

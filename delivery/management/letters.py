@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import add_paging, argument, find, page, picture, positive, whole
+from common.cli.arguments import argument, find, picture, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from delivery.customisation import (
@@ -18,7 +18,7 @@ from delivery.customisation import (
     theme_of,
 )
 from delivery.issues.audience import altered_audience, chosen_audience
-from delivery.issues.broadcasts import begin_letter, in_letter_state, letter_text, save_letter
+from delivery.issues.broadcasts import begin_letter, save_letter
 from delivery.letters.samples import usual_count
 from delivery.letters.templates import (
     KnownTemplate,
@@ -26,14 +26,12 @@ from delivery.letters.templates import (
     known_template,
     known_templates,
     preview,
-    preview_written,
     save_template,
     source_in_use,
     use_again,
     use_default,
 )
-from delivery.models import Broadcast, LetterTemplate
-from delivery.models.issue import LETTER_STATES
+from delivery.models import LetterTemplate
 from delivery.rendering.engine import usual_source
 from delivery.rendering.facts import LONGEST_TEMPLATE_HTML
 from delivery.resources.letters import letter_row, letters
@@ -215,11 +213,6 @@ def add_letter(parser: CommandParser) -> None:
     parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_letters” shows.")
 
 
-def find_letter(pk: int) -> Broadcast:
-    found: Broadcast = find(letters.rows(), "email", "“list_letters” shows them.", pk=pk)
-    return found
-
-
 def add_audience(parser: CommandParser) -> None:
     """Adds the options that say whom a letter is for; None where they are left out."""
     parser.add_argument(
@@ -247,44 +240,6 @@ def add_audience(parser: CommandParser) -> None:
 
 def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
     return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
-
-
-class ListLetters(FeedletterCommand):
-    help = "Lists the emails that editors wrote: drafts, scheduled and sent ones."
-    empty = "There are no such emails."
-    arguments = (
-        argument("--newsletter", metavar="NAME", help="Only emails of this newsletter."),
-        argument("--state", choices=LETTER_STATES, help="Only emails in this state."),
-        add_paging,
-    )
-
-    def run(self, **options: Any) -> Result:
-        rows = letters.rows().defer("markdown")
-        if options["newsletter"]:
-            rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
-        if options["state"]:
-            rows = in_letter_state(rows, options["state"])
-        return (letter_row(row) for row in page(rows, options))
-
-
-class ShowLetter(FeedletterCommand):
-    help = "Prints an email as a made-up subscriber would get it now; sends nothing."
-
-    def add_options(self, parser: CommandParser) -> None:
-        add_letter(parser)
-        form = parser.add_mutually_exclusive_group()
-        form.add_argument("--html", action="store_true", help="The html instead of the text part.")
-        form.add_argument("--raw", action="store_true", help="The message as it would be sent.")
-        form.add_argument("--markdown", action="store_true", help="The text as it was typed.")
-
-    def run(self, **options: Any) -> Result:
-        letter = find_letter(options["id"])
-        shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=utcnow())
-        if shown.problem:
-            raise CommandError(str(shown.problem))
-        forms = {"html": shown.html, "raw": shown.raw, "markdown": letter.markdown, "text": shown.text}
-        chosen = next((name for name in forms if options.get(name)), "text")
-        return Printed(forms[chosen].rstrip("\n"), {**letter_row(letter), **forms})
 
 
 class WriteLetter(FeedletterCommand):
@@ -320,7 +275,7 @@ class AlterLetter(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        letter, subject, markdown = find_letter(options["id"]), options["subject"], options["file"]
+        letter, subject, markdown = letters.find(options["id"]), options["subject"], options["file"]
         named, to_all = named_audience(options), options["to_all"]
         if named and to_all:
             raise CommandError("--to-all means everybody: give it alone, or name the recipients.")
@@ -334,7 +289,7 @@ class AlterLetter(FeedletterCommand):
             version=letter.version,
             now=utcnow(),
         )
-        return letter_row(find_letter(letter.pk))
+        return letter_row(letters.find(letter.pk))
 
 
 class PreviewLetter(FeedletterCommand):

@@ -14,9 +14,8 @@ from delivery.bridges.connect import check_again, connections_of
 from delivery.bridges.trial_posts import delete_test, post_row, post_test, standing_tests
 from delivery.engine.send_pass import send_due
 from delivery.letters.trial import send_test_email
-from delivery.management.deliveries import find_delivery
 from delivery.models import Delivery
-from delivery.resources.deliveries import delivery_row
+from delivery.resources.deliveries import deliveries, delivery_row
 from subscriptions.management.options import add_bridge_destination, bridge_destination, find_subscribable
 from subscriptions.models import Destination, Subscription
 
@@ -133,7 +132,7 @@ class SendTestEmail(FeedletterCommand):
         queued = send_test_email(to=options["to"], account=options["account"], now=utcnow())
         with self.progress("sending"):
             send_due(budget=PATIENCE)
-        delivery = find_delivery(queued.pk)
+        delivery = deliveries.find(queued.pk)
         if delivery.state not in ARRIVED:
             reason = delivery.last_error or f"it is {delivery.state}"
             account = options["account"] or "the default mail account (Email set-up, or EMAIL_URL)"

@@ -33,6 +33,8 @@ class Accounts(Resource[Account]):
     noun = "mail account"
     plural = "accounts"
     key = "name"
+    list_help = "List mail accounts other than EMAIL_URL, and the newsletters that use each."
+    empty = "There is none but EMAIL_URL: “add_account” adds one."
 
     def rows(self) -> "QuerySet[Account]":
         return Account.objects.mail()

@@ -6,13 +6,19 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import cell, fields_of
 from common.ports.panels import CannotAct
-from common.resources import ADMIN, API, Resource, verb
+from common.resources import ADMIN, API, COMMAND, Done, Filter, Resource, verb
 from delivery.bounces.record import release_bounces
 from delivery.issues import progress
+from delivery.issues.item_fate import fate_of, places_of
 from delivery.issues.pause import RETRYABLE, cancel_delivery, retry_delivery
+from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
 from delivery.models import Bounce, Delivery
+from feeds.models import Item
+from feeds.resources import Items
+
+MOST_ATTEMPTS = 50
 
 
 def delivery_row(delivery: Delivery) -> dict[str, Any]:
@@ -28,6 +34,25 @@ def delivery_row(delivery: Delivery) -> dict[str, Any]:
 class Deliveries(Resource[Delivery]):
     noun = "delivery"
     plural = "deliveries"
+    list_help = "List deliveries: one for each message to each address or account."
+    empty = "There are no deliveries yet."
+    filters = (
+        Filter("issue", "Only those of this issue. Quick.", "issue", kind=int),
+        Filter("destination", "Only those to this address. Quick.", "destination", kind=int),
+        Filter("subscription", "Only those of this subscription. Quick.", "subscription", kind=int),
+        Filter(
+            "state",
+            "Only those in this state. Quick together with an issue.",
+            "state",
+            choices=Delivery.State.values,
+        ),
+        Filter(
+            "kind",
+            "Only those of this kind. Quick together with a destination.",
+            "kind",
+            choices=Delivery.Kind.values,
+        ),
+    )
 
     def rows(self) -> "QuerySet[Delivery]":
         return Delivery.objects.select_related("destination").defer("context")
@@ -38,6 +63,24 @@ class Deliveries(Resource[Delivery]):
     def changed(self, row: Delivery) -> None:
         if row.issue_id is not None:
             progress.forget(row.issue_id)
+
+    @verb("Show", on=(COMMAND,))
+    def show(self, delivery: Delivery) -> Done:
+        """Show a delivery and the attempts that did not succeed, in the server’s words."""
+        attempts = delivery.attempt_rows.all()[:MOST_ATTEMPTS]
+        history = [fields_of(attempt, "at outcome text") for attempt in attempts]
+        post, later = changed_delivery(delivery), changes_of([delivery]).get(delivery.pk, SentChanges())
+        facts = {
+            **delivery_row(delivery),
+            "kind": delivery.kind,
+            "newsletter": delivery.issue.subscribable.name if delivery.issue else None,
+            "created_at": delivery.created_at,
+            "changes": post.pk if post else None,
+        }
+        rows = [{**delivery_row(change), "kind": change.kind} for change in later.every]
+        lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
+        page = {**facts, "since then": later.words, **lines}
+        return Done(page, {**facts, "changed_by": rows, "history": history})
 
     @verb("Try again now", fits=lambda delivery: delivery.state in RETRYABLE, most=1000)
     def retry(self, delivery: Delivery, *, now: datetime) -> str:
@@ -57,9 +100,23 @@ deliveries = Deliveries()
 
 class Bounces(Resource[Bounce]):
     noun = "bounce"
+    list_help = "List reports of bounced emails, and complaints."
+    empty = "No email has bounced."
+    filters = (
+        Filter("held", "Only reports that wait for a decision.", "held", kind=bool),
+        Filter("kind", "Only reports of this kind.", "kind", choices=Bounce.Kind.values),
+    )
 
     def rows(self) -> "QuerySet[Bounce]":
         return Bounce.objects.select_related("destination")
+
+    def shown(self, row: Bounce) -> Mapping[str, Any]:
+        return {
+            **fields_of(row, "id at kind"),
+            "destination": row.destination.label if row.destination else row.recipient,
+            "delivery": row.delivery_id,
+            **fields_of(row, "status diagnostic effect held"),
+        }
 
     @verb("Stop sending to held addresses", on=(ADMIN,), fits=lambda bounce: bounce.held)
     def suppress_held(self, bounce: Bounce, *, now: datetime) -> str:
@@ -76,4 +133,15 @@ class Bounces(Resource[Bounce]):
             raise CannotAct("This bounce isn’t held, so there’s nothing to decide.")
 
 
-bounces = Bounces()
+class SentPosts(Items):
+    noun = "post"
+
+    @verb("Show", command="show_item", on=(COMMAND,))
+    def show(self, item: Item, *, now: datetime) -> Done:
+        """Show a post: in which newsletters it was sent, where it waits, or why it was not sent."""
+        facts = {**self.shown(item), "reason": item.reason, "fate": fate_of(item, now)}
+        places = [fields_of(place, "newsletter state issue until words") for place in places_of(item, now)]
+        return Done([facts["fate"], "", facts], {**facts, "newsletters": places})
+
+
+bounces, sent_posts = Bounces(), SentPosts()

@@ -1,8 +1,10 @@
 """Issues: what can be done with them, by commands, the API and the admin."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
@@ -10,10 +12,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from common.admin.html import when
-from common.resources import ADMIN, API, COMMAND, Argument, Done, Resource, verb
+from common.cli.tables import fields_of
+from common.resources import ADMIN, API, COMMAND, Argument, Done, Filter, Resource, verb
 from common.text import pluralize
 from delivery.issues import progress
 from delivery.issues.audience import recipients_of
+from delivery.issues.contents import with_words
 from delivery.issues.pause import (
     cancel_issue,
     failed_domains,
@@ -33,11 +37,13 @@ from delivery.issues.publish import (
     stop_release,
 )
 from delivery.letters.trial import send_test_of_issue
-from delivery.models import Issue
-from delivery.rules.progress import arrived, total, waiting
+from delivery.models import Delivery, Issue
+from delivery.rules.progress import STATES, arrived, total, waiting
+from subscriptions.resources.newsletters import of_newsletter
 
 REST_FOLLOWS = " This is a large issue, so the rest follows soon."
 MANY = 10_000
+COUNTED_AT_ONCE = 200
 
 
 def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
@@ -57,6 +63,16 @@ def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
         "failed": counts["failed"],
         "cancelled": counts["cancelled"],
     }
+
+
+def in_words(figures: progress.DomainFigures) -> str:
+    named = asdict(figures)
+    return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
+
+
+def worded(rows: Any, text: str) -> Any:
+    """Find issues as the archive does; other lists look for a part of a text."""
+    return rows.filter(with_words(text))
 
 
 def is_to_come(issue: Issue) -> bool:
@@ -146,6 +162,13 @@ def domains_to_retry(issues: Sequence[Issue]) -> list[tuple[str, str]]:
 
 class Issues(Resource[Issue]):
     noun = "issue"
+    list_help = "List issues: drafts, those being sent, and sent ones."
+    empty = "There are no such issues."
+    filters = (
+        of_newsletter("issues"),
+        Filter("state", "Only issues in this state.", narrow=progress.in_state, choices=STATES),
+        Filter("search", "Words of the title and posts, or their beginnings; all must fit.", narrow=worded),
+    )
 
     def rows(self) -> "QuerySet[Issue]":
         """Issues with their newsletters, without their letters."""
@@ -154,8 +177,31 @@ class Issues(Resource[Issue]):
     def shown(self, row: Issue) -> Mapping[str, Any]:
         return issue_row(row, progress.counts(row))
 
+    def listed(self, rows: Iterable[Issue]) -> Iterator[Mapping[str, Any]]:
+        left = iter(rows)
+        while chunk := list(islice(left, COUNTED_AT_ONCE)):
+            counts = progress.counts_of(row.pk for row in chunk)
+            yield from (issue_row(row, counts[row.pk]) for row in chunk)
+
     def changed(self, row: Issue) -> None:
         progress.forget(row.pk)
+
+    @verb("Show", on=(COMMAND,))
+    def show(self, issue: Issue, *, now: datetime) -> Done:
+        """Show an issue: how many got it, how many did not, and how fast it is sent."""
+        counts, newsletter = progress.counts(issue), issue.subscribable
+        facts = {
+            **issue_row(issue, counts),
+            **fields_of(issue, "subject period_start period_end paused_at paused_reason cancelled_at"),
+            "newsletter_paused": newsletter.sending_paused_reason if newsletter.sending_paused_at else None,
+            **{state: counts[state] for state in Delivery.State.values},
+            "bounced": sum(progress.bounced(issue).values()),
+            "per_minute": progress.per_minute(issue, now=now),
+            "late_subscribers": late_subscribers(issue).count(),
+        }
+        domains = progress.domain_figures(issue)
+        trouble = {f"at {each.domain}": in_words(each) for each in domains if each.trouble}
+        return Done({**facts, **trouble}, {**facts, "domains": [asdict(each) for each in domains]})
 
     @verb("Approve and send", fits=is_draft, asks=asks_to_approve)
     def approve(

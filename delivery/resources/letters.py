@@ -8,19 +8,23 @@ from django.db.models import QuerySet
 
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
-from common.resources import API, COMMAND, Argument, Done, Resource, verb
+from common.resources import API, COMMAND, Argument, Done, Filter, Resource, verb
 from common.text import pluralize
 from delivery.issues.audience import audience_words, count_readers
 from delivery.issues.broadcasts import (
     drop_letter,
+    in_letter_state,
     letter_text,
     schedule_letter,
     send_letter,
     unschedule_letter,
 )
+from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
 from delivery.models import Broadcast
+from delivery.models.issue import LETTER_STATES
 from delivery.resources.deliveries import delivery_row
+from subscriptions.resources.newsletters import of_newsletter
 
 
 def letter_row(letter: Broadcast) -> dict[str, Any]:
@@ -46,12 +50,38 @@ def asks_to_drop(letters: Sequence[Broadcast]) -> list[str]:
 class Letters(Resource[Broadcast]):
     noun = "email"
     plural = "letters"
+    list_help = "List the emails that editors wrote: drafts, scheduled and sent ones."
+    empty = "There are no such emails."
+    filters = (
+        of_newsletter("emails"),
+        Filter("state", "Only emails in this state.", narrow=in_letter_state, choices=LETTER_STATES),
+    )
 
     def rows(self) -> "QuerySet[Broadcast]":
         return Broadcast.objects.select_related("subscribable")
 
     def shown(self, row: Broadcast) -> Mapping[str, Any]:
         return letter_row(row)
+
+    @verb("Show", command="show_letter", on=(COMMAND,))
+    def show(
+        self,
+        letter: Broadcast,
+        *,
+        html: Annotated[bool, Argument("The html instead of the text part.")] = False,
+        raw: Annotated[bool, Argument("The message as it would be sent.")] = False,
+        markdown: Annotated[bool, Argument("The text as it was typed.")] = False,
+        now: datetime,
+    ) -> Done:
+        """Print an email as a made-up subscriber would get it now; sends nothing."""
+        if html + raw + markdown > 1:
+            raise Refused("Give one of --html, --raw and --markdown.")
+        shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=now)
+        if shown.problem:
+            raise Refused(str(shown.problem))
+        forms = {"html": shown.html, "raw": shown.raw, "markdown": letter.markdown, "text": shown.text}
+        chosen = "html" if html else "raw" if raw else "markdown" if markdown else "text"
+        return Done(forms[chosen].rstrip("\n"), {**letter_row(letter), **forms})
 
     @verb("Send", command="send_letter", on=(COMMAND, API))
     def send(

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from common.ports import channels
 from common.ports.panels import CannotAct
-from common.resources import ADMIN, Argument, Done, Resource, verb
+from common.resources import ADMIN, Argument, Done, verb
 from common.text import pluralize
 from delivery.issues.pause import (
     PAUSED_BY_HAND,
@@ -21,6 +21,7 @@ from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.trial import send_test_issue
 from delivery.models import Issue
 from subscriptions.models import Subscribable
+from subscriptions.resources.newsletters import Newsletters
 from subscriptions.subscribers.sign_up import is_by_code
 
 MANY = 10_000
@@ -33,13 +34,8 @@ def asks_to_pause(newsletters: Sequence[Subscribable]) -> list[str]:
     ]
 
 
-class Newsletters(Resource[Subscribable]):
+class SentNewsletters(Newsletters):
     noun = "newsletter"
-    key = "name"
-
-    @property
-    def list_command(self) -> str:
-        return "list_subscribables"
 
     def rows(self) -> "QuerySet[Subscribable]":
         return Subscribable.objects.all()
@@ -94,4 +90,4 @@ class Newsletters(Resource[Subscribable]):
         return f"We’ve sent a test to {to}."
 
 
-newsletters = Newsletters()
+newsletters = SentNewsletters()

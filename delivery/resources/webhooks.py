@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
 from common.cli.tables import fields_of
+from common.ports.events import EventKind
 from common.ports.panels import CannotAct
-from common.resources import ADMIN, COMMAND, Resource, verb
+from common.resources import ADMIN, COMMAND, Argument, Resource, verb
 from common.text import pluralize
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.outbox import (
+    add_webhook,
     drop_webhooks,
     make_webhooks_due,
     pause_webhooks,
@@ -20,18 +22,19 @@ from delivery.webhooks.outbox import (
     rotate_secret,
     send_test_call,
 )
+from subscriptions.resources.newsletters import newsletters as all_newsletters
 
 KEEP_IT = "Keep it: it is shown this once."
 
 
-def asks_to_rotate(webhooks: Sequence[Webhook]) -> list[str]:
+def asks_to_rotate(webhooks: Sequence[Webhook]) -> Sequence[str]:
     return [
         f"{pluralize(len(webhooks), 'webhook gets', 'webhooks get')} another secret. For a day calls are "
         "signed with the old one as well: tell the receiver the new one within that time."
     ]
 
 
-def asks_to_drop(webhooks: Sequence[Webhook]) -> list[str]:
+def asks_to_drop(webhooks: Sequence[Webhook]) -> Sequence[str]:
     return [
         f"{webhook} will be deleted with the record of its calls;"
         f" {pluralize(webhook.calls.filter(state='queued').count(), 'call')} will not be made."
@@ -41,6 +44,8 @@ def asks_to_drop(webhooks: Sequence[Webhook]) -> list[str]:
 
 class Webhooks(Resource[Webhook]):
     noun = "webhook"
+    list_help = "List the webhooks: other programs that are called when something happens."
+    empty = "There are no webhooks. Add one: add_webhook NAME --url https://… --event issue.published"
 
     def rows(self) -> "QuerySet[Webhook]":
         return Webhook.objects.prefetch_related("newsletters")
@@ -51,6 +56,30 @@ class Webhooks(Resource[Webhook]):
             "newsletters": [newsletter.name for newsletter in row.newsletters.all()],
             **fields_of(row, "active failing_since disabled_reason"),
         }
+
+    @verb("Add", on=(COMMAND,), detail=False)
+    def add(
+        self,
+        *,
+        name: Annotated[str, Argument("Its purpose, such as shop.", is_first=True)],
+        url: Annotated[str, Argument("Where it is called.")],
+        events: Annotated[
+            Sequence[str], Argument("May be repeated.", option="event", values=tuple(EventKind))
+        ],
+        newsletters: Annotated[
+            Sequence[str],
+            Argument(
+                "Only events of this newsletter; may be repeated. Default: all.",
+                option="newsletter",
+                metavar="NAME",
+            ),
+        ] = (),
+        now: datetime,
+    ) -> Mapping[str, Any]:
+        """Add a webhook, and print its secret, which is not to be had later."""
+        chosen = [all_newsletters.find(each) for each in newsletters]
+        webhook, secret = add_webhook(name=name, url=url, events=events, newsletters=chosen, now=now)
+        return {**self.shown(webhook), "secret": secret}
 
     # Each waits for a server.
     @verb("Send a test", on=(ADMIN,), most=3)

@@ -14,13 +14,14 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.admin.html import facts, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
+from common.admin.resources import actions_of
 from common.api.permissions import SCOPES, may_hand_on
 from common.clock import utcnow
-from common.ports.panels import Action, Panel
-from common.text import pluralize
+from common.ports.panels import Panel
 from feedletter_site.api_urls import router
 from feedletter_site.models import ApiToken
-from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
+from feedletter_site.resources import api_tokens
+from feedletter_site.services.tokens import make_token, why_not
 from reader.pages.access import confirmed
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked"))
@@ -66,15 +67,6 @@ def about(token: ApiToken) -> SafeString:
     )
 
 
-def what_revoking_does(keys: list[int]) -> list[str]:
-    count = ApiToken.objects.filter(pk__in=keys, revoked_at=None).count()
-    return [f"{pluralize(count, 'token')} will no longer work. You can’t undo this."]
-
-
-def revoke(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(revoke_tokens(tokens=keys, now=utcnow()), 'token')} revoked."
-
-
 @admin.register(ApiToken)
 @method_decorator(confirmed(bool), name="changeform_view")
 class ApiTokenAdmin(ServiceAdmin):
@@ -90,9 +82,7 @@ class ApiTokenAdmin(ServiceAdmin):
         "feedletter_site.add_apitoken",
     )
     own_panels = (Panel("About it", about, order=10),)
-    own_actions = (
-        Action("revoke", "Revoke", revoke, what_revoking_does, fits=lambda row: row.revoked_at is None),
-    )
+    own_actions = actions_of(api_tokens)
     # Deleting a token deletes nothing else.
     has_delete_permission = PageWords.has_delete_permission
     made = moment_of("created_at", "made")

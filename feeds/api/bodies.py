@@ -2,29 +2,15 @@ from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
 from common.api.bodies import Fields, ModelFields
-from common.api.fields import Choice, Flag, Pattern, StrictInteger, Text
-from common.api.pagination import ListParameters, search
+from common.api.fields import Choice, Pattern, StrictInteger, Text
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
 from feeds.credentials import MAX_VALUE
-from feeds.models import Feed, Item
-from feeds.models.feed import HEALTH, SETTINGS
+from feeds.models import Feed
+from feeds.models.feed import SETTINGS
 from feeds.tags import MAX_TAG_NAME, MAX_TAGS_OF_A_FEED
 
 MOST_POSTS = 5000
 ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"
-
-
-class FeedParameters(ListParameters):
-    status = Choice(choices=HEALTH, required=False)
-    tag = Text(max_length=MAX_TAG_NAME, required=False, help_text="A tag’s name, whatever its capitals.")
-    search = search("Part of the title or the address.")
-
-
-class ItemParameters(ListParameters):
-    feed = StrictInteger(required=False, help_text="The feed’s id.")
-    state = Choice(choices=Item.State.values, required=False)
-    held = Flag(required=False, help_text="Whether the post waits for an admin’s decision.")
-    search = search("Part of the title or the link.")
 
 
 class CredentialsFields(Fields):

@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
@@ -10,32 +9,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.problems import Conflict
-from common.api.views import ResourceViewSet
+from common.api.resources import ResourceViewSet
 from common.clock import utcnow
+from common.resources import Resource
 from feeds.adding.add import add_feed, alter_feed, feed_at
-from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
+from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld
 from feeds.api.serializers import FeedSerializer, ItemSerializer
 from feeds.items.held import exclude_held, release
-from feeds.models import Feed, Item
+from feeds.models import Feed
 from feeds.polling.poll import request_poll
-from feeds.tags import feeds_tagged
+from feeds.resources import feeds, items
 
 
 class FeedViewSet(ResourceViewSet):
     area = "feeds"
+    resource: ClassVar[Resource[Any]] = feeds
     queryset = Feed.objects.prefetch_related("tags")
     serializer_class = FeedSerializer
-    parameters: ClassVar = {"list": FeedParameters}
     bodies: ClassVar = {"create": AddFeed, "partial_update": ChangeFeed, "held": DecideOnHeld}
-    made_at = "added_at"
-    search_in = ("title", "url")
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        feeds: Any = super().narrowed(rows)
-        if "tag" in self.asked:
-            feeds = feeds_tagged(feeds, self.asked["tag"])
-        found: QuerySet[Any] = feeds.in_health(self.asked["status"]) if "status" in self.asked else feeds
-        return found
 
     @extend_schema(summary="Add a feed", responses={201: FeedSerializer})
     def create(self, request: Request) -> Response:
@@ -70,15 +61,5 @@ class FeedViewSet(ResourceViewSet):
 
 class ItemViewSet(ResourceViewSet):
     area = "feeds"
-    queryset = Item.objects.defer("entry")
+    resource = items
     serializer_class = ItemSerializer
-    parameters: ClassVar = {"list": ItemParameters}
-    filters: ClassVar = {"feed": "feed", "state": "state"}
-    made_at = "first_seen"
-    search_in = ("title", "link")
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        rows = super().narrowed(rows)
-        if "held" in self.asked:
-            rows = rows.filter(held_at__isnull=not self.asked["held"])
-        return rows

@@ -4,21 +4,19 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import add_paging, argument, page, positive, whole
+from common.cli.arguments import argument, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of, record, table_lines
+from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
 from feeds.adding.add import add_feed, alter_feed, feed_at
 from feeds.adding.discover import Candidate, Discovery, discover
 from feeds.addresses import is_address
-from feeds.admin_words import next_reading
 from feeds.credentials import exposure, kind_of, split_address, without_secrets
 from feeds.hubs.subscriptions import read_pushes
 from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence
 from feeds.items.held import exclude_held, release
-from feeds.items.history import KEPT_PER_FEED, readings
 from feeds.management.options import (
     OPTION_NAMES,
     add_credentials,
@@ -27,71 +25,11 @@ from feeds.management.options import (
     find_feed,
     settings,
 )
-from feeds.management.rows import feed_row, poll_row
 from feeds.models import Feed, Item
-from feeds.models.feed import HEALTH
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.polling.record import PollResult
-from feeds.tags import checked_tag, feeds_tagged
-
-
-class ListFeeds(FeedletterCommand):
-    help = "Lists the feeds."
-    empty = "There are no feeds yet. Add one: add_feed https://example.org/feed.xml"
-    arguments = (
-        argument("--tag", metavar="TAG", help="Only feeds with this tag."),
-        argument("--health", choices=HEALTH, help="Only feeds with this health."),
-        add_paging,
-    )
-
-    def run(self, **options: Any) -> Result:
-        feeds = Feed.objects.all()
-        if options["tag"] is not None:
-            feeds = feeds_tagged(feeds, options["tag"])
-        if options["health"] is not None:
-            feeds = feeds.in_health(options["health"])
-        if options["tag"] is not None or options["health"] is not None:
-            self.empty = "There are no such feeds."
-        return (feed_row(feed) for feed in page(feeds, options))
-
-
-SHOWN = 20
-
-
-FOR_PROGRAMS = ("origin", "next_poll_at", "excluded", "final")
-
-
-class ShowFeed(FeedletterCommand):
-    help = "Shows a feed: its state, its next reading and why then, and its last readings."
-    arguments = (
-        argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
-        argument(
-            "--readings",
-            type=positive,
-            default=SHOWN,
-            metavar="N",
-            help=f"How many of the last readings (usually {SHOWN}, at most {KEPT_PER_FEED}, which are kept).",
-        ),
-    )
-
-    def run(self, **options: Any) -> Result:
-        feed = find_feed(options["id"])
-        rows = [poll_row(poll) for poll in readings(feed, limit=options["readings"])]
-        return Printed(self.page(feed, rows), {**feed_facts(feed), "readings": rows})
-
-    def page(self, feed: Feed, rows: list[dict[str, Any]]) -> str:
-        paint = self.paint()
-        known = record({**feed_facts(feed), "next_reading": next_reading(feed, utcnow())}, paint=paint)
-        shown = table_lines(map(short, rows), paint=paint) if rows else ["Not read yet."]
-        return "\n".join([*known, "", *shown])
-
-
-def short(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in FOR_PROGRAMS}
-
-
-def feed_facts(feed: Feed) -> dict[str, Any]:
-    return {**feed_row(feed), **fields_of(feed, "failures failing_since next_poll_why warning")}
+from feeds.resources import feeds
+from feeds.tags import checked_tag
 
 
 class PreviewFeed(FeedletterCommand):
@@ -270,7 +208,7 @@ class AlterFeed(FeedletterCommand):
             )
         if warning := exposure(feed) if "credentials" in changes else "":
             self.note(warning)
-        return Printed(f"Feed {feed.pk}: {', '.join(sentences)}.", feed_row(feed))
+        return Printed(f"Feed {feed.pk}: {', '.join(sentences)}.", feeds.shown(feed))
 
 
 def tags(feed: Feed, options: dict[str, Any]) -> dict[str, list[str]]:

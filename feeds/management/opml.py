@@ -18,9 +18,9 @@ from feeds.adding.opml import (
     plan_import,
 )
 from feeds.management.options import OPTION_NAMES
-from feeds.management.rows import feed_row
 from feeds.models import Feed
 from feeds.parsing.opml import MAX_BYTES, parse_opml
+from feeds.resources import feeds as resource
 from feeds.tags import feeds_tagged
 
 
@@ -95,7 +95,7 @@ class ExportOpml(FeedletterCommand):
         if options["tag"] is not None:
             feeds = feeds_tagged(feeds, options["tag"])
         if options["json"]:
-            return (feed_row(feed) for feed in feeds.order_by("pk").iterator(chunk_size=1000))
+            return map(resource.shown, feeds.order_by("pk").iterator(chunk_size=1000))
         lines = export_opml(feeds)
         self.write_out(lambda file: file.writelines(lines), options["output"])
         return None

@@ -12,12 +12,13 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldW
 from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
+from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.ports.panels import Action, Panel
+from common.ports.panels import Panel
 from common.ports.site_mail import site_mail
-from common.text import pluralize
 from reader.models import Invitation
-from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, revoke_invitations, why_over
+from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, why_over
+from reader.resources import invitations
 
 INVITATION_COLOURS = {"open": "success", "used": "info", "over": "danger"}
 
@@ -63,17 +64,6 @@ def about_invitation(invitation: Invitation) -> SafeString:
     )
 
 
-def what_revoking_does(keys: list[int]) -> list[str]:
-    count = Invitation.objects.filter(pk__in=keys, used_at=None, revoked_at=None).count()
-    return [
-        f"Revoked {pluralize(count, 'invitation')} can’t be used any more. People who joined keep access."
-    ]
-
-
-def take_invitations_back(request: HttpRequest, keys: list[int]) -> str:
-    return f"{pluralize(revoke_invitations(invitations=keys, now=utcnow()), 'invitation')} taken back."
-
-
 @admin.register(Invitation)
 class InvitationAdmin(ServiceAdmin):
     list_display = ("name", "standing", "expires", "reader", "made", "made_by")
@@ -87,15 +77,7 @@ class InvitationAdmin(ServiceAdmin):
         "reader.add_invitation",
     )
     own_panels = (Panel("About it", about_invitation, order=10),)
-    own_actions = (
-        Action(
-            "revoke",
-            "Take back",
-            take_invitations_back,
-            what_revoking_does,
-            fits=lambda row: row.revoked_at is None and row.used_at is None,
-        ),
-    )
+    own_actions = actions_of(invitations)
     has_delete_permission = PageWords.has_delete_permission
     made, expires = moment_of("made_at", "made"), moment_of("expires_at", "expires")
 

@@ -4,27 +4,64 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import argument, positive, whole
 from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
+from common.cli.tables import fields_of
 from common.clock import utcnow
 from common.text import pluralize
 from feeds.management.opml import read
-from reader.channels.channels import alter_channel
+from reader.channels.channels import NoSuchChannel, alter_channel, channel_named, channel_of
 from reader.channels.filters import change_filters
 from reader.channels.follows import follow_address, unfollow
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of
 from reader.entries.place import place_due
-from reader.management.rows import (
-    channel_row,
-    entry_row,
-    follow_row,
-    found_channel,
-    found_reader,
-    wanted_channel,
-)
-from reader.models import Channel, FollowLine
+from reader.models import Channel, FollowLine, Reader, TimelineEntry
 from reader.models import Follow as FollowRow
+from reader.resources import readers
 from reader.rules.kinds import KINDS
 from reader.rules.order import DEFAULT_LIMIT, Stretch
 from reader.timelines.pages import Timeline, page_of
+
+
+def found_channel(reader: Reader, name: str) -> Channel:
+    by_name = reader.channels.filter(name=name).first()
+    try:
+        return by_name or channel_of(reader, name)
+    except NoSuchChannel as error:
+        names = ", ".join(reader.channels.values_list("name", flat=True))
+        raise CommandError(f"{reader} has no channel {name}. Channels: {names}.") from error
+
+
+def wanted_channel(reader: Reader, name: str) -> Channel:
+    """Return a channel by uid or name, created if missing. Raises Refused."""
+    there = reader.channels.filter(uid=name).first()
+    return there or channel_named(reader, name)
+
+
+def channel_row(channel: Channel) -> dict[str, Any]:
+    return fields_of(channel, "uid name unread_mode keep_days layout filters")
+
+
+def follow_row(follow: FollowRow) -> dict[str, Any]:
+    return {
+        "channel": follow.channel.name,
+        "feed": follow.feed_id,
+        "url": follow.feed.url,
+        "title": follow.name or follow.feed.title,
+        "status": follow.feed.health,
+        "added_at": follow.added_at,
+    }
+
+
+def entry_row(place: TimelineEntry, *, is_read: bool) -> dict[str, Any]:
+    post = place.entry.jf2 or {}
+    return {
+        "id": place.pk,
+        "channel": place.channel.name,
+        "at": place.at,
+        "read": is_read,
+        "kind": place.entry.kind,
+        "title": post.get("name") or post.get("content", {}).get("text", "")[:100],
+        "url": post.get("url", ""),
+    }
 
 
 class ListFollows(FeedletterCommand):
@@ -36,7 +73,7 @@ class ListFollows(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
+        reader = readers.find(options["name"])
         rows = FollowRow.objects.of(reader).select_related("channel", "feed")
         if options["channel"] is not None:
             rows = rows.filter(channel=found_channel(reader, options["channel"]))
@@ -57,7 +94,7 @@ class Follow(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        channel = wanted_channel(found_reader(options["name"]), options["channel"])
+        channel = wanted_channel(readers.find(options["name"]), options["channel"])
         with self.progress("looking for feeds"):
             followed = follow_address(channel=channel, url=options["url"])
         return follow_row(followed.follow)
@@ -72,7 +109,7 @@ class Unfollow(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
+        reader = readers.find(options["name"])
         follows = FollowRow.objects.filter(channel__reader=reader, feed=options["feed"])
         if options["channel"] is not None:
             follows = follows.filter(channel=found_channel(reader, options["channel"]))
@@ -133,7 +170,7 @@ class AlterChannel(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        channel = found_channel(found_reader(options["name"]), options["channel"])
+        channel = found_channel(readers.find(options["name"]), options["channel"])
         changes: dict[str, Any] = {}
         if options["unread"] is not None:
             changes["unread_mode"] = options["unread"]
@@ -163,7 +200,7 @@ class ListEntries(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
+        reader = readers.find(options["name"])
         named = options["channel"]
         timeline = Timeline(reader, found_channel(reader, named) if named is not None else None)
         page = page_of(timeline, Stretch(limit=options["limit"]), unread_only=options["unread"])
@@ -186,7 +223,7 @@ class ImportFollows(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
+        reader = readers.find(options["name"])
         channel = wanted_channel(reader, options["channel"])
         kept = keep_list(reader=reader, body=read(options["file"]), channel=channel, now=utcnow())
         with self.progress("following feeds", total=kept.lines.count()) as progress:
@@ -225,7 +262,7 @@ class ExportFollows(FeedletterCommand):
     arguments = (argument("name", metavar="NAME", help="The reader."), OUTPUT)
 
     def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
+        reader = readers.find(options["name"])
         if options["json"]:
             rows = FollowRow.objects.of(reader).select_related("channel", "feed")
             return map(follow_row, rows.order_by("channel__position", "channel", "pk").iterator())

@@ -2,31 +2,20 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Count
 from django.urls import reverse
 
 from common.cli.arguments import argument, find, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.commands import FeedletterCommand, Result
+from common.cli.tables import fields_of
 from common.clock import utcnow
-from reader.management.rows import app_password_row, found_reader, invitation_row, reader_row, token_row
-from reader.models import Invitation, Reader
+from reader.models import AppPassword as AppPasswordRow
+from reader.models import Token
 from reader.people.app_passwords import make_app_password, revoke_app_password
-from reader.people.invitations import USUAL_DAYS, invite, revoke_invitations
-from reader.people.readers import add_reader, drop_reader, set_max_feeds
+from reader.people.invitations import USUAL_DAYS, invite
+from reader.people.readers import add_reader
 from reader.people.tokens import make_token, revoke_token
+from reader.resources import readers
 from reader.rules.scopes import SCOPES
-
-
-class ListReaders(FeedletterCommand):
-    help = "List the people who use the reader."
-    empty = "Nobody uses the reader yet. Add someone: add_reader NAME"
-
-    def run(self, **options: Any) -> Result:
-        readers = Reader.objects.select_related("user").annotate(
-            channel_count=Count("channels", distinct=True), follow_count=Count("channels__follows")
-        )
-        return (reader_row(row, channels=row.channel_count, follows=row.follow_count) for row in readers)
-
 
 OF_INVITATIONS = ("days", "mail")
 
@@ -82,63 +71,12 @@ class AddReader(FeedletterCommand):
         return {"name": reader.slug, "user": reader.user.get_username(), "microsub": address, "key": key}
 
 
-class AlterReader(FeedletterCommand):
-    help = "Change someone’s limits."
-    arguments = (
-        argument("name", metavar="NAME", help="The reader."),
-        argument(
-            "--max-feeds",
-            type=whole,
-            required=True,
-            metavar="N",
-            help="Maximum number of feeds. 0 uses READER_MAX_FEEDS.",
-        ),
-    )
-
-    def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
-        set_max_feeds(reader=reader, max_feeds=options["max_feeds"] or None)
-        return {"name": reader.slug, "max_feeds": reader.max_feeds}
+def token_row(token: Token) -> dict[str, Any]:
+    return fields_of(token, "id client client_id scopes made_at last_used_at revoked_at")
 
 
-class DropReader(FeedletterCommand):
-    help = "Delete someone’s channels, followed feeds, marks and keys. Feeds that others follow are kept."
-    arguments = (
-        argument("name", metavar="NAME", help="The reader."),
-        argument("--yes", action="store_true", help="This can’t be undone."),
-    )
-
-    def run(self, **options: Any) -> Result:
-        reader = found_reader(options["name"])
-        if not options["yes"]:
-            raise CommandError(f"This permanently deletes all data of {reader}. Run it again with --yes.")
-        drop_reader(reader=reader, now=utcnow())
-        return Printed(f"{options['name']} was erased.", {"name": options["name"]})
-
-
-class ListInvitations(FeedletterCommand):
-    help = "List the invitations to the reader."
-    empty = "No invitations yet. Invite someone: add_reader NAME --invite"
-
-    def run(self, **options: Any) -> Result:
-        return map(invitation_row, Invitation.objects.select_related("reader").order_by("pk").iterator())
-
-
-class RevokeInvitation(FeedletterCommand):
-    help = "Revoke an invitation, so that its link no longer works."
-    arguments = (
-        argument(
-            "id", type=whole, metavar="ID", help="Number of the invitation, as shown by list_invitations."
-        ),
-    )
-
-    def run(self, **options: Any) -> Result:
-        hint = "Run “list_invitations” to see all invitations."
-        invitation = find(Invitation.objects.all(), "invitation", hint, pk=options["id"])
-        if not revoke_invitations(invitations=[invitation.pk], now=utcnow()):
-            raise CommandError(f"The invitation for {invitation} was already used or revoked.")
-        invitation.refresh_from_db()
-        return invitation_row(invitation)
+def app_password_row(password: AppPasswordRow) -> dict[str, Any]:
+    return fields_of(password, "id app made_at last_used_at revoked_at")
 
 
 class AppPassword(FeedletterCommand):
@@ -154,7 +92,7 @@ class AppPassword(FeedletterCommand):
         what.add_argument("--revoke", type=whole, metavar="ID", help="Revoke the password with this number.")
 
     def run(self, **options: Any) -> Result:
-        reader, now = found_reader(options["name"]), utcnow()
+        reader, now = readers.find(options["name"]), utcnow()
         if options["list"]:
             return map(app_password_row, reader.app_passwords.order_by("pk"))
         if options["revoke"] is not None:
@@ -184,7 +122,7 @@ class ReaderToken(FeedletterCommand):
         )
 
     def run(self, **options: Any) -> Result:
-        reader, now = found_reader(options["name"]), utcnow()
+        reader, now = readers.find(options["name"]), utcnow()
         if options["list"]:
             return map(token_row, reader.tokens.order_by("pk"))
         if options["revoke"] is not None:

@@ -40,8 +40,8 @@ from subscriptions.admin.subscription_filters import (
 from subscriptions.models import Destination, SubscriberTag, Subscription, Suppression, Tagging
 from subscriptions.privacy.personal_data import data_file_of
 from subscriptions.resources.destinations import destinations, is_person
+from subscriptions.resources.subscribers import suppressions
 from subscriptions.rules.tags import BadTag, tags_of_cell
-from subscriptions.subscribers.suppression import lift
 from subscriptions.subscribers.tags import delete_tags, fetch_tags, rename_tag, tag_people, untag_people
 
 LONGEST_TAG_LINE = 5000
@@ -363,11 +363,6 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
 
-def may_be_written_to(request: HttpRequest, keys: list[int]) -> str:
-    count = lift(suppressions=Suppression.objects.filter(pk__in=keys))
-    return f"{pluralize(count, 'address', 'addresses')} can be emailed again."
-
-
 @admin.register(Suppression)
 class SuppressionAdmin(ServiceAdmin):
     form = SuppressionForm
@@ -386,7 +381,7 @@ class SuppressionAdmin(ServiceAdmin):
     )
     # No other rows depend on it.
     has_delete_permission = PageWords.has_delete_permission
-    own_actions = (Action("lift", "Allow email again", may_be_written_to, permission="drop"),)
+    own_actions = actions_of(suppressions)
     since = moment_of("created_at", "since")
 
     @display(description="channel", ordering="kind")

@@ -7,10 +7,9 @@ from rest_framework import serializers
 
 from common.api.bodies import Fields, ModelFields
 from common.api.fields import Choice, Day, Flag, Pattern, StrictInteger, Text, Texts
-from common.api.pagination import ListParameters, search
 from subscriptions.api.serializers import WEEKDAY_NAMES
 from subscriptions.branding.site import SITE_FIELDS
-from subscriptions.models import SiteSettings, Subscribable, Subscription
+from subscriptions.models import SiteSettings, Subscribable
 from subscriptions.newsletters.define import MAX_PARAMS, NEWSLETTER_FIELDS
 from subscriptions.rules.sign_up import LONGEST_NAME
 from subscriptions.rules.tags import LONGEST_TAG, MOST_TAGS_OF_ONE
@@ -50,35 +49,6 @@ class Weekday(Choice):
 
     def to_internal_value(self, data: Any) -> Any:
         return WEEKDAY_NAMES.index(super().to_internal_value(data))
-
-
-class SubscribableParameters(ListParameters):
-    channel = Text(min_length=1, max_length=20, required=False, help_text="Such as email.")
-    arrangement = Choice(choices=Subscribable.Arrangement.choices, required=False)
-    visibility = Choice(choices=Subscribable.Visibility.choices, required=False)
-    feed = StrictInteger(required=False, help_text="The id of one of its feeds.")
-    stopped = Flag(required=False)
-    search = search("Part of the name or title.")
-
-
-class SubscriptionParameters(ListParameters):
-    subscribable = name("The newsletter’s name.", required=False)
-    destination = StrictInteger(required=False, help_text="The address’s id.")
-    status = Choice(choices=Subscription.Status.values, required=False)
-    address = Text(
-        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole email address. Quick."
-    )
-    tag = Text(max_length=LONGEST_TAG, required=False, help_text="A tag’s name, in upper or lower case.")
-    search = search("Part of the address or name. Slow with very many subscribers.")
-
-
-class DestinationParameters(ListParameters):
-    kind = Text(min_length=1, max_length=20, required=False, help_text="The channel, such as email.")
-    address = Text(
-        min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole email address. Quick."
-    )
-    disabled = Flag(required=False)
-    search = search("Part of the address. Slow with very many.")
 
 
 class ChangeSubscribable(ModelFields):

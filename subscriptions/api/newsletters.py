@@ -3,21 +3,20 @@
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from common.api.resources import VerbViewSet
+from common.api.resources import ResourceViewSet
 from common.api.views import ApiView
 from common.resources import Resource
 from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed
 from subscriptions.api import bodies
 from subscriptions.api.bodies import ChangeSite
-from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of
+from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
 from subscriptions.models import SiteSettings
@@ -26,22 +25,10 @@ from subscriptions.resources.destinations import destinations
 from subscriptions.resources.newsletters import feeds, items, newsletters
 
 
-class DestinationViewSet(VerbViewSet):
+class DestinationViewSet(ResourceViewSet):
     area = "subscribers"
     resource = destinations
     serializer_class = DestinationSerializer
-    made_at = "added_at"
-    parameters: ClassVar = {"list": bodies.DestinationParameters}
-    filters: ClassVar = {"kind": "kind"}
-    search_in = ("core", "label")
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        rows = super().narrowed(rows)
-        if "address" in self.asked:
-            rows = rows.filter(kind="email", core=core_of(self.asked["address"]))
-        if "disabled" in self.asked:
-            rows = rows.filter(disabled_at__isnull=not self.asked["disabled"])
-        return rows
 
 
 class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
@@ -80,30 +67,21 @@ class SiteViewSet(ApiView, GenericViewSet[Any]):
         return Response(SiteSerializer(alter_site(**self.body())).data)
 
 
-class DroppableFeedViewSet(VerbViewSet, FeedViewSet):
+class DroppableFeedViewSet(FeedViewSet):
     resource = feeds
 
 
-class ExcludableItemViewSet(VerbViewSet, ItemViewSet):
+class ExcludableItemViewSet(ItemViewSet):
     resource = items
 
 
-class SubscribableViewSet(VerbViewSet):
+class SubscribableViewSet(ResourceViewSet):
     area = "newsletters"
     resource: ClassVar[Resource[Any]] = newsletters
     serializer_class = SubscribableSerializer
     lookup_field = "name"
     lookup_value_regex = "[A-Za-z0-9._-]+"
-    parameters: ClassVar = {"list": bodies.SubscribableParameters}
     bodies: ClassVar = {"create": bodies.DefineSubscribable, "partial_update": bodies.ChangeSubscribable}
-    filters: ClassVar = {
-        "channel": "channel",
-        "arrangement": "arrangement",
-        "visibility": "visibility",
-        "feed": "feeds",
-        "stopped": "stopped",
-    }
-    search_in = ("name", "title")
 
     @extend_schema(summary="Define a newsletter or bridge", responses={201: SubscribableSerializer})
     def create(self, request: Request) -> Response:

@@ -6,21 +6,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.clock import utcnow
-from common.ports import channels
-from common.ports.channels import InvalidDestination
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.newsletters.define import NEWSLETTER_FIELDS, next_close
 from subscriptions.rules.cron_plan import week_plan
-
-
-def core_of(address: str) -> str:
-    """Return the normalized email address, or "" for anything else."""
-    try:
-        return channels.get("email").parse_destination({"email": address}).core
-    except InvalidDestination:
-        return ""
-
 
 WEEKDAY_NAMES = tuple(label.lower() for label in Subscribable.Weekday.labels)
 

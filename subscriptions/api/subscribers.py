@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -15,16 +14,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.problems import Conflict, InvalidRequest, problem_sentence, translated
-from common.api.views import ResourceViewSet
+from common.api.resources import ResourceViewSet
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from subscriptions.api import bodies
-from subscriptions.api.serializers import SubscriptionSerializer, core_of
-from subscriptions.models import Destination, Subscribable, Subscription, Suppression, Tagging
+from subscriptions.api.serializers import SubscriptionSerializer
+from subscriptions.models import Destination, Subscribable, Subscription, Suppression
+from subscriptions.resources.subscribers import subscribers
 from subscriptions.rules.pauses import BadDate
-from subscriptions.rules.tags import tag_key, tidy_tags
+from subscriptions.rules.tags import tidy_tags
 from subscriptions.subscribers.admin_changes import (
     add_subscriber,
     pause,
@@ -34,7 +34,7 @@ from subscriptions.subscribers.admin_changes import (
     unsubscribe,
 )
 from subscriptions.subscribers.bulk import confirm_many
-from subscriptions.subscribers.tags import fetch_tags, tag_people
+from subscriptions.subscribers.tags import tag_people
 
 
 class AddedSerializer(serializers.Serializer[Any]):
@@ -49,36 +49,14 @@ class AddedSerializer(serializers.Serializer[Any]):
 
 class SubscriptionViewSet(ResourceViewSet):
     area = "subscribers"
-    queryset = (
-        Subscription.objects.with_suppressed()
-        .select_related("subscribable")
-        .prefetch_related(fetch_tags("destination"))
-    )
+    resource = subscribers
     serializer_class = SubscriptionSerializer
-    made_at = "added_at"
-    parameters: ClassVar = {"list": bodies.SubscriptionParameters}
     bodies: ClassVar = {
         "create": bodies.AddSubscription,
         "bulk": bodies.AddSubscriptions,
         "partial_update": bodies.ChangeSubscription,
         "pause": bodies.PauseSubscription,
     }
-    filters: ClassVar = {
-        "subscribable": "subscribable__name",
-        "destination": "destination",
-        "status": "status",
-    }
-    search_in = ("destination__core", "display_name")
-
-    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        rows = super().narrowed(rows)
-        if "address" in self.asked:
-            core = core_of(self.asked["address"])
-            rows = rows.filter(destination__kind="email", destination__core=core)
-        if "tag" in self.asked:
-            tagged = Tagging.objects.filter(tag__key=tag_key(self.asked["tag"].strip()))
-            rows = rows.filter(destination__in=tagged.values("destination"))
-        return rows
 
     @extend_schema(
         summary="Add a subscriber", responses={200: SubscriptionSerializer, 201: SubscriptionSerializer}

@@ -3,7 +3,7 @@ import gc
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from shlex import quote
@@ -13,13 +13,11 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import add_paging, argument, page
+from common.cli.arguments import argument
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.progress import Progress
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
-from common.ports import channels
-from common.ports.channels import InvalidDestination
 from common.uploads import PIECE_SIZE
 from subscriptions.lists.importer import (
     AmbiguousColumns,
@@ -35,13 +33,12 @@ from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused
 from subscriptions.lists.undo import end_record, record_import, undo_import, undone_words
 from subscriptions.lists.uploads import FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.models import ListImport, Suppression
+from subscriptions.models import ListImport
 from subscriptions.rules.lists.encodings import ENCODINGS, encoding_words, likely_encodings
 from subscriptions.rules.lists.headings import MEANINGS
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.rules.lists.rows import OUTCOMES, summary
 from subscriptions.rules.lists.times import ORDERS
-from subscriptions.subscribers.suppression import lift
 
 # Seconds after which the speed is shown.
 LONG = 10.0
@@ -271,42 +268,6 @@ class UndoImport(FeedletterCommand):
             raise CommandError(f"There is no import {options['id']}.")
         done = undo_import(row, now=utcnow())
         return Printed(undone_words(done), dict(done))
-
-
-class ListSuppressions(FeedletterCommand):
-    help = (
-        "Shows the “Do not email” list of addresses that nothing is sent to. “lift_suppression” removes one."
-    )
-    empty = "The list is empty."
-    arguments = (add_paging,)
-
-    def run(self, **options: Any) -> Result:
-        rows = page(Suppression.objects.all(), options)
-        return (
-            {
-                "id": row.pk,
-                "kind": row.kind,
-                "address": row.core,
-                "reason": row.reason,
-                "since": row.created_at,
-            }
-            for row in rows
-        )
-
-
-class LiftSuppression(FeedletterCommand):
-    help = "Removes an address from the “Do not email” list, so that emails are sent to it again."
-    arguments = (argument("address", metavar="ADDRESS", help="An address as “list_suppressions” shows it."),)
-
-    def run(self, **options: Any) -> Result:
-        given = options["address"]
-        cores = {given}
-        for kind in channels.person_kinds():
-            with suppress(InvalidDestination):
-                cores.add(channels.parse_typed(kind, given).core)
-        if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
-            raise CommandError(f"{given} is not on the list “Do not email”. “list_suppressions” shows it.")
-        return Printed(f"{given} can be emailed again.", {"address": given, "suppressed": False})
 
 
 class ImportSuppressions(FeedletterCommand):

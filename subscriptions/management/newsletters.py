@@ -1,11 +1,10 @@
 from argparse import SUPPRESS
-from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from common.cli.arguments import add_paging, argument, field_argument, page, pairs, picture, whole
+from common.cli.arguments import argument, field_argument, pairs, picture, whole
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports import channels
@@ -22,26 +21,10 @@ from subscriptions.management.options import (
     fields,
     find_subscribable,
 )
-from subscriptions.management.rows import counted, subscribable_row
-from subscriptions.models import SiteSettings, Subscribable
-from subscriptions.newsletters.define import (
-    alter_subscribable,
-    define_subscribable,
-    set_extra_params,
-    with_figures,
-)
+from subscriptions.models import SiteSettings
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable, set_extra_params
+from subscriptions.resources.newsletters import newsletters
 from subscriptions.subscribers.admin_changes import subscribe_checked
-
-
-class ListSubscribables(FeedletterCommand):
-    help = "Lists newsletters and bridges, with their next issues."
-    empty = "There are no newsletters yet. Create one: define_subscribable NAME --feed ID"
-    arguments = (partial(add_paging, key="NAME", kind=str),)
-
-    def run(self, **options: Any) -> Result:
-        now = utcnow()
-        rows = page(with_figures(Subscribable.objects.all()), options, key="name")
-        return (subscribable_row(row, now=now) for row in rows)
 
 
 class DefineSubscribable(FeedletterCommand):
@@ -76,7 +59,7 @@ class DefineSubscribable(FeedletterCommand):
                 subscribe_checked(subscribable=made, parsed=parsed, now=utcnow())
             if options["last"]:
                 begin_with(subscribable=made, count=options["last"], now=utcnow())
-        return counted(made, now=utcnow())
+        return newsletters.shown(newsletters.find(made.name))
 
     def parsed(self, options: dict[str, Any]) -> channels.ParsedDestination | None:
         """Return a bridge's destination, checked by the service before any write."""
@@ -109,7 +92,7 @@ class AlterSubscribable(FeedletterCommand):
         if not changes and chosen is None:
             raise CommandError("There is nothing to change: give at least one option, such as --title.")
         altered = alter_subscribable(subscribable=subscribable, feeds=chosen, **changes)
-        return counted(altered, now=utcnow())
+        return newsletters.shown(newsletters.find(altered.name))
 
 
 class SetExtraParams(FeedletterCommand):

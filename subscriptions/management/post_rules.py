@@ -2,24 +2,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.cli.arguments import argument, find, positive, whole
-from common.cli.commands import FeedletterCommand, Printed, Result
-from subscriptions.collections.post_rules import TRIED, add_rule, drop_rule, try_rules
+from common.cli.arguments import argument, positive
+from common.cli.commands import FeedletterCommand, Result
+from subscriptions.collections.post_rules import TRIED, add_rule, try_rules
 from subscriptions.management.options import add_newsletter, find_subscribable
-from subscriptions.management.rows import rule_row
 from subscriptions.models import PostRule
-
-
-class ListRules(FeedletterCommand):
-    help = "Lists the rules of a newsletter for the posts of its feeds."
-    empty = (
-        "It has no rules, so it takes every post unchanged. Add one: add_rule NAME --drop --contains WORDS"
-    )
-    arguments = (add_newsletter,)
-
-    def run(self, **options: Any) -> Result:
-        return (rule_row(rule) for rule in find_subscribable(options["newsletter"]).post_rules.all())
-
+from subscriptions.resources.subscribers import rules
 
 TESTS = {"contains": "contains", "is": "equals", "matches": "matches"}
 
@@ -58,18 +46,7 @@ class AddRule(FeedletterCommand):
             pattern=options[option],
             replacement=options["replacement"],
         )
-        return rule_row(rule)
-
-
-class DropRule(FeedletterCommand):
-    help = "Removes a rule for posts."
-    arguments = (argument("rule", type=whole, metavar="ID", help="“list_rules NAME” shows it."),)
-
-    def run(self, **options: Any) -> Result:
-        rows = PostRule.objects.select_related("subscribable")
-        rule = find(rows, "rule", "“list_rules NAME” lists them.", pk=options["rule"])
-        pk, said = rule.pk, drop_rule(rule=rule)
-        return Printed(f"No longer a rule of {rule.subscribable}: {said}", {"id": pk, "rule": said})
+        return rules.shown(rule)
 
 
 class TryRules(FeedletterCommand):

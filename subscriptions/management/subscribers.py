@@ -4,27 +4,16 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.cli.arguments import add_paging, argument, page, whole
+from common.cli.arguments import argument, whole
 from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
 from subscriptions.lists.export import PROGRAMS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
-from subscriptions.management.rows import subscriber_row
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
-
-
-class ListSubscribers(FeedletterCommand):
-    help = "Lists the subscribers of a newsletter, whatever their status."
-    empty = "There are no subscribers yet. Add one: subscribe NAME --email ada@example.org"
-    arguments = (add_newsletter, add_paging)
-
-    def run(self, **options: Any) -> Result:
-        rows = find_subscribable(options["newsletter"]).subscriptions.with_suppressed()
-        return (subscriber_row(row) for row in page(rows, options))
 
 
 class Subscribe(FeedletterCommand):

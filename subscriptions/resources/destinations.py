@@ -7,14 +7,28 @@ from typing import Annotated, Any
 from django.db.models import QuerySet
 
 from common.ports import channels
+from common.ports.channels import InvalidDestination
 from common.refused import Refused
-from common.resources import ADMIN, API, Argument, Done, Resource, verb
+from common.resources import ADMIN, API, Argument, Done, Filter, Resource, search, verb
 from common.text import pluralize
 from subscriptions.models import Destination
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.subscribers.suppression import DISABLED_BY_HAND, MAX_REASON, disable, enable
 
+LONGEST_ADDRESS = 700
 STAYS = " It stays on the “Do not email” list."
+
+
+def core_of(address: str) -> str:
+    """Return the normalized email address, or "" for anything else."""
+    try:
+        return channels.get("email").parse_destination({"email": address}).core
+    except InvalidDestination:
+        return ""
+
+
+def of_address(rows: Any, address: str) -> Any:
+    return rows.filter(kind="email", core=core_of(address))
 
 
 def is_person(destination: Destination) -> bool:
@@ -42,6 +56,18 @@ class Destinations(Resource[Destination]):
     noun = "destination"
     key = "address"
     key_help = "An address or a number, such as +49 1512 3456789."
+    made_at = "added_at"
+    filters = (
+        Filter("kind", "The channel, such as email.", "kind", longest=20),
+        Filter("address", "The whole email address. Quick.", narrow=of_address, longest=LONGEST_ADDRESS),
+        Filter(
+            "disabled",
+            "Only those to which nothing is sent.",
+            narrow=lambda rows, disabled: rows.filter(disabled_at__isnull=not disabled),
+            kind=bool,
+        ),
+        search("Part of the address. Slow with very many.", "core", "label"),
+    )
 
     def rows(self) -> "QuerySet[Destination]":
         """Erased ones remain only for the ledger."""

@@ -1,19 +1,23 @@
 """Newsletters, and their sources: feeds and posts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
+from common.cli.tables import fields_of
+from common.clock import utcnow
 from common.refused import Refused
-from common.resources import ADMIN, API, COMMAND, Argument, Resource, verb
+from common.resources import ADMIN, API, COMMAND, Argument, Filter, Resource, search, verb
 from common.text import pluralize
 from feeds.items.held import include_item
 from feeds.models import Feed, Item
+from feeds.resources import Feeds, Items
+from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.assign import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
 from subscriptions.models import KEPT, Subscribable
-from subscriptions.newsletters.define import with_figures
+from subscriptions.newsletters.define import next_close, with_figures
 
 
 def asks_to_drop_feeds(feeds: Sequence[Feed]) -> list[str]:
@@ -43,13 +47,51 @@ def asks_to_drop_newsletters(newsletters: Sequence[Subscribable]) -> list[str]:
     return sentences
 
 
+def of_newsletter(things: str, lookup: str = "subscribable__name", **options: Any) -> Filter:
+    """Return a filter for what belongs to a newsletter."""
+    said = f"Only {things} of this newsletter."
+    options |= {"api": "subscribable", "longest": 64}
+    return Filter("newsletter", said, lookup, owner=lambda: newsletters, **options)
+
+
 class Newsletters(Resource[Subscribable]):
     noun = "newsletter"
     plural = "subscribables"
-    key = "name"
+    key = order = "name"
+    list_help = "List newsletters and bridges, with their next issues."
+    empty = "There are no newsletters yet. Create one: define_subscribable NAME --feed ID"
+    filters = (
+        Filter("channel", "Only those of this channel, such as email.", "channel", longest=20),
+        Filter(
+            "arrangement",
+            "Only those with this arrangement.",
+            "arrangement",
+            choices=Subscribable.Arrangement.values,
+        ),
+        Filter(
+            "visibility",
+            "Only those with this visibility.",
+            "visibility",
+            choices=Subscribable.Visibility.values,
+        ),
+        Filter("feed", "Only those with this feed.", "feeds", kind=int, owner=lambda: feeds),
+        Filter("stopped", "Only those that take no new posts.", "stopped", kind=bool),
+        search("Part of the name or title.", "name", "title"),
+    )
 
     def rows(self) -> "QuerySet[Subscribable]":
         return with_figures(Subscribable.objects.all())
+
+    def shown(self, row: Any) -> Mapping[str, Any]:
+        now = utcnow()
+        return {
+            **fields_of(row, "name title channel arrangement time_zone"),
+            "feeds": [feed.pk for feed in row.feeds.all()],
+            "subscribers": row.subscribers,
+            "open": row.open,
+            "next_close": next_close(row, now=now),
+            "rhythm": rhythm_for_admins(row),
+        }
 
     @verb(
         "Delete",
@@ -73,11 +115,8 @@ class Newsletters(Resource[Subscribable]):
         return drop_subscribable(subscribable=newsletter, force=force or by == ADMIN, now=now)
 
 
-class Feeds(Resource[Feed]):
+class DroppableFeeds(Feeds):
     noun = "feed"
-
-    def rows(self) -> "QuerySet[Feed]":
-        return Feed.objects.prefetch_related("tags")
 
     @verb("Delete", asks=asks_to_drop_feeds, is_harmful=True, permission="drop", deletes=(202, 204))
     def drop(
@@ -94,11 +133,8 @@ class Feeds(Resource[Feed]):
         return drop_feed(feed=feed, force=force or by == ADMIN, now=now)
 
 
-class Items(Resource[Item]):
+class SourcePosts(Items):
     noun = "post"
-
-    def rows(self) -> "QuerySet[Item]":
-        return Item.objects.defer("entry")
 
     @verb("Send it anyway", on=(API, ADMIN), fits=lambda item: item.state == "excluded", most=50)
     def include(self, item: Item, *, now: datetime) -> str:
@@ -126,4 +162,6 @@ class Items(Resource[Item]):
         return "It won’t be sent."
 
 
-newsletters, feeds, items = Newsletters(), Feeds(), Items()
+newsletters: Newsletters = Newsletters()
+feeds: DroppableFeeds = DroppableFeeds()
+items: SourcePosts = SourcePosts()

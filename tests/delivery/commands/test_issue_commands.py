@@ -34,7 +34,7 @@ def test_list_issues_filters_by_newsletter_and_state() -> None:
     (row,) = json_of("list_issues", "--newsletter", draft.subscribable.name)
     assert (row["id"], row["state"]) == (draft.pk, "draft")
     assert "There is no newsletter nowhere." in refused("list_issues", "--newsletter", "nowhere")
-    assert printed("list_issues", "--state", "paused").strip() == "There are no such issues."
+    assert printed("list_issues", "--state", "paused").strip() == "Nothing fits these filters."
 
 
 def test_show_issue_tells_counts_and_the_domains_in_trouble() -> None:

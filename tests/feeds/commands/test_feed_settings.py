@@ -161,7 +161,7 @@ def test_list_feeds_by_tag_and_health() -> None:
     assert listed("--health", "active") == [three.pk]
     assert listed("--tag", "News", "--health", "paused") == [two.pk]
     assert listed("--tag", "unknown") == []
-    assert printed("list_feeds", "--tag", "unknown") == "There are no such feeds.\n"
+    assert printed("list_feeds", "--tag", "unknown") == "Nothing fits these filters.\n"
 
 
 @pytest.mark.parametrize("word", ["active", "failing", "held", "paused", "stopped"])
