@@ -23,27 +23,6 @@ def smtp(settings: Any) -> Iterator[SmtpServer]:
 
 
 @pytest.mark.django_db
-def test_list_deliveries_has_the_names_of_the_contract() -> None:
-    failed = DeliveryFactory(state="failed", attempts=2, last_error="550 no")
-    DeliveryFactory()
-    (row,) = json_of("list_deliveries", "--state", "failed")
-    assert list(row) == KEYS
-    assert row == {
-        "id": failed.pk,
-        "issue": failed.issue.pk,
-        "destination": failed.destination.label,
-        "state": "failed",
-        "attempts": 2,
-        "due_at": NOW.isoformat(),
-        "sent_at": None,
-        "remote_id": "",
-        "last_error": "550 no",
-    }
-    assert len(json_of("list_deliveries", "--limit", "5")) == 2
-    assert "invalid choice" in refused("list_deliveries", "--state", "lost")
-
-
-@pytest.mark.django_db
 def test_show_delivery_tells_the_attempts_in_the_servers_words() -> None:
     attempt = AttemptFactory(text="451 4.7.1 greylisted")
     row = json_of("show_delivery", str(attempt.delivery.pk))
@@ -64,12 +43,6 @@ def test_retry_delivery_queues_it_again() -> None:
     failed = DeliveryFactory(state="failed", due_at=LATER)
     assert json_of("retry_delivery", str(failed.pk))["state"] == "queued"
     assert "is queued" in refused("retry_delivery", str(failed.pk))
-
-
-@pytest.mark.django_db
-def test_an_unknown_delivery_is_named() -> None:
-    assert refused("show_delivery", "99").startswith("There is no delivery 99.")
-    assert refused("retry_delivery", "99").startswith("There is no delivery 99.")
 
 
 @pytest.mark.django_db

@@ -23,20 +23,6 @@ def a_draft(readers: int = 2) -> Issue:
     return issue
 
 
-def test_list_issues_filters_by_newsletter_and_state() -> None:
-    draft, sent = a_draft(), IssueFactory()
-    queued(2, issue=sent, state="sent")
-    rows = json_of("list_issues")
-    assert [row["id"] for row in rows] == [draft.pk, sent.pk]
-    assert list(rows[0]) == KEYS
-    (row,) = json_of("list_issues", "--state", "sent")
-    assert (row["id"], row["state"], row["arrived"], row["recipients"]) == (sent.pk, "sent", 2, 2)
-    (row,) = json_of("list_issues", "--newsletter", draft.subscribable.name)
-    assert (row["id"], row["state"]) == (draft.pk, "draft")
-    assert "There is no newsletter nowhere." in refused("list_issues", "--newsletter", "nowhere")
-    assert printed("list_issues", "--state", "paused").strip() == "Nothing fits these filters."
-
-
 def test_show_issue_tells_counts_and_the_domains_in_trouble() -> None:
     issue = IssueFactory()
     queued(2, issue=issue, state="failed", domain="refuses.example")

@@ -149,21 +149,6 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(words: list[str], said: st
     assert "geheim" not in message
 
 
-def test_list_feeds_by_tag_and_health() -> None:
-    one, two, three = FeedFactory(failures=1), FeedFactory(status="paused"), FeedFactory()
-    tag_feeds(feeds=[one.pk, two.pk], names=["News"])
-
-    def listed(*words: str) -> list[int]:
-        return [row["id"] for row in json_of("list_feeds", *words)]
-
-    assert listed("--tag", "news") == [one.pk, two.pk]
-    assert listed("--health", "failing") == [one.pk]
-    assert listed("--health", "active") == [three.pk]
-    assert listed("--tag", "News", "--health", "paused") == [two.pk]
-    assert listed("--tag", "unknown") == []
-    assert printed("list_feeds", "--tag", "unknown") == "Nothing fits these filters.\n"
-
-
 @pytest.mark.parametrize("word", ["active", "failing", "held", "paused", "stopped"])
 def test_health_is_the_word_of_the_list(word: str) -> None:
     for held in (None, "2026-03-02T12:00Z"):

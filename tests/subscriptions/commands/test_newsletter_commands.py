@@ -212,11 +212,6 @@ def test_alter_subscribable_refuses(words: tuple[str, ...], said: str) -> None:
     assert said in refused("alter_subscribable", DailyFactory().name, *words)
 
 
-def test_an_unknown_newsletter_is_named() -> None:
-    for command in ("alter_subscribable", "subscribe", "list_subscribers", "set_extra_params"):
-        assert refused(command, "nowhere").startswith("There is no newsletter nowhere.")
-
-
 def test_set_extra_params_removes_then_sets_and_shows() -> None:
     name = SubscribableFactory(params={"a": "1", "b": "2"}).name
     assert json_of("set_extra_params", name, "a=3", "c=x=y", "--remove", "a", "b") == {
