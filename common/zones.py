@@ -1,7 +1,10 @@
-"""Time zones in English."""
+"""Time zones, and moments as people say them, in English."""
 
 import re
+from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo
+
+from django.utils import timezone
 
 _UTC_NAMES = frozenset({"UTC", "UCT", "Universal", "Zulu", "GMT", "GMT0", "GMT+0", "GMT-0", "Greenwich"})
 _FIXED = re.compile(r"GMT([+-])(\d+)")
@@ -24,3 +27,18 @@ def offset_words(zone: ZoneInfo) -> str:
     # Etc/GMT-3 is three hours ahead.
     fixed = _FIXED.fullmatch(str(zone).rpartition("/")[2])
     return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}" if fixed else "UTC"
+
+
+def short_when(moment: datetime, *, now: datetime, zone: tzinfo | None = None) -> str:
+    """Return "14:25" for today, "Yesterday 7:00", "Tomorrow 7:00", otherwise "Mon 23 Nov".
+
+    Of another day to come it gives the time, too, and of another year the year.
+    """
+    local, today = timezone.localtime(moment, zone), timezone.localtime(now, zone).date()
+    clock, days = f"{local.hour}:{local.minute:02}", (local.date() - today).days
+    if days == 0:
+        return f"Today {clock}" if moment > now else clock
+    if days in (-1, 1):
+        return f"{'Tomorrow' if days > 0 else 'Yesterday'} {clock}"
+    year = f" {local.year}" if local.year != today.year else ""
+    return f"{local:%a} {local.day} {local:%b}{year}{f', {clock}' if days > 0 else ''}"

@@ -40,8 +40,8 @@ def timeline_urls() -> dict[str, str]:
 
 def alerts() -> list[Alert]:
     """Say on the overview where emails are, and where the bridges post."""
-    words = "This is a demo. Emails stay in its mailbox, and bridges post to the demo’s Mastodon and Discord."
     services = ("See Mastodon and Discord", f"{services_url()}/")
+    words = "This is a demo: emails stay in its mailbox"
     return [Alert(words, "Open the mailbox", reverse("delivery:mailbox"), services)]
 
 

@@ -13,6 +13,7 @@ from django.core.management import CommandError
 
 from common.program import DEMO
 from demo import MARK
+from demo.content.post import ZONE
 from demo.discord.interactions import Application
 from demo.discord.places import API as DISCORD_API
 from demo.discord.portal import KEPT_IN
@@ -88,6 +89,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         # Static files come from the packages.
         "PYTHONWARNINGS": "ignore:No directory at",
         "DEFAULT_FROM_EMAIL": "Harbour Letters <post@harbour.example.org>",
+        "TIME_ZONE": str(ZONE),
     }
 
 

@@ -57,7 +57,8 @@ def _rects(bars: Sequence[Bar]) -> list[tuple[str, int, int, int, int, SafeStrin
 
 
 WIDE, GAP_WITHIN, HIGH = 10, 2, 100
-ROUND = (1, 2, 4, 5, 10)
+# Tenths of a power of ten.
+ROUND = (10, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 FIGURE = (
     '<figure class="fl-scaled"><figcaption class="fl-quiet">{said}</figcaption>'
     '<div class="fl-scale" aria-hidden="true">{ticks}</div>'
@@ -137,9 +138,9 @@ def short_day(day: date) -> str:
 
 
 def _rounded_up(number: int) -> int:
-    """Round up to 1, 2, 4, 5, 10, 20 …"""
+    """Round up to 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25 …"""
     size: int = 10 ** (len(str(number)) - 1)
-    return next(size * digit for digit in ROUND if size * digit >= number)
+    return next(size * each // 10 for each in ROUND if size * each // 10 >= number)
 
 
 def _bar(place: int, height: int) -> SafeString:

@@ -1,7 +1,7 @@
 """Alerts: problems that need a person, with links."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -14,16 +14,19 @@ from common.admin.html import list_url, object_url
 from common.clock import utcnow
 from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
+from common.zones import short_when
 from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.issues.publish import drafts
 from delivery.lanes.lanes import trouble_in_words, troubles
 from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site import env
 from feedletter_site.services.nightly_backup import backup_problem
-from feeds.models import Feed, Item
+from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable
+from subscriptions.subscribers.counts import confirmed_counts
 from subscriptions.subscribers.rate_limits import undeclared_proxy
 
 SCHEDULE = "admin:django_celery_beat_periodictask_changelist"
@@ -39,11 +42,13 @@ COUNTED_TO = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Alert:
+    """`also`: a second label and address."""
+
     sentence: str
     label: str = ""
     url: str = ""
-    # Second label and address.
     also: tuple[str, str] | None = None
+    detail: str = ""
 
 
 def may_see(user: Any, model: type[Model]) -> bool:
@@ -59,9 +64,26 @@ def alerts(user: Any) -> list[Alert]:
     """Put the most urgent first."""
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
-    held = held_floods() if may_see(user, Feed) else []
     also = [*proxies(), *(alert for source in alert_sources for alert in source())]
-    return [*stalled(), *backups(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
+    return [*stalled(), *backups(), *paused, *objects_in_trouble(user), *stopped, *mail(), *also]
+
+
+def drafts_in_need(now: datetime) -> list[Alert]:
+    """Return the issues that wait for approval, with when they are sent without it."""
+    rows = list(drafts().select_related("subscribable")[: ALERTS_SHOWN + 1])
+    people = confirmed_counts(row.subscribable_id for row in rows)
+    lines = []
+    for row in rows[:ALERTS_SHOWN]:
+        newsletter = row.subscribable
+        due = f"sent {short_when(row.release_at, now=now, zone=newsletter.zone)}" if row.release_at else ""
+        whom = pluralize(people[newsletter.pk], "person", "people")
+        detail = " · ".join(filter(None, (shortened(str(row), LONGEST_REASON), due, whom)))
+        lines.append(
+            Alert(f"{newsletter} waits for your approval", "Look at it", object_url(row), detail=detail)
+        )
+    if len(rows) > ALERTS_SHOWN:
+        lines.append(Alert("More issues wait for your approval", "See all", list_url(Issue, state="draft")))
+    return lines
 
 
 def paused_newsletters() -> list[Alert]:
@@ -69,16 +91,16 @@ def paused_newsletters() -> list[Alert]:
     shown = list(rows[: ALERTS_SHOWN + 1])
     lines = [
         Alert(
-            f"“{row}” is paused: {held_letters(Q(issue__subscribable=row))}. "
-            f"{shortened(row.sending_paused_reason, LONGEST_REASON)}".strip(),
+            f"{row} is paused: {held_letters(Q(issue__subscribable=row))}",
             "Look",
             object_url(row),
+            detail=shortened(row.sending_paused_reason, LONGEST_REASON),
         )
         for row in shown[:ALERTS_SHOWN]
     ]
     if len(shown) > ALERTS_SHOWN:
         url = list_url(Subscribable, sending_paused_at__isnull="False")
-        lines.append(Alert("More newsletters are paused.", "See all", url))
+        lines.append(Alert("More newsletters are paused", "See all", url))
     return lines
 
 
@@ -96,15 +118,15 @@ def paused_issues() -> list[Alert]:
     shown = list(rows[: ALERTS_SHOWN + 1])
     lines = [
         Alert(
-            f"“{shortened(str(row), LONGEST_REASON)}” is paused: {held_letters(Q(issue=row))}. "
-            f"{capfirst(shortened(pause_cause(row.paused_reason), LONGEST_REASON))}".strip(),
+            f"{shortened(str(row), LONGEST_REASON)} is paused: {held_letters(Q(issue=row))}",
             "Look",
             object_url(row),
+            detail=capfirst(shortened(pause_cause(row.paused_reason), LONGEST_REASON)),
         )
         for row in shown[:ALERTS_SHOWN]
     ]
     if len(shown) > ALERTS_SHOWN:
-        lines.append(Alert("More issues are paused.", "See all", list_url(Issue, state="paused")))
+        lines.append(Alert("More issues are paused", "See all", list_url(Issue, state="paused")))
     return lines
 
 
@@ -116,30 +138,22 @@ def held_letters(which: Q) -> str:
     return f"{pluralize(count, 'email')} {'waits' if count == 1 else 'wait'}"
 
 
-def held_floods() -> list[Alert]:
-    feeds = Feed.objects.filter(held_since__isnull=False).count()
-    if not feeds:
-        return []
-    posts = Item.objects.held().order_by().values("pk")[: COUNTED_TO + 1].count()
-    be = "is" if posts == 1 else "are"
-    words = f"{pluralize(posts, 'post')} of {pluralize(feeds, 'feed')} {be} held for you."
-    return [Alert(words, "Look", list_url(Feed, health="held"))]
-
-
 def stalled() -> list[Alert]:
     before = utcnow() - OVERDUE
     lanes = Lane.objects.filter(paused=False).filter(Q(free_at=None) | Q(free_at__lt=before))
     late = Delivery.objects.due(before).filter(lane__in=lanes).exists()
     if not late and not Feed.objects.due(before).exists():
         return []
-    words = f"Work is overdue by more than {OVERDUE.seconds // 60} minutes. Is a worker running?"
-    return [Alert(words, "See the schedule", reverse(SCHEDULE))]
+    words, detail = f"Work is overdue by more than {OVERDUE.seconds // 60} minutes", "Is a worker running?"
+    return [Alert(words, "See the schedule", reverse(SCHEDULE), detail=detail)]
 
 
 def backups() -> list[Alert]:
     problem = backup_problem()
-    words = f"The nightly backup failed and is tried again in ten minutes. {problem}"
-    return [Alert(shortened(words, LONGEST_ALERT), "See the schedule", reverse(SCHEDULE))] if problem else []
+    words, url = "The nightly backup failed and is tried again in ten minutes", reverse(SCHEDULE)
+    return (
+        [Alert(words, "See the schedule", url, detail=shortened(problem, LONGEST_ALERT))] if problem else []
+    )
 
 
 def objects_in_trouble(user: Any) -> list[Alert]:
@@ -152,8 +166,6 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     untold = lately.filter(state="failed").exclude(kind=TEST)
     written = Broadcast.objects.filter(issue=None, send_at__isnull=False)
     kinds: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
-        (Feed.objects.filter(status="active", failures__gt=0), "feed can’t be read", {"health": "failing"}),
-        (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
         (held, "delivery is held for you", {"state__exact": "held"}),
         (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
@@ -170,7 +182,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         noun, _, verb = words.partition(" ")
         if count > 1 and verb.startswith("is "):
             verb = f"are{verb[2:]}"
-        sentence = f"{pluralize(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
+        sentence = f"{pluralize(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}"
         seen.append(Alert(sentence, "Look", list_url(rows.model, **filters)))
     return seen
 
@@ -189,15 +201,15 @@ def paused_domains() -> list[Alert]:
     rows = stopped.select_related("lane").order_by("domain", "lane")
     shown = [
         Alert(
-            f"Email to {row.domain} {'is paused' if row.paused else 'waits'}: "
-            f"{shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON)}",
+            f"Email to {row.domain} {'is paused' if row.paused else 'waits'}",
             "Look",
             object_url(row.lane),
+            detail=shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON),
         )
         for row in rows[:ALERTS_SHOWN]
     ]
     if (more := rows.count() - ALERTS_SHOWN) > 0:
-        shown.append(Alert(f"Email to {pluralize(more, 'more domain')} waits, too.", "Look", list_url(Lane)))
+        shown.append(Alert(f"Email to {pluralize(more, 'more domain')} waits, too", "Look", list_url(Lane)))
     return shown
 
 
@@ -207,7 +219,7 @@ def proxies() -> list[Alert]:
     value = ",".join([*map(str, settings.TRUSTED_PROXIES), address])
     words = f"Visitors come from one address, {address}, so sign-ups are limited for all together."
     hint = f"If it is your proxy, set TRUSTED_PROXIES={value}. The proxy must send X-Forwarded-For."
-    return [Alert(f"{words} {hint}")]
+    return [Alert(words, detail=hint)]
 
 
 def mail() -> list[Alert]:
@@ -217,7 +229,8 @@ def mail() -> list[Alert]:
     where = reverse("mail_set_up")
     if keeps_letters():
         mailbox = ("Open the mailbox", reverse("delivery:mailbox"))
-        return [Alert("Emails are kept in the mailbox here, not sent.", "Set up email", where, mailbox)]
+        kept = "Emails are kept in the mailbox here, not sent"
+        return [Alert(kept, "Set up email", where, mailbox)]
     if sends_nothing():
-        return [Alert("No email can be sent.", "Set up email", where)]
+        return [Alert("No email can be sent", "Set up email", where)]
     return []

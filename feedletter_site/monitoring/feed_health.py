@@ -1,19 +1,21 @@
-from dataclasses import dataclass
+"""Feeds that need a person, for the overview."""
+
 from datetime import datetime, timedelta
 
-from django.db.models import Case, Count, DateTimeField, F, Q, When
+from django.db.models import Case, DateTimeField, F, Q, When
 
-from common.admin.html import ago, list_url, object_url
-from common.text import shortened
-from feeds.admin_words import next_reading
+from common.admin.html import list_url, object_url
+from common.text import pluralize, shortened
+from common.zones import short_when
+from feedletter_site.monitoring.attention import Alert
 from feeds.models import Feed
 
-TROUBLES_SHOWN = 8
-LONGEST_ERROR = 200
+TROUBLES_SHOWN = 3
+LONGEST_ERROR = 120
 # Without posts for this and four times the usual interval, a feed is quiet.
 A_MONTH = timedelta(days=30)
 USUAL_TIMES = 4
-QUIET_SHOWN = 3
+QUIET_SHOWN = 1
 # Only the longest-silent feeds are checked for that.
 QUIET_LOOKED_AT = 50
 
@@ -22,82 +24,33 @@ GONE = Q(status="stopped", failures__gt=0, dropping=False)
 HELD = Q(status="active", failures=0, held_since__isnull=False)
 WELL = Q(status="active", failures=0, held_since=None)
 
-# Name of the count, words, tone, and filter of the feed list.
-PARTS = (
-    ("well", "{:,} working", "good", "active"),
-    ("failing", "{:,} failing", "bad", "failing"),
-    ("held", "{:,} held for you", "wait", "held"),
-    ("paused", "{:,} paused", "still", "paused"),
-    ("stopped", "{:,} stopped", "still", "stopped"),
-)
 
-
-@dataclass(frozen=True, slots=True)
-class HealthPart:
-    words: str
-    tone: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class FeedTrouble:
-    name: str
-    url: str
-    wrong: str
-    since: str = ""
-    next: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FeedHealth:
-    """`more` feeds in trouble are not shown."""
-
-    parts: tuple[HealthPart, ...]
-    trouble: tuple[FeedTrouble, ...]
-    more: int
-    quiet: tuple[FeedTrouble, ...]
-
-
-def feed_health(now: datetime) -> FeedHealth:
-    """Uses a fixed number of queries."""
-    counts = Feed.objects.aggregate(
-        well=Count("pk", filter=WELL),
-        failing=Count("pk", filter=FAILING),
-        held=Count("pk", filter=HELD),
-        paused=Count("pk", filter=Q(status="paused")),
-        stopped=Count("pk", filter=Q(status="stopped")),
-        ill=Count("pk", filter=FAILING | GONE | HELD),
-    )
-    parts = tuple(
-        HealthPart(words.format(counts[name]), tone, list_url(Feed, health=health))
-        for name, words, tone, health in PARTS
-        if counts[name]
-    )
-    trouble = feeds_in_trouble(now) if counts["ill"] else []
-    return FeedHealth(parts, tuple(trouble), counts["ill"] - len(trouble), tuple(quiet_feeds(now)))
-
-
-def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
+def feeds_in_need(now: datetime) -> list[Alert]:
+    """Put those in trouble for longest first. Uses a fixed number of queries."""
     ill_since = Case(
         When(HELD, then=F("held_since")), default=F("failing_since"), output_field=DateTimeField()
     )
     rows = Feed.objects.filter(FAILING | GONE | HELD).annotate(ill_since=ill_since)
-    troubles = []
-    for feed in rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[:TROUBLES_SHOWN]:
-        if feed.health == "held":
-            wrong, since, coming = "Posts are held until you decide.", feed.held_since, ""
-        else:
-            wrong = shortened(feed.last_error, LONGEST_ERROR) or "It can’t be read."
-            since, coming = feed.failing_since, "It’s no longer read."
-            if feed.status != Feed.Status.STOPPED:
-                words = next_reading(feed, now)
-                coming = f"Next reading: {words[:1].lower()}{words[1:]}"
-        lasts = f"for {ago(now - since)}" if since else ""
-        troubles.append(FeedTrouble(str(feed), object_url(feed), wrong, lasts, coming))
-    return troubles
+    ill = list(rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[: TROUBLES_SHOWN + 1])
+    shown = [in_trouble(feed, now) for feed in ill[:TROUBLES_SHOWN]]
+    if len(ill) > TROUBLES_SHOWN:
+        more = pluralize(rows.count() - TROUBLES_SHOWN, "more feed")
+        shown.append(Alert(f"{more} in trouble", "See all", list_url(Feed, health="failing")))
+    return [*shown, *quiet_feeds(now)]
 
 
-def quiet_feeds(now: datetime) -> list[FeedTrouble]:
+def in_trouble(feed: Feed, now: datetime) -> Alert:
+    since = feed.held_since if feed.health == "held" else feed.failing_since
+    lasts = f"since {short_when(since, now=now)}" if since else ""
+    if feed.health == "held":
+        return Alert(f"{feed} holds posts until you decide", "Decide", object_url(feed), detail=lasts)
+    what = "is gone" if feed.status == Feed.Status.STOPPED else "can’t be read"
+    error = shortened(feed.last_error.partition(". ")[0].rstrip("."), LONGEST_ERROR)
+    detail = " · ".join(filter(None, (error, lasts)))
+    return Alert(f"{feed} {what}", "See why", object_url(feed), detail=detail)
+
+
+def quiet_feeds(now: datetime) -> list[Alert]:
     rows = Feed.objects.filter(
         WELL, rhythm_minutes__isnull=False, newest_at__lt=now - A_MONTH, first_polled_at__lt=now - A_MONTH
     )
@@ -107,5 +60,5 @@ def quiet_feeds(now: datetime) -> list[FeedTrouble]:
         usual = timedelta(minutes=feed.rhythm_minutes or 0)
         if silence > max(A_MONTH, USUAL_TIMES * usual):
             length = f"{silence.days // 30} months" if silence.days >= 60 else f"{silence.days} days"
-            feeds.append(FeedTrouble(str(feed), object_url(feed), f"has been quiet for {length}."))
+            feeds.append(Alert(f"{feed} has been quiet for {length}", "Look", object_url(feed)))
     return feeds[:QUIET_SHOWN]

@@ -8,23 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from datetime import time as clock_time
 from typing import Any
 
 from django.utils import timezone
 
 from common.clock import utcnow
+from common.ports.channels import person_kinds
 from common.ports.figures import LARGE, counters
 from delivery.bounces.list_growth import counted_growth
 from delivery.issues.progress import counts_of
-from delivery.models import Delivery, Issue
+from delivery.models import Issue
 from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import total, waiting
 from feedletter_site.models import Figure
 from subscriptions.models import Subscription
 
 DAYS = 28
-ISSUES = 6
+ISSUES = 4
 NAME = "overview"
 # Slower counts are stored; those older than TOO_OLD are not used.
 SLOW_SECONDS = 0.15
@@ -40,7 +40,6 @@ class Figures:
 
     today: date
     subscribers: int
-    letters: Mapping[date, int]
     growth: Mapping[str, Mapping[date, int]]
     issues: Mapping[int, Mapping[str, int]]
 
@@ -73,8 +72,11 @@ def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
 
 
 def newest_issues() -> list[Issue]:
+    """Return those of newsletters; those of bridges if there are no others."""
     out = Issue.objects.filter(SENT_HERE, published_at__isnull=False).select_related("subscribable")
-    return list(out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")[:ISSUES])
+    out = out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")
+    people = [kind.key for kind in person_kinds()]
+    return list(out.filter(subscribable__channel__in=people)[:ISSUES]) or list(out[:ISSUES])
 
 
 def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) -> dict[int, Counter[str]]:
@@ -89,11 +91,9 @@ def last_days(today: date, count: int = DAYS) -> list[date]:
 
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
-    usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
     figures = Figures(
         today=today,
         subscribers=Subscription.objects.confirmed().count(),
-        letters=_letters(today, _days(usable.get("letters", {}))),
         growth=counted_growth(today),
         issues=issue_counts(newest_issues(), {}),
     )
@@ -106,21 +106,6 @@ def _count(kept: Figure | None) -> Figures:
     return figures
 
 
-def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:
-    """Past days are counted once; today and yesterday each time, because of late letters."""
-    days, counts = last_days(today), {}
-    for day in days:
-        if day in known and day < days[-2]:
-            counts[day] = known[day]
-            continue
-        start, end = (
-            timezone.make_aware(datetime.combine(each, clock_time()))
-            for each in (day, day + timedelta(days=1))
-        )
-        counts[day] = Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
-    return counts
-
-
 def _zone() -> str:
     return timezone.get_current_timezone_name()
 
@@ -130,7 +115,6 @@ def _written(found: Figures) -> dict[str, Any]:
         "zone": _zone(),
         "today": found.today.isoformat(),
         "subscribers": found.subscribers,
-        "letters": _texts(found.letters),
         "growth": {name: _texts(days) for name, days in found.growth.items()},
         "issues": {
             str(pk): dict(counts)
@@ -144,7 +128,6 @@ def _read(value: Mapping[str, Any]) -> Figures:
     return Figures(
         today=date.fromisoformat(value["today"]),
         subscribers=value["subscribers"],
-        letters=_days(value["letters"]),
         growth={name: _days(days) for name, days in value["growth"].items()},
         issues={int(pk): counts for pk, counts in value["issues"].items()},
     )

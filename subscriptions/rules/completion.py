@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from common.text import joined, pluralize
-from subscriptions.rules.words import coming_words, moment_words
+from subscriptions.rules.words import moment_words
 
 USUAL_GRACE = timedelta(minutes=60)
 DEBTS_SHOWN = 3
@@ -67,7 +67,7 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
             return f"{sentence}."
         return f"{sentence}, until {moment_words(collection.wait_end, zone)}."
     if now < collection.period_end:
-        return f"Closes on {moment_words(collection.period_end, zone)}."
+        return f"Sent on {moment_words(collection.period_end, zone)}."
     debts = _unsettled(collection.period_end, feeds)
     if len(debts) > DEBTS_SHOWN:
         debts = [*debts[:DEBTS_SHOWN], f"{len(debts) - DEBTS_SHOWN} more"]
@@ -75,34 +75,15 @@ def why_open(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datet
     return f"Due, but it waits for {joined(debts)}, until {latest}."
 
 
-def next_issue_words(
-    collection: CollectionFacts, *, people: int | None, is_reviewed: bool, now: datetime, zone: ZoneInfo
-) -> str:
-    """Follow a newsletter's name: "goes to 4,807 people on Monday at 7:00, with 8 posts."
-
-    `people`: subscribers, None for a bridge. `is_reviewed`: it then waits for an admin.
-    """
-    posts = pluralize(collection.count, "post")
-    whom = "is posted" if people is None else f"goes to {pluralize(people, 'person', 'people')}"
-    at = _next_moment(collection, now, zone)
-    if people == 0:
-        due = f", due {at}" if at else ""
-        return f"has no subscribers yet. Its next issue has {posts}{due}."
-    if not collection.count:
-        return f"has no posts {f'for its next issue {at}' if at else 'for its next issue'} yet."
-    after = ", after your approval" if is_reviewed else ""
+def next_issue_time(collection: CollectionFacts, now: datetime) -> datetime | str:
+    """Return when the next issue is sent, or in words what it waits for."""
+    end = collection.period_end or (collection.wait_end if collection.count else None)
+    if end is not None and end > now and not _is_over(collection, (), now):
+        return end
     if collection.period_end is None and collection.takes_more and not _is_over(collection, (), now):
         missing = max((collection.capacity or 1) - collection.count, 1)
-        latest = f", or {at}" if at else ""
-        return f"{whom} after {missing:,} more {'post' if missing == 1 else 'posts'}{latest}. It has {posts}."
-    return f"{whom} {at or 'within a minute'}, with {posts}{after}."
-
-
-def _next_moment(collection: CollectionFacts, now: datetime, zone: ZoneInfo) -> str:
-    end = collection.period_end or (collection.wait_end if collection.count else None)
-    if end is None or end <= now or _is_over(collection, (), now):
-        return ""
-    return coming_words(end, now, zone)
+        return f"After {pluralize(missing, 'more post')}"
+    return "Within a minute"
 
 
 def _is_over(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:

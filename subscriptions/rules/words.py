@@ -1,6 +1,6 @@
 """English schedules and moments, whatever the locale."""
 
-from datetime import datetime, time, tzinfo
+from datetime import datetime, time
 from zoneinfo import ZoneInfo
 
 from common.text import joined
@@ -54,20 +54,6 @@ def moment_words(moment: datetime, zone: ZoneInfo) -> str:
     local = moment.astimezone(zone)
     day = f"{WEEKDAYS[local.weekday()]}, {local.day} {MONTHS[local.month - 1]} {local.year}"
     return f"{day} at {clock_words(local.time())}, {zone_words(zone)}"
-
-
-def coming_words(moment: datetime, now: datetime, zone: tzinfo) -> str:
-    """Return "today at 7:00", "on Monday at 7:00" or "on 1 December at 7:00", with another year."""
-    local, today = moment.astimezone(zone), now.astimezone(zone).date()
-    days = (local.date() - today).days
-    if days in (0, 1):
-        day = ("today", "tomorrow")[days]
-    elif 1 < days < 7:
-        day = f"on {WEEKDAYS[local.weekday()]}"
-    else:
-        year = f" {local.year}" if local.year != today.year else ""
-        day = f"on {local.day} {MONTHS[local.month - 1]}{year}"
-    return f"{day} at {clock_words(local.time())}"
 
 
 def clock_words(at: time) -> str:

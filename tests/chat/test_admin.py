@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from bs4 import BeautifulSoup
 from django.test import Client
 
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed
 from subscriptions.models import Subscribable
-from tests.factories import FeedFactory, SubscribableFactory
+from tests.factories import FeedFactory
 from tests.servers.services.discord_client import DiscordService
 
 pytestmark = pytest.mark.django_db
@@ -71,12 +70,6 @@ def test_bridges_of_servers_are_hidden_in_the_list_unless_asked_for(
     assert "Bees of a server" not in page(admin_client, lists)
     assert "Bees of a server" in page(admin_client, f"{lists}?servers=only")
     assert "Bees of a server" in page(admin_client, f"{lists}?servers=all")
-
-
-def test_the_overview_counts_as_the_list_does(admin_client: Client, one: GuildFeed) -> None:
-    SubscribableFactory(feeds=[one.feed])
-    shown = BeautifulSoup(page(admin_client, "/admin/"), "html.parser").get_text(" ", strip=True)
-    assert "1 Newsletters and bridges" in shown
 
 
 def test_lists_and_pages_of_servers(admin_client: Client, one: GuildFeed) -> None:

@@ -39,7 +39,7 @@ def test_without_a_restore_nothing_is_said(admin_client: Client) -> None:
 def test_the_first_page_says_it_first_with_two_answers(admin_client: Client, restored: None) -> None:
     shown = index(admin_client)
     assert "3 deliveries and 1 post are held" in shown
-    assert shown.index("A backup was restored") < shown.index("fl-tiles")
+    assert shown.index("A backup was restored") < shown.index("fl-next")
     assert "Look through" in shown
     assert "Send all of it" in shown
 

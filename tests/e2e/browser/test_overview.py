@@ -70,7 +70,7 @@ def rows() -> None:
 def test_the_overview_and_the_first_steps(page: Any, site: str, rows: None) -> None:
     sign_in(page, site)
     page.goto(f"{site}/admin/")
-    assert page.get_by_text("Since yesterday").is_visible()
+    assert page.get_by_text("waits for your approval").first.is_visible()
     look_at(page, "overview")
     page.goto(f"{site}/admin/first-steps/")
     look_at(page, "first-steps")

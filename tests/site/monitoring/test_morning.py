@@ -11,11 +11,12 @@ from django.utils import timezone
 
 from common.admin.day_plot import DayValue, day_plot, scale_of
 from common.clock import utcnow
+from delivery.customisation import set_theme
 from feedletter_site.models import Figure
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.attention import alerts
 from feedletter_site.monitoring.figures import count_again, last_days, overview_figures
-from feedletter_site.monitoring.issue_overview import at_the_end_of, changes, going_out_next, last_issues
+from feedletter_site.monitoring.issue_overview import at_the_end_of, going_out_next, last_issues
 from tests.delivery.ledger import queued
 from tests.factories import (
     AssignableFactory,
@@ -24,9 +25,7 @@ from tests.factories import (
     DailyFactory,
     DeliveryFactory,
     EveryNFactory,
-    FeedFactory,
     IssueFactory,
-    ItemFactory,
     LeftFactory,
     SubscribableFactory,
     SubscriptionFactory,
@@ -51,10 +50,10 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
     IssueFactory(published_at=None, awaits_reader=True)
     daily, three, first = going_out_next(now)
-    assert first.words == "waits for its first subscriber."
-    assert daily.name == "Daily"
-    assert daily.words.startswith("has no subscribers yet. Its next issue has 1 post, due tomorrow at ")
-    assert (three.name, three.words) == ("Three", "has no subscribers yet. Its next issue has 1 post.")
+    assert first.when == "After the first subscriber"
+    assert (daily.newsletter, daily.figure, daily.people) == ("Daily", "1 post", "No subscribers yet")
+    assert daily.when.startswith("Tomorrow ")
+    assert (three.newsletter, three.when, three.figure) == ("Three", "After 2 more posts", "1 post")
 
 
 def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None:
@@ -62,10 +61,10 @@ def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None
     letter, bridge = DailyFactory(), BridgeFactory(arrangement="daily")
     for newsletter in (letter, bridge):
         SubscriptionFactory.create_batch(2, subscribable=newsletter)
-        AssignmentFactory(assignable=AssignableFactory(subscribable=newsletter, **begun))
+        AssignableFactory(subscribable=newsletter, **begun)
     UnconfirmedFactory(subscribable=letter)
-    begins = {row.name: row.words.partition(" tomorrow at ")[0] for row in going_out_next(utcnow())}
-    assert begins == {str(letter): "goes to 2 people", str(bridge): "is posted"}
+    shown = {card.newsletter: (card.figure, card.people) for card in going_out_next(utcnow())}
+    assert shown == {str(letter): ("No posts yet", "2 people"), str(bridge): ("No posts yet", "")}
 
 
 def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_is_a_date() -> None:
@@ -79,21 +78,46 @@ def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_
         AssignmentFactory(assignable=fills)
         AssignmentFactory(assignable=fills, left_out_at=now)
     shown = going_out_next(now)
-    assert len(shown) == 8
-    assert shown[0].name == "Soon"
-    assert shown[0].words.startswith("has no subscribers yet. Its next issue has 1 post, due ")
-    assert (shown[-1].name, shown[-1].words) == (
-        "Three",
-        "has no subscribers yet. Its next issue has 1 post.",
-    )
+    assert len(shown) == 6
+    assert (shown[0].newsletter, shown[0].figure) == ("Soon", "1 post")
+    assert (shown[-1].newsletter, shown[-1].when) == ("Three", "After 2 more posts")
 
 
-def test_the_last_issues_say_how_many_were_sent_failed_and_are_left() -> None:
+def test_an_issue_that_is_overdue_or_failed_is_late() -> None:
+    now = utcnow()
+    AssignableFactory(period_start=now - 2 * DAY, period_end=now - DAY)
+    AssignableFactory(last_error="Too long.", failures=1)
+    assert {(card.when, card.tone) for card in going_out_next(now)} == {("Late", "bad")}
+
+
+def test_a_card_has_the_face_of_its_newsletter() -> None:
+    set_theme(subscribable=AssignableFactory().subscribable, accent="#1a5fb4")
+    (card,) = going_out_next(utcnow())
+    assert card.colour == "#1a5fb4"
+
+
+@pytest.mark.parametrize(
+    ("states", "figure", "tone"),
+    [
+        (("sent", "stored"), "2 of 2", "good"),
+        (("sent", "failed"), "1 of 2", "bad"),
+        (("sent", "queued", "held"), "1 of 3", "wait"),
+        (("sent", "cancelled"), "1 of 2", "still"),
+    ],
+)
+def test_an_issue_that_went_out_has_one_figure(states: tuple[str, ...], figure: str, tone: str) -> None:
     issue = IssueFactory(title="On boats", published_at=utcnow())
-    for state in ("sent", "stored", "failed", "queued", "deferred", "held", "cancelled"):
+    for state in states:
         DeliveryFactory(issue=issue, state=state)
-    (shown,) = last_issues(overview_figures(utcnow()))
-    assert [words for words, _, _ in shown.parts] == ["2 sent", "1 failed", "3 left", "1 cancelled"]
+    (card,) = last_issues(overview_figures(utcnow()), utcnow())
+    assert (card.title, card.figure, card.tone) == ("On boats", figure, tone)
+
+
+def test_bridges_are_among_what_went_out_only_if_nothing_else_did() -> None:
+    IssueFactory(subscribable=BridgeFactory(), title="Posted", published_at=utcnow())
+    assert [card.title for card in last_issues(overview_figures(utcnow()), utcnow())] == ["Posted"]
+    IssueFactory(title="On boats", published_at=utcnow())
+    assert [card.title for card in last_issues(overview_figures(utcnow()), utcnow())] == ["On boats"]
 
 
 def test_what_needs_a_person_comes_by_name_with_the_letters_that_wait(admin_user: Any) -> None:
@@ -101,29 +125,10 @@ def test_what_needs_a_person_comes_by_name_with_the_letters_that_wait(admin_user
     queued(3, issue=issue)
     whole = SubscribableFactory(title="Rain", sending_paused_at=utcnow(), sending_paused_reason="New DNS.")
     queued(2, issue=IssueFactory(subscribable=whole, paused_at=utcnow()))
-    FeedFactory(held_since=utcnow())
-    ItemFactory(held_at=utcnow())
-    said = [alert.sentence for alert in alerts(admin_user)]
-    assert "“Rain” is paused: 2 emails wait. New DNS." in said
-    assert any(words.startswith("“On boats” is paused: 3 emails wait.") for words in said)
-    assert "1 post of 1 feed is held for you." in said
-    assert sum("is paused" in words for words in said) == 2
-
-
-def test_since_yesterday_says_only_what_has_changed() -> None:
-    now = utcnow()
-    assert changes(overview_figures(now), now) == []
-    SubscriptionFactory(confirmed_at=now)
-    LeftFactory(confirmed_at=now - 9 * DAY, left_at=now)
-    DeliveryFactory(state="sent", sent_at=now, issue=IssueFactory(published_at=now))
-    FeedFactory(failures=1, failing_since=now)
-    assert changes(overview_figures(now), now) == [
-        "1 new subscriber",
-        "1 unsubscribed",
-        "1 email delivered",
-        "1 issue sent",
-        "1 feed started to fail",
-    ]
+    said = [(alert.sentence, alert.detail) for alert in alerts(admin_user)]
+    assert ("Rain is paused: 2 emails wait", "New DNS.") in said
+    assert ("On boats is paused: 3 emails wait", "Paused by hand.") in said
+    assert sum("is paused" in words for words, _ in said) == 2
 
 
 def test_the_curve_ends_at_the_present_number_and_knows_who_left_after_confirming() -> None:
@@ -154,7 +159,7 @@ def test_what_took_long_is_kept_for_the_workers_to_count_and_then_costs_nothing(
 def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "SLOW_SECONDS", 60)
     Figure.objects.create(
-        name=figures.NAME, value={"zone": "UTC", "letters": {}}, counted_at=utcnow() - figures.TOO_OLD
+        name=figures.NAME, value={"zone": "UTC", "growth": {}}, counted_at=utcnow() - figures.TOO_OLD
     )
     overview_figures(utcnow())
     assert not Figure.objects.exists()
@@ -188,7 +193,14 @@ def test_the_overview_asks_as_many_questions_for_much_as_for_little(
 
 @pytest.mark.parametrize(
     ("values", "scale"),
-    [([0, 0], (0, 2)), ([1], (0, 2)), ([3, 7], (0, 8)), ([0, 5_021], (0, 8_000)), ([90, 9], (0, 100))],
+    [
+        ([0, 0], (0, 2)),
+        ([1], (0, 2)),
+        ([3, 7], (0, 8)),
+        ([0, 5_021], (0, 6_000)),
+        ([90, 9], (0, 100)),
+        ([202], (0, 300)),
+    ],
 )
 def test_a_scale_has_round_numbers_and_one_in_the_middle(values: list[int], scale: tuple[int, int]) -> None:
     assert scale_of(values) == scale
@@ -208,7 +220,7 @@ def test_a_plot_says_its_values_for_those_who_cannot_see_it() -> None:
     for words in (
         "Sun 1 Mar: 1 letter<",
         "Mon 2 Mar: 1,200 letters<",
-        "<span>2,000</span>",
+        "<span>1,200</span>",
         "1,201 letters.",
     ):
         assert words in drawn
