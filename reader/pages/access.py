@@ -28,6 +28,7 @@ from reader.timelines.stars import NoSuchEntry
 
 View = Callable[..., HttpResponseBase]
 
+NOT_FOUND = (NoSuchChannel, NoSuchEntry)
 # A worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
 # Posts are untrusted: the page loads and runs only what this site serves.
@@ -69,7 +70,7 @@ def for_readers(view: View) -> View:
         note_seen(reader=reader, now=utcnow())
         try:
             return view(request, reader, *args, **kwargs)
-        except (NoSuchChannel, NoSuchEntry) as error:
+        except NOT_FOUND as error:
             raise Http404(str(error)) from error
 
     return for_users(wrapped)
@@ -141,6 +142,7 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
     return {
         "reader": reader,
         "channels": lines,
+        "choices": [line for line in lines if not line.is_notifications],
         "current": next((line for line in lines if current and line.uid == current.uid), None),
         "all_unread": sum(line.count or 0 for line in lines),
     }

@@ -1,10 +1,12 @@
-from http import HTTPStatus
+from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
 from common.refused import Refused
@@ -21,81 +23,84 @@ from reader.channels.filters import authors_of, mute, unmute
 from reader.indieauth.discovery import profile_of
 from reader.models import Channel, Reader
 from reader.pages.access import back_to, channel_line, for_readers, surroundings
+from reader.pages.forms import LONGEST_KEPT, ChannelForm, NewChannelForm
+from reader.pages.page import ReaderFormPage
 
-LONGEST_KEPT = 3_650
+
+class ChannelFormPage(ReaderFormPage):
+    def refused(self, error: Refused | ValidationError) -> HttpResponse:
+        if isinstance(error, DuplicateChannel):
+            return self.refuse(gettext("You already have a channel with that name."))
+        if isinstance(error, Refused) and error.field == "name":
+            words = gettext("Enter a name of at most %(most)s characters.")
+            return self.refuse(words % {"most": LONGEST_CHANNEL_NAME})
+        return super().refused(error)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(longest=LONGEST_CHANNEL_NAME, **kwargs)
 
 
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def channels(request: HttpRequest, reader: Reader) -> HttpResponse:
+class Channels(ChannelFormPage):
     """A POST adds one, or (`act`) moves one."""
-    problem = ""
-    if request.method == "POST":
-        if request.POST.get("act") in ("up", "down"):
-            _move(reader, request.POST.get("channel", ""), by=1 if request.POST["act"] == "down" else -1)
-            return HttpResponseRedirect(reverse("reader:channels"))
-        try:
-            channel = add_channel(reader=reader, name=request.POST.get("name", ""))
-            return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
-        except Refused as error:
-            problem = _problem(error)
-    context = {
-        **surroundings(reader),
-        "section": "channels",
-        "problem": problem,
-        "name": request.POST.get("name", ""),
-        "longest": LONGEST_CHANNEL_NAME,
-    }
-    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
-    return render(request, "reader/channels.html", context, status=status)
+
+    template_name = "reader/channels.html"
+    section = "channels"
+    form_class = NewChannelForm
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        act = request.POST.get("act")
+        if act in ("up", "down"):
+            _move(self.reader, request.POST.get("channel", ""), by=1 if act == "down" else -1)
+            return redirect("reader:channels")
+        return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: NewChannelForm) -> HttpResponse:
+        channel = add_channel(reader=self.reader, name=form.cleaned_data["name"])
+        return redirect("reader:channel", channel.uid)
 
 
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
-    channel = channel_of(reader, uid)
-    problem, typed = (
-        "",
-        {
-            "name": channel.name,
-            "keep": str(channel.keep_days or ""),
-            "unread": channel.unread_mode,
-            "layout": channel.layout,
-            "published": "on" if channel.is_published else "",
-        },
-    )
-    if request.method == "POST":
-        typed = {name: request.POST.get(name, "") for name in typed}
-        try:
-            if request.POST.get("act") == "delete":
-                return _delete(request, channel)
-            problem = _save(channel, **{**typed, "layout": typed["layout"] or channel.layout})
-        except Refused as error:
-            problem = _problem(error)
-        if not problem:
-            return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
-    context = {
-        **surroundings(reader, channel_of(reader, uid)),
-        "modes": {
-            Channel.UnreadMode.COUNT: gettext("number of unread posts"),
-            Channel.UnreadMode.FLAG: gettext("whether there are unread posts"),
-            Channel.UnreadMode.OFF: gettext("nothing"),
-        },
-        "typed": typed,
-        "me": profile_of(reader),
-        "problem": problem,
-        "longest": LONGEST_CHANNEL_NAME,
-        "longest_kept": LONGEST_KEPT,
-        "follows": channel.follows.count(),
-        "filters": channel.filters,
-        "layouts": {
-            Channel.Layout.LIST: gettext("list"),
-            Channel.Layout.CARDS: gettext("as cards"),
-            Channel.Layout.GALLERY: gettext("pictures first"),
-        },
-    }
-    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
-    return render(request, "reader/channel_settings.html", context, status=status)
+class ChannelSettings(ChannelFormPage):
+    template_name = "reader/channel_settings.html"
+    form_class = ChannelForm
+
+    @cached_property
+    def channel(self) -> Channel:
+        return channel_of(self.reader, self.kwargs["uid"])
+
+    def get_initial(self) -> dict[str, Any]:
+        return {
+            "name": self.channel.name,
+            "keep": self.channel.keep_days,
+            "unread": self.channel.unread_mode,
+            "layout": self.channel.layout,
+            "published": self.channel.is_published,
+        }
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        follows = self.channel.follows.count()
+        context = {"follows": follows, "filters": self.channel.filters, "me": profile_of(self.reader)}
+        return super().get_context_data(**context, longest_kept=LONGEST_KEPT, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.POST.get("act") != "delete":
+            return super().post(request, *args, **kwargs)
+        if "sure" not in request.POST:
+            return self.refuse(gettext("Tick the box first. This can’t be undone."))
+        drop_channel(channel=self.channel, now=utcnow())
+        return redirect("reader:channels")
+
+    def form_valid(self, form: ChannelForm) -> HttpResponse:
+        channel, data = self.channel, form.cleaned_data
+        changes = {
+            "unread_mode": data["unread"],
+            "layout": data["layout"] or channel.layout,
+            "keep_days": data["keep"],
+            "is_published": data["published"] and not channel.is_notifications,
+        }
+        if not channel.is_notifications and data["name"] != channel.name:
+            changes["name"] = data["name"]
+        alter_channel(channel=channel, **changes)
+        return redirect("reader:channel", channel.uid)
 
 
 @for_readers
@@ -135,37 +140,3 @@ def _move(reader: Reader, uid: str, *, by: int) -> None:
         place = uids.index(moved.uid)
         uids.insert(min(max(place + by, 0), len(uids) - 1), uids.pop(place))
         order_channels(reader=reader, uids=uids)
-
-
-def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, published: str) -> str:
-    """Return an error, or "" after saving. Raises Refused."""
-    is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
-    if keep and not is_days:
-        return gettext("Enter a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
-    if unread not in Channel.UnreadMode.values or layout not in Channel.Layout.values:
-        return gettext("Choose one of the options on the page.")
-    changes = {
-        "unread_mode": unread,
-        "layout": layout,
-        "keep_days": int(keep) if keep else None,
-        "is_published": bool(published) and not channel.is_notifications,
-    }
-    if not channel.is_notifications and name != channel.name:
-        changes["name"] = name
-    alter_channel(channel=channel, **changes)
-    return ""
-
-
-def _delete(request: HttpRequest, channel: Channel) -> HttpResponse:
-    if "sure" not in request.POST:
-        raise Refused(gettext("Tick the box first. This can’t be undone."), "sure")
-    drop_channel(channel=channel, now=utcnow())
-    return HttpResponseRedirect(reverse("reader:channels"))
-
-
-def _problem(error: Refused) -> str:
-    if isinstance(error, DuplicateChannel):
-        return gettext("You already have a channel with that name.")
-    if error.field == "name":
-        return gettext("Enter a name of at most %(most)s characters.") % {"most": LONGEST_CHANNEL_NAME}
-    return str(error)

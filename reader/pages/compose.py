@@ -19,7 +19,7 @@ from reader.micropub import compositions as written
 from reader.micropub.connection import config_at, disconnect, site_of
 from reader.models import Composition, Entry, Reader
 from reader.pages.access import back_to, for_readers, keys_in, surroundings
-from reader.pages.connect import unconnected
+from reader.pages.connect import Connect
 from reader.pages.news import Line, lines_of
 from reader.pages.posts import WRITTEN_KIND_WORDS
 from reader.rules.micropub import (
@@ -190,7 +190,7 @@ def _form(
     row = reader.compositions.filter(key=key).first()
     site = site_of(reader)
     if site is None and row is None and error is None:
-        return unconnected(request, reader, reader.me)
+        return Connect.as_view()(request)
     photos = list(row.photos.defer("data")) if row else []
     targets = config_at(site).targets if site else ()
     context = {

@@ -1,84 +1,108 @@
-"""Connects the reader's site (Micropub)."""
+"""Connects the reader's site: the steps, and the page for posting there (Micropub)."""
 
-from http import HTTPStatus
+from collections.abc import Mapping
+from typing import Any
 
+from django import forms
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
-from django.urls import reverse
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext, gettext_noop
-from django.views.decorators.http import require_http_methods, require_safe
 
 from common.clock import utcnow
 from common.rates import Limit, count_within
 from common.refused import Refused
+from reader.indieauth.client import Begun
 from reader.indieauth.discovery import site_url
 from reader.micropub.connection import ask_site, connect, disconnect
-from reader.models import Reader
-from reader.pages.access import confirmed, for_readers, is_connecting, policy_to_own_sites, surroundings
+from reader.pages.access import confirmed, is_connecting, policy_to_own_sites
+from reader.pages.forms import LineField
 from reader.pages.news import lines_of
+from reader.pages.page import ReaderFormPage
 from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
 
-# Each makes several requests to another server.
-CONNECTIONS = Limit("reader-connects", 10)
-KEPT_IN_SESSION = "micropub"
-FAILED = gettext_noop("This site couldn’t be connected.")
+
+class ConnectPage(ReaderFormPage):
+    """Sends the reader to a site for consent. A POST may also disconnect it."""
+
+    failure = gettext_noop("This site couldn’t be connected.")
+    # Each attempt makes several requests to another server.
+    limit: Limit
+    session_key: str
+
+    @method_decorator(confirmed(is_connecting, app="reader"))
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.POST.get("act") == "disconnect":
+            self.disconnect()
+            return HttpResponseRedirect(self.get_success_url())
+        if not count_within((self.limit, str(self.reader.pk))):
+            return self.refuse_attempt()
+        return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        begun = self.begin(form.cleaned_data["me"])
+        self.request.session[self.session_key] = begun.kept
+        return HttpResponseRedirect(begun.url)
+
+    def refused(self, error: Refused | ValidationError) -> HttpResponse:
+        if isinstance(error, TakenSite):
+            words = gettext("Someone else here has already connected this site.")
+            return self.refuse(words, form=self.get_form_class()())
+        return super().refused(error)
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        headers = {"Content-Security-Policy": policy_to_own_sites()}
+        return super().render_to_response(context, headers=headers, **kwargs)
+
+    def begin(self, me: str) -> Begun:
+        raise NotImplementedError
+
+    def finish(self, kept: Mapping[str, Any], answer: Mapping[str, str]) -> None:
+        raise NotImplementedError
+
+    def disconnect(self) -> None:
+        raise NotImplementedError
 
 
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(is_connecting, app="reader")
-def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
-    if request.method != "POST":
-        return unconnected(request, reader, reader.me)
-    if request.POST.get("act") == "disconnect":
-        disconnect(reader=reader)
-        return HttpResponseRedirect(reverse("reader:compose"))
-    me = request.POST.get("me", "")[:LONGEST_POST_URL]
-    if not count_within((CONNECTIONS, str(reader.pk))):
-        problem = gettext("Too many attempts. Wait a minute.")
-        return unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
-    try:
-        begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
-    except Refused as error:
-        return unconnected(request, reader, me, gettext(FAILED), str(error))
-    request.session[KEPT_IN_SESSION] = begun.kept
-    return HttpResponseRedirect(begun.url)
+class AnswerPage(ConnectPage):
+    """Return from the site. The state in the session works once."""
+
+    http_method_names = ("get", "head")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.finish(request.session.pop(self.session_key, {}), request.GET.dict())
+        return HttpResponseRedirect(self.get_success_url())
 
 
-@for_readers
-@require_safe
-def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The state in the session works once."""
-    kept = request.session.pop(KEPT_IN_SESSION, {})
-    try:
-        connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
-    except TakenSite:
-        return unconnected(request, reader, "", gettext("Someone else here has already connected this site."))
-    except Refused as error:
-        return unconnected(request, reader, reader.me, gettext(FAILED), str(error))
-    return HttpResponseRedirect(reverse("reader:compose"))
+class ConnectForm(forms.Form):
+    me = LineField(longest=LONGEST_POST_URL)
 
 
-def unconnected(
-    request: HttpRequest,
-    reader: Reader,
-    me: str,
-    problem: str = "",
-    details: str = "",
-    *,
-    status: HTTPStatus | None = None,
-) -> HttpResponse:
-    """`details` are in English only."""
-    context = {
-        **surroundings(reader),
-        "section": "compose",
-        "me": me,
-        "problem": problem,
-        "details": details,
-        "lines": lines_of(reader),
-    }
-    status = status or (HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK)
-    response = render(request, "reader/connect.html", context, status=status)
-    response.headers["Content-Security-Policy"] = policy_to_own_sites()
-    return response
+class Connect(ConnectPage):
+    form_class = ConnectForm
+    template_name = "reader/connect.html"
+    section = "compose"
+    success_url = reverse_lazy("reader:compose")
+    limit = Limit("reader-connects", 10)
+    session_key = "micropub"
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"me": self.reader.me}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(lines=lines_of(self.reader), **kwargs)
+
+    def begin(self, me: str) -> Begun:
+        return ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
+
+    def finish(self, kept: Mapping[str, Any], answer: Mapping[str, str]) -> None:
+        connect(reader=self.reader, kept=kept, answer=answer, now=utcnow())
+
+    def disconnect(self) -> None:
+        disconnect(reader=self.reader)
+
+
+class Connected(AnswerPage, Connect):
+    pass

@@ -7,9 +7,28 @@ from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy
 
-from reader.models import Reader
+from common.text import one_line
+from feeds.addresses import MAX_FEED_URL
+from reader.models import Channel, Reader
 from reader.people.readers import LONGEST_SLUG
 from reader.rules.saving import is_template
+
+CHOOSE_ONE = gettext_lazy("Choose one of the options on the page.")
+LONGEST_KEPT = 3_650
+
+
+class LineField(forms.CharField):
+    """Optional text of one line, cut to a length. It is shown again like that."""
+
+    def __init__(self, *, longest: int | None = None) -> None:
+        super().__init__(required=False, initial="")
+        self.longest = longest
+
+    def to_python(self, value: Any) -> str:
+        return one_line(super().to_python(value) or "")[: self.longest]
+
+    def bound_data(self, data: Any, initial: Any) -> str:
+        return self.to_python(data)
 
 
 class NameForm(forms.Form):
@@ -49,6 +68,12 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
         return data
 
 
+class FollowForm(forms.Form):
+    url = LineField(longest=MAX_FEED_URL)
+    channel = forms.CharField(required=False, initial="")
+    new_channel = LineField()
+
+
 class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Reader
@@ -84,6 +109,42 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
             data["save_name"] = urlsplit(data["save_template"]).hostname or ""
             data["save_name"] = data["save_name"].removeprefix("www.")[:40]
         return data
+
+
+class NewChannelForm(forms.Form):
+    name = forms.CharField(required=False)
+
+
+class ChannelForm(forms.Form):
+    keep = forms.CharField(required=False, strip=False)
+    unread = forms.ChoiceField(
+        choices={
+            Channel.UnreadMode.COUNT: gettext_lazy("number of unread posts"),
+            Channel.UnreadMode.FLAG: gettext_lazy("whether there are unread posts"),
+            Channel.UnreadMode.OFF: gettext_lazy("nothing"),
+        },
+        error_messages={"required": CHOOSE_ONE, "invalid_choice": CHOOSE_ONE},
+    )
+    layout = forms.ChoiceField(
+        choices={
+            Channel.Layout.LIST: gettext_lazy("list"),
+            Channel.Layout.CARDS: gettext_lazy("as cards"),
+            Channel.Layout.GALLERY: gettext_lazy("pictures first"),
+        },
+        required=False,
+        error_messages={"invalid_choice": CHOOSE_ONE},
+    )
+    name = forms.CharField(required=False)
+    published = forms.BooleanField(required=False)
+
+    def clean_keep(self) -> int | None:
+        keep = self.cleaned_data["keep"]
+        is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
+        if keep and not is_days:
+            raise forms.ValidationError(
+                gettext("Enter a whole number of days, at most %(days)s."), params={"days": LONGEST_KEPT}
+            )
+        return int(keep) if keep else None
 
 
 class EmailForm(forms.Form):

@@ -1,103 +1,66 @@
+from collections.abc import Mapping
 from dataclasses import asdict
-from http import HTTPStatus
 from itertools import groupby
+from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
-from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.urls import reverse_lazy
+from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
-from common.rates import Limit, count_within
+from common.rates import Limit
 from common.text import one_line
 from feeds.parsing.media import absolute
 from feeds.parsing.opml import Listed, write_opml
-from reader.indieauth.client import begin, finish
-from reader.indieauth.discovery import NotConfirmed, discover, profile_of, site_url
+from reader.indieauth.client import Begun, begin, finish
+from reader.indieauth.discovery import discover, profile_of, site_url
 from reader.models import Follow, Reader
-from reader.pages.access import (
-    confirmed,
-    for_readers,
-    is_connecting,
-    policy_to_own_sites,
-    reading_page,
-    surroundings,
-)
+from reader.pages.access import reading_page
+from reader.pages.connect import AnswerPage, ConnectPage
+from reader.pages.forms import LineField
 from reader.people.readers import may_read
-from reader.people.tokens import TakenSite, connect_site, disconnect_site
+from reader.people.tokens import connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
-SITES = Limit("own-site", 10)
-# Session key of an unfinished connection.
-BEGUN = "own_site"
-
-
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(is_connecting, app="reader")
-def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
-    if request.method != "POST":
-        return _page(request, reader)
-    if request.POST.get("act") == "disconnect":
-        disconnect_site(reader=reader)
-        return HttpResponseRedirect(reverse("reader:site"))
-    typed = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
-    if not count_within((SITES, str(reader.pk))):
-        problem = gettext("Too many attempts. Wait a minute.")
-        return _page(request, reader, typed=typed, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
-    try:
-        begun = begin(discover(typed), redirect_uri=site_url("reader:site_back"), now=utcnow())
-    except NotConfirmed as error:
-        problem = gettext("This site couldn’t be connected.")
-        return _page(request, reader, typed=typed, problem=problem, details=str(error))
-    request.session[BEGUN] = begun.kept
-    return HttpResponseRedirect(begun.url)
-
-
-@for_readers
-@require_safe
-def site_back(request: HttpRequest, reader: Reader) -> HttpResponse:
-    kept = request.session.pop(BEGUN, {})
-    try:
-        granted = finish(kept, request.GET.dict(), now=utcnow())
-        connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
-    except TakenSite:
-        problem = gettext("Someone else here has already connected this site.")
-        return _page(request, reader, problem=problem)
-    except NotConfirmed as error:
-        problem = gettext("This site couldn’t be connected.")
-        return _page(request, reader, problem=problem, details=str(error))
-    return HttpResponseRedirect(reverse("reader:site"))
-
-
-def _page(
-    request: HttpRequest,
-    reader: Reader,
-    *,
-    typed: str = "",
-    problem: str = "",
-    details: str = "",
-    status: int = HTTPStatus.BAD_REQUEST,
-) -> HttpResponse:
-    """`details` are in English only."""
-    context = {
-        **surroundings(reader),
-        "section": "account",
-        "typed": typed,
-        "problem": problem,
-        "details": details,
-        "me": profile_of(reader),
-        "microsub": site_url("reader:microsub", reader.slug),
-        "webmention": site_url("reader:webmention", reader.slug),
-        "longest": LONGEST_IDENTITY,
-    }
-    response = render(request, "reader/own_site.html", context, status=status if problem else HTTPStatus.OK)
-    response.headers["Content-Security-Policy"] = policy_to_own_sites()
-    return response
-
-
 MOST_LISTED = 2_000
+
+
+class OwnSiteForm(forms.Form):
+    me = LineField(longest=LONGEST_IDENTITY + 1)
+
+
+class OwnSite(ConnectPage):
+    form_class = OwnSiteForm
+    template_name = "reader/own_site.html"
+    section = "account"
+    success_url = reverse_lazy("reader:site")
+    limit = Limit("own-site", 10)
+    session_key = "own_site"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            me=profile_of(self.reader),
+            microsub=site_url("reader:microsub", self.reader.slug),
+            webmention=site_url("reader:webmention", self.reader.slug),
+            longest=LONGEST_IDENTITY,
+            **kwargs,
+        )
+
+    def begin(self, me: str) -> Begun:
+        return begin(discover(me), redirect_uri=site_url("reader:site_back"), now=utcnow())
+
+    def finish(self, kept: Mapping[str, Any], answer: Mapping[str, str]) -> None:
+        granted = finish(kept, answer, now=utcnow())
+        connect_site(reader=self.reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
+
+    def disconnect(self) -> None:
+        disconnect_site(reader=self.reader)
+
+
+class OwnSiteAnswer(AnswerPage, OwnSite):
+    pass
 
 
 @reading_page
