@@ -23,7 +23,6 @@ from reader.pages import (
     profile,
     timelines,
 )
-from reader.pages.account import app_passwords
 from reader.pages.posts import media
 
 app_name = "reader"
@@ -57,18 +56,18 @@ urlpatterns = [
     path("reader/search/", timelines.search_page, name="search"),
     path("reader/follow/", feeds.FollowPage.as_view(), name="follow"),
     path("reader/feeds/", feeds.feeds, name="feeds"),
-    path("reader/feeds/opml/", lists.opml, name="opml"),
+    path("reader/feeds/opml/", lists.ImportPage.as_view(), name="opml"),
     path("reader/feeds/list.opml", lists.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.FeedPage.as_view(), name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
     path("reader/news/", news.news, name="news"),
     path("reader/events", news.events, name="events"),
-    path("reader/compose/", compose.compose_page, name="compose"),
+    path("reader/compose/", compose.ComposePage.as_view(), name="compose"),
     path("reader/compose/connect/", connect.Connect.as_view(), name="connect"),
     path("reader/compose/connected/", connect.Connected.as_view(), name="connected"),
-    path("reader/compose/<int:pk>/", compose.composed, name="composed"),
+    path("reader/compose/<int:pk>/", compose.ComposedPage.as_view(), name="composed"),
     path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
-    path("reader/app-passwords/", app_passwords, name="app_passwords"),
+    path("reader/app-passwords/", account.AppPasswords.as_view(), name="app_passwords"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     path("reader/clients/", account.clients, name="clients"),
     path("reader/clients/<int:pk>/revoke/", account.revoke_client, name="revoke_client"),

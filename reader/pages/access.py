@@ -20,15 +20,18 @@ from django.views.decorators.cache import cache_control
 from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.discovery import is_trial
+from reader.micropub.compositions import NoSuchComposition
 from reader.models import Channel, Reader
 from reader.people.readers import may_read, note_seen
 from reader.rules.order import LARGEST_KEY
+from reader.timelines.marks import NoSuchPost
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
+from reader.timelines.undo import NothingToUndo
 
 View = Callable[..., HttpResponseBase]
 
-NOT_FOUND = (NoSuchChannel, NoSuchEntry)
+NOT_FOUND = (NoSuchChannel, NoSuchComposition, NoSuchEntry, NoSuchPost, NothingToUndo)
 # A worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
 # Posts are untrusted: the page loads and runs only what this site serves.

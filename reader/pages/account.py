@@ -4,6 +4,7 @@ from typing import Any
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
 from django.http import (
     Http404,
     HttpRequest,
@@ -12,8 +13,9 @@ from django.http import (
     QueryDict,
     StreamingHttpResponse,
 )
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -25,7 +27,8 @@ from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.pages.access import confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
-from reader.pages.forms import EmailForm, ErasureForm, ReadingForm
+from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, ReadingForm
+from reader.pages.page import ReaderFormPage
 from reader.people.app_passwords import (
     LONGEST_APP,
     MAX_APP_PASSWORDS,
@@ -71,39 +74,39 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
     return HttpResponseRedirect(f"{reverse('reader:clients')}?revoked")
 
 
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-@confirmed(lambda given: "revoke" not in given, app="reader")
-def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """List the passwords. A POST makes one, or (`revoke`) revokes one.
+class AppPasswords(ReaderFormPage):
+    """The passwords. A POST makes one, or (`revoke`) revokes one."""
 
-    The POST itself shows the new password, which is stored nowhere.
-    """
-    made, problem = None, ""
-    app = request.POST.get("app", "")
-    if request.method == "POST":
+    template_name = "reader/app_passwords.html"
+    section = "account"
+    form_class = AppPasswordForm
+
+    @method_decorator(confirmed(lambda given: "revoke" not in given, app="reader"))
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if "revoke" in request.POST:
-            _revoke(reader, request.POST["revoke"])
-            return HttpResponseRedirect(reverse("reader:app_passwords"))
-        try:
-            made = make_app_password(reader=reader, app=app, now=utcnow())
-        except Refused:
-            problem = gettext(
-                "Enter a name of at most %(characters)s characters. You can have at most %(most)s passwords."
-            ) % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS}
-    context = {
-        **surroundings(reader),
-        "section": "account",
-        "made": made,
-        "passwords": active(reader),
-        "problem": problem,
-        "app": "" if made else app,
-        "longest": LONGEST_APP,
-        "address": settings.SITE_URL + reverse("reader:greader_php", args=[""]),
-        "site": settings.SITE_URL,
-    }
-    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
-    return render(request, "reader/app_passwords.html", context, status=status)
+            _revoke(self.reader, request.POST["revoke"])
+            return redirect("reader:app_passwords")
+        return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: AppPasswordForm) -> HttpResponse:
+        """Show the new password at once, as it is stored nowhere."""
+        made = make_app_password(reader=self.reader, app=form.cleaned_data["app"], now=utcnow())
+        return self.render_to_response(self.get_context_data(made=made, form=AppPasswordForm()))
+
+    def refused(self, error: Refused | ValidationError) -> HttpResponse:
+        words = gettext(
+            "Enter a name of at most %(characters)s characters. You can have at most %(most)s passwords."
+        )
+        return self.refuse(words % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS})
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            passwords=active(self.reader),
+            longest=LONGEST_APP,
+            address=settings.SITE_URL + reverse("reader:greader_php", args=[""]),
+            site=settings.SITE_URL,
+            **kwargs,
+        )
 
 
 def _revoke(reader: Reader, text: str) -> None:

@@ -2,14 +2,15 @@ import hashlib
 import secrets
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 from typing import Any, BinaryIO, cast
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from common.body_limits import takes_body
 from common.clock import utcnow
@@ -18,9 +19,10 @@ from common.refused import Refused
 from reader.micropub import compositions as written
 from reader.micropub.connection import config_at, disconnect, site_of
 from reader.models import Composition, Entry, Reader
-from reader.pages.access import back_to, for_readers, keys_in, surroundings
+from reader.pages.access import back_to, for_readers, keys_in
 from reader.pages.connect import Connect
 from reader.pages.news import Line, lines_of
+from reader.pages.page import ReaderPage
 from reader.pages.posts import WRITTEN_KIND_WORDS
 from reader.rules.micropub import (
     ARTICLE,
@@ -62,50 +64,132 @@ WITH_PICTURES = (NOTE, ARTICLE, REPLY)
 LOOKS_AGAIN = 3
 
 
-@takes_body(MOST_SENT, files=True, for_users=True)
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Show the form, empty or with a `draft`. A POST saves it, and may send it."""
-    if request.method == "POST":
-        return _keep(request, reader)
-    if text := request.GET.get("draft", ""):
-        row = _composition(reader, next(iter(keys_in([text])), 0))
-        if row.state not in written.CHANGEABLE:
-            return HttpResponseRedirect(reverse("reader:composed", args=[row.pk]))
-        return _form(request, reader, Said.from_json(row.said), key=row.key, entry=row.entry)
-    entry = _entry(reader, request.GET.get("entry", ""))
-    about, kind = (entry.jf2 or {}) if entry else request.GET, request.GET.get("kind", NOTE)
-    said = Said(
-        kind=kind if kind in WRITTEN_KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_POST_URL]
-    )
-    return _form(request, reader, said, key=secrets.token_urlsafe(12), entry=entry)
+@method_decorator(takes_body(MOST_SENT, files=True, for_users=True), name="dispatch")
+class ComposePage(ReaderPage):
+    """The form, empty or with a `draft`. A POST saves it, and may send it."""
 
+    template_name = "reader/compose.html"
+    section = "compose"
+    said: Said
+    key: str
+    entry: Entry | None
 
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def composed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    row = _composition(reader, min(pk, LARGEST_KEY))
-    problem = ""
-    if request.method == "POST":
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if text := request.GET.get("draft", ""):
+            row = written.composition_of(self.reader, next(iter(keys_in([text])), 0))
+            if row.state not in written.CHANGEABLE:
+                return redirect("reader:composed", row.pk)
+            self.said, self.key, self.entry = Said.from_json(row.said), row.key, row.entry
+            return super().get(request)
+        self.key, self.entry = secrets.token_urlsafe(12), _entry(self.reader, request.GET.get("entry", ""))
+        if site_of(self.reader) is None:
+            return Connect.as_view()(request)
+        about = (self.entry.jf2 or {}) if self.entry else request.GET
+        kind = request.GET.get("kind", NOTE)
+        url = str(about.get("url", ""))[:LONGEST_POST_URL]
+        self.said = Said(kind=kind if kind in WRITTEN_KINDS else NOTE, url=url)
+        return super().get(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Save the form even if it has errors."""
+        act, self.key, self.said = request.POST.get("act", ""), request.POST.get("key", ""), _said(request)
         try:
-            return HttpResponseRedirect(_acted(row, request.POST.get("act", "")))
-        except Refused as error:
-            problem = str(error)
-    if row.state == Composition.State.KEPT:
-        return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}")
-    context = {
-        **surroundings(reader),
-        "section": "compose",
-        "line": Line(row, Said.from_json(row.said)),
-        "host": host_of(reader.me),
-        "photos": row.photos.defer("data"),
-        "problem": problem,
-    }
-    response = render(request, "reader/composed.html", context, status=_status(problem))
-    if row.state in written.UNDER_WAY and not row.problem:
-        response.headers["Refresh"] = str(LOOKS_AGAIN)
-    return response
+            self.entry = _entry(self.reader, request.POST.get("entry", ""))
+        except NoSuchEntry:
+            # The post was deleted meanwhile.
+            self.entry = None
+        if act == "disconnect":
+            disconnect(reader=self.reader)
+            if not (self.said.content or self.said.name or self.said.url or request.FILES):
+                return redirect("reader:compose")
+        if act.startswith("as-"):
+            self.said = replace(self.said, kind=act.removeprefix("as-"))
+        photos, problem = _new_photos(request)
+        keep = partial(
+            written.keep, reader=self.reader, said=self.said, entry=self.entry, photos=photos, now=utcnow()
+        )
+        row = keep(key=self.key, removed=keys_in(request.POST.getlist("remove")))
+        if row.state not in written.CHANGEABLE and Said.from_json(row.said) != fitting(cleaned(self.said)):
+            # Somebody went back and changed a sent post: save another draft, and ask.
+            row = keep(key=f"{self.key[:40]}-{hashlib.sha256(repr(self.said).encode()).hexdigest()[:16]}")
+            return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}&again")
+        if problem:
+            raise Refused(problem, "photo")
+        if act == "send":
+            row = written.hand_over(composition=row, now=utcnow())
+        if row.state in written.CHANGEABLE:
+            return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}")
+        return redirect("reader:composed", row.pk)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        said, entry, site = self.said, self.entry, site_of(self.reader)
+        row = self.reader.compositions.filter(key=self.key).first()
+        photos = list(row.photos.defer("data")) if row else []
+        return super().get_context_data(
+            said=said,
+            key=self.key,
+            row=row,
+            entry=entry,
+            about=str((entry.jf2 or {}).get("name", "")) if entry else "",
+            kinds=[(kind, WRITTEN_KIND_WORDS[kind]) for kind in WRITTEN_KINDS],
+            has={
+                "url": said.kind in PROPERTY,
+                "name": said.kind in (ARTICLE, BOOKMARK),
+                "content": said.kind not in (LIKE, REPOST),
+                "pictures": said.kind in WITH_PICTURES,
+            },
+            rsvps=RSVP_WORDS,
+            visibilities=VISIBILITY_WORDS,
+            photos=photos,
+            slots=range(MOST_PHOTOS - len(photos)),
+            targets=config_at(site).targets if site else (),
+            host=host_of(self.reader.me),
+            is_connected=site is not None,
+            is_another="again" in self.request.GET,
+            lines=lines_of(self.reader),
+            longest={"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_POST_URL},
+            **kwargs,
+        )
+
+
+class ComposedPage(ReaderPage):
+    template_name = "reader/composed.html"
+    section = "compose"
+
+    @cached_property
+    def row(self) -> Composition:
+        return written.composition_of(self.reader, min(self.kwargs["pk"], LARGEST_KEY))
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        match request.POST.get("act"):
+            case "again":
+                written.send_again(composition=self.row, now=utcnow())
+            case "is-there":
+                written.call_posted(composition=self.row)
+            case "take-back":
+                written.take_back(composition=self.row)
+            case "throw-away":
+                written.throw_away(composition=self.row)
+                return redirect("reader:compose")
+            case _:
+                raise Http404("That isn’t possible with this post.")
+        return redirect("reader:composed", self.row.pk)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            line=Line(self.row, Said.from_json(self.row.said)),
+            host=host_of(self.reader.me),
+            photos=self.row.photos.defer("data"),
+            **kwargs,
+        )
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        if self.row.state == Composition.State.KEPT:
+            return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={self.row.pk}")
+        response = super().render_to_response(context, **kwargs)
+        if self.row.state in written.UNDER_WAY and not self.row.problem:
+            response.headers["Refresh"] = str(LOOKS_AGAIN)
+        return response
 
 
 @for_readers
@@ -117,40 +201,6 @@ def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     except Refused as error:
         raise Http404(str(error)) from error
     return HttpResponseRedirect(back_to(request, reverse("reader:post", args=[entry.pk])))
-
-
-def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Save the form even if it has errors."""
-    act, key = request.POST.get("act", ""), request.POST.get("key", "")
-    said = _said(request)
-    try:
-        entry = _entry(reader, request.POST.get("entry", ""))
-    except NoSuchEntry:
-        # The post was deleted meanwhile.
-        entry = None
-    if act == "disconnect":
-        disconnect(reader=reader)
-        if not (said.content or said.name or said.url or request.FILES):
-            return HttpResponseRedirect(reverse("reader:compose"))
-    if act.startswith("as-"):
-        said = replace(said, kind=act.removeprefix("as-"))
-    try:
-        photos, problem = _new_photos(request)
-        keep = partial(written.keep, reader=reader, said=said, entry=entry, photos=photos, now=utcnow())
-        row = keep(key=key, removed=keys_in(request.POST.getlist("remove")))
-        if row.state not in written.CHANGEABLE and Said.from_json(row.said) != fitting(cleaned(said)):
-            # Somebody went back and changed a sent post: save another draft, and ask.
-            row = keep(key=f"{key[:40]}-{hashlib.sha256(repr(said).encode()).hexdigest()[:16]}")
-            return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}&again")
-        if problem:
-            raise Refused(problem, "photo")
-        if act == "send":
-            row = written.hand_over(composition=row, now=utcnow())
-    except Refused as error:
-        return _form(request, reader, said, key=key, entry=entry, error=error)
-    if row.state in written.CHANGEABLE:
-        return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}")
-    return HttpResponseRedirect(reverse("reader:composed", args=[row.pk]))
 
 
 def _said(request: HttpRequest) -> Said:
@@ -178,80 +228,6 @@ def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
     return photos, problem
 
 
-def _form(
-    request: HttpRequest,
-    reader: Reader,
-    said: Said,
-    *,
-    key: str,
-    entry: Entry | None,
-    error: Refused | None = None,
-) -> HttpResponse:
-    row = reader.compositions.filter(key=key).first()
-    site = site_of(reader)
-    if site is None and row is None and error is None:
-        return Connect.as_view()(request)
-    photos = list(row.photos.defer("data")) if row else []
-    targets = config_at(site).targets if site else ()
-    context = {
-        **surroundings(reader),
-        "section": "compose",
-        "said": said,
-        "key": key,
-        "row": row,
-        "entry": entry,
-        "about": str((entry.jf2 or {}).get("name", "")) if entry else "",
-        "kinds": [(kind, WRITTEN_KIND_WORDS[kind]) for kind in WRITTEN_KINDS],
-        "has": {
-            "url": said.kind in PROPERTY,
-            "name": said.kind in (ARTICLE, BOOKMARK),
-            "content": said.kind not in (LIKE, REPOST),
-            "pictures": said.kind in WITH_PICTURES,
-        },
-        "rsvps": RSVP_WORDS,
-        "visibilities": VISIBILITY_WORDS,
-        "photos": photos,
-        "slots": range(MOST_PHOTOS - len(photos)),
-        "targets": targets,
-        "host": host_of(reader.me),
-        "is_connected": site is not None,
-        "is_another": "again" in request.GET,
-        "lines": lines_of(reader),
-        "problem": str(error) if error else "",
-        "field": error.field if error else "",
-        "longest": {"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_POST_URL},
-    }
-    return render(request, "reader/compose.html", context, status=_status(context["problem"]))
-
-
-def _acted(row: Composition, act: str) -> str:
-    """Return the address to redirect to. Raises Refused."""
-    match act:
-        case "again":
-            written.send_again(composition=row, now=utcnow())
-        case "is-there":
-            written.call_posted(composition=row)
-        case "take-back":
-            written.take_back(composition=row)
-        case "throw-away":
-            written.throw_away(composition=row)
-            return reverse("reader:compose")
-        case _:
-            raise Http404("That isn’t possible with this post.")
-    return reverse("reader:composed", args=[row.pk])
-
-
-def _composition(reader: Reader, pk: int) -> Composition:
-    try:
-        return written.composition_of(reader, pk)
-    except written.NoSuchComposition as error:
-        raise Http404(str(error)) from error
-
-
 def _entry(reader: Reader, text: str) -> Entry | None:
     numbers = keys_in([text])
     return entry_of(reader, numbers[0]) if numbers else None
-
-
-def _status(problem: Any) -> HTTPStatus:
-    return HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK

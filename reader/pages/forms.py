@@ -68,6 +68,10 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
         return data
 
 
+class AppPasswordForm(forms.Form):
+    app = forms.CharField(required=False)
+
+
 class FollowForm(forms.Form):
     url = LineField(longest=MAX_FEED_URL)
     channel = forms.CharField(required=False, initial="")

@@ -1,68 +1,59 @@
-from http import HTTPStatus
+from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
-from django.urls import reverse
-from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext, gettext_noop
+from django.views.decorators.http import require_safe
 
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.passes import TimeBudget
-from common.refused import Refused
 from feeds.parsing.opml import MAX_BYTES
 from reader.channels.channels import channel_of
 from reader.channels.follows import may_look
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
 from reader.models import FollowLine, FollowList, Reader
-from reader.pages.access import WAITED_FOR, for_readers, surroundings
+from reader.pages.access import WAITED_FOR, for_readers
+from reader.pages.page import ReaderPage
 
 LINES_SHOWN = 500
 REFRESHED_AFTER_SECONDS = 3
 
 
-@takes_body(MAX_BYTES + MAX_FORM_BYTES, files=True, for_users=True)
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Show the last import. A POST uploads a file, or (`act`) stops the import."""
-    problem, details, status = "", "", HTTPStatus.OK
-    if request.method == "POST":
+@method_decorator(takes_body(MAX_BYTES + MAX_FORM_BYTES, files=True, for_users=True), name="dispatch")
+class ImportPage(ReaderPage):
+    """The last import. A POST uploads a file, or (`act`) stops the import."""
+
+    template_name = "reader/opml.html"
+    section = "feeds"
+    failure = gettext_noop("This file couldn’t be imported.")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
         if request.POST.get("act") == "stop":
-            stop_list(reader=reader, now=utcnow())
-            return HttpResponseRedirect(reverse("reader:opml"))
+            stop_list(reader=self.reader, now=utcnow())
+            return redirect("reader:opml")
         uid, file = request.POST.get("channel", ""), request.FILES.get("file")
-        channel = channel_of(reader, uid) if uid else None
-        status = HTTPStatus.BAD_REQUEST
-        if not may_look(reader):
-            problem, status = gettext("Too many attempts. Wait a minute."), HTTPStatus.TOO_MANY_REQUESTS
-        elif file is None:
-            problem = gettext("Choose a file first.")
-        else:
-            try:
-                body = file.read(MAX_BYTES + 1)
-                kept = keep_list(reader=reader, body=body, channel=channel, now=utcnow())
-            except Refused as error:
-                problem, details = gettext("This file couldn’t be imported."), str(error)
-            else:
-                follow_listed(kept, left=TimeBudget(WAITED_FOR))
-                return HttpResponseRedirect(reverse("reader:opml"))
-    kept_list = FollowList.objects.filter(reader=reader).first()
-    around = surroundings(reader)
-    context = {
-        **around,
-        "section": "feeds",
-        "problem": problem,
-        "details": details,
-        "choices": [line for line in around["channels"] if not line.is_notifications],
-        "list": kept_list,
-        **(_told(kept_list) if kept_list else {}),
-    }
-    answer = render(request, "reader/opml.html", context, status=status)
-    if kept_list and kept_list.ended_at is None and not problem:
-        answer.headers["Refresh"] = str(REFRESHED_AFTER_SECONDS)
-    return answer
+        channel = channel_of(self.reader, uid) if uid else None
+        if not may_look(self.reader):
+            return self.refuse_attempt()
+        if file is None:
+            return self.refuse(gettext("Choose a file first."))
+        body = file.read(MAX_BYTES + 1)
+        kept = keep_list(reader=self.reader, body=body, channel=channel, now=utcnow())
+        follow_listed(kept, left=TimeBudget(WAITED_FOR))
+        return redirect("reader:opml")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        kept = FollowList.objects.filter(reader=self.reader).first()
+        return super().get_context_data(list=kept, **(_told(kept) if kept else {}), **kwargs)
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        response = super().render_to_response(context, **kwargs)
+        if context["list"] and context["list"].ended_at is None and "problem" not in context:
+            response.headers["Refresh"] = str(REFRESHED_AFTER_SECONDS)
+        return response
 
 
 @for_readers

@@ -33,15 +33,7 @@ from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
-from reader.timelines.undo import (
-    NothingToUndo,
-    all_below,
-    all_between,
-    mark_read_undoably,
-    older_than,
-    these,
-    undo,
-)
+from reader.timelines.undo import all_below, all_between, mark_read_undoably, older_than, these, undo
 
 FOUND = 50
 # Days.
@@ -181,10 +173,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     elif act == "unread":
         marks.mark_unread(timeline, keys_in(request.POST.getlist("place")))
     elif act in WANTED:
-        try:
-            wanted = WANTED[act](timeline, request.POST, utcnow())
-        except marks.NoSuchPost as error:
-            raise Http404(str(error)) from error
+        wanted = WANTED[act](timeline, request.POST, utcnow())
         onto = request.POST.get("onto", "")
         marking = mark_read_undoably(timeline, wanted, now=utcnow(), onto=onto)
         back = _with_marking(back, marking)
@@ -198,10 +187,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
-    try:
-        undo(reader=reader, name=request.POST.get("name", ""))
-    except NothingToUndo as error:
-        raise Http404(str(error)) from error
+    undo(reader=reader, name=request.POST.get("name", ""))
     if request.headers.get("Accept") == "application/json":
         return JsonResponse(counts_of(reader))
     return HttpResponseRedirect(_with_marking(back_to(request, reverse("reader:all")), None))
