@@ -22,7 +22,7 @@ from reader.channels.channels import NoSuchChannel, drop_channel
 from reader.channels.filters import mutes_in
 from reader.channels.followers import count_followers
 from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
-from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import arrival, insert_place, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
 from reader.media.icons import want_icon
@@ -305,13 +305,5 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
         entry, (at, is_unread) = entries[id_], places[id_]
         if entry.pk in there or entry.withdrawn_at is not None or is_block.get(entry.author_key):
             continue
-        hidden = TimelineEntry.Hidden.SEEN
-        if entry.author_key in is_block:
-            hidden = TimelineEntry.Hidden.MUTED
-        elif channels_with_a_copy(entry, [channel.pk]):
-            hidden = TimelineEntry.Hidden.DUPLICATE
-        elif channel.filters:
-            # Judged afterwards: filters are slow.
-            hidden = TimelineEntry.Hidden.FILTERED
-        insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
+        insert_place(entry, channel, is_block, is_unread=is_unread, at=at, now=now)
     ask_again([channel.pk])

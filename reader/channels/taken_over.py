@@ -34,7 +34,7 @@ from reader.channels.channels import ALL_CHANNELS, LONGEST_CHANNEL_NAME, add_cha
 from reader.channels.filters import change_filters, mutes_in
 from reader.channels.follows import follow_feed, refuse_more_in, shared_feed_at
 from reader.entries.filters import ask_again
-from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import arrival, insert_place, place_in_turn
 from reader.entries.take import said_by
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
@@ -323,15 +323,6 @@ def _place(channel: Channel, rows: Sequence[_Row], now: datetime) -> None:
         if is_block.get(entry.author_key):
             continue
         there.add(entry.pk)
-        hidden = TimelineEntry.Hidden.SEEN
-        if entry.author_key in is_block:
-            hidden = TimelineEntry.Hidden.MUTED
-        elif channels_with_a_copy(entry, [channel.pk]):
-            hidden = TimelineEntry.Hidden.DUPLICATE
-        elif channel.filters:
-            # Judged afterwards: filters are slow.
-            hidden = TimelineEntry.Hidden.FILTERED
         at = min(row.old.came_at, now)
-        place = PlaceIn(channel.pk, channel.reader_id, hidden, not row.old.is_read, at, came_at=now)
-        insert_places(entry, [place])
+        insert_place(entry, channel, is_block, is_unread=not row.old.is_read, at=at, now=now)
     ask_again([channel.pk])

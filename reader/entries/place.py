@@ -109,6 +109,24 @@ def arrival(now: datetime) -> datetime:
     return newest if newest and now < newest < now + SET_BACK_AT_MOST else now
 
 
+def placement(*, is_muted: bool, is_copy: bool, is_filtered: bool) -> TimelineEntry.Hidden:
+    if is_muted:
+        return TimelineEntry.Hidden.MUTED
+    if is_copy:
+        return TimelineEntry.Hidden.DUPLICATE
+    return TimelineEntry.Hidden.FILTERED if is_filtered else TimelineEntry.Hidden.SEEN
+
+
+def insert_place(
+    entry: Entry, channel: Channel, muted: Container[str], *, is_unread: bool, at: datetime, now: datetime
+) -> None:
+    """Put an entry into one channel. `ask_again` then judges it if there are filters, as they are slow."""
+    is_muted = entry.author_key in muted
+    is_copy = not is_muted and bool(channels_with_a_copy(entry, [channel.pk]))
+    hidden = placement(is_muted=is_muted, is_copy=is_copy, is_filtered=bool(channel.filters))
+    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
+
+
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
     """The entry must be locked."""
     for some in batched(list(places), CHANNELS_TOGETHER):
@@ -161,11 +179,9 @@ def _insert_for_all(entry: Entry, now: datetime, filtered: Container[int]) -> No
             blocks = [unwanted.get((reader, None)), unwanted.get((reader, channel))]
             if channel in there or True in blocks:
                 continue
-            hidden = TimelineEntry.Hidden.FILTERED if channel in filtered else TimelineEntry.Hidden.SEEN
-            if channel in copies:
-                hidden = TimelineEntry.Hidden.DUPLICATE
-            if False in blocks:
-                hidden = TimelineEntry.Hidden.MUTED
+            hidden = placement(
+                is_muted=False in blocks, is_copy=channel in copies, is_filtered=channel in filtered
+            )
             is_unread = not entry.starts_read
             found.append(PlaceIn(channel, reader, hidden, is_unread, at=entry.sort_at or now, came_at=now))
         insert_places(entry, found)

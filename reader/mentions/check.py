@@ -18,7 +18,7 @@ from feeds.addresses import host_of_url
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from reader.channels.filters import mutes_in
-from reader.entries.place import PlaceIn, arrival, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.place import arrival, insert_place, place_in_turn
 from reader.entries.take import said_by
 from reader.entries.visibility import hide
 from reader.mentions.look import Look, look_at
@@ -127,11 +127,6 @@ def show_mention(
     """Insert the post into the notifications, by default at `now`."""
     at = at or now
     entry: Entry = Entry.objects.create(seen_at=at, placed_at=now, **columns)
-    hidden = TimelineEntry.Hidden.SEEN
-    if entry.author_key in is_block:
-        hidden = TimelineEntry.Hidden.MUTED
-    elif channels_with_a_copy(entry, [channel.pk]):
-        # The post mentions two pages.
-        hidden = TimelineEntry.Hidden.DUPLICATE
-    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
+    # A post that mentions two pages is shown once.
+    insert_place(entry, channel, is_block, is_unread=is_unread, at=at, now=now)
     return entry
