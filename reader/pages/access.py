@@ -1,23 +1,29 @@
-"""Decorators and context of all pages of the reader."""
+"""Access to the reader's pages, and what all of them share."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponseRedirect, QueryDict
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
+from django.views.generic import FormView, TemplateView
 
 from common.clock import utcnow
+from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.discovery import is_trial
 from reader.micropub.compositions import NoSuchComposition
@@ -165,6 +171,56 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
         count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else None,
         has_unread=bool(unread) and channel.unread_mode != Channel.UnreadMode.OFF,
     )
+
+
+class ReaderPage(TemplateView):
+    """Page of one reader. A refusal shows it again, with the reason."""
+
+    http_method_names: Sequence[str] = ("get", "head", "post")
+    section = ""
+    # Shown before reasons that are in English only.
+    failure = ""
+    reader: Reader
+
+    @method_decorator(for_readers)
+    def dispatch(self, request: HttpRequest, reader: Reader, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.reader = reader
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except NOT_FOUND:
+            raise
+        except (Refused, ValidationError) as error:
+            return self.refused(error)
+
+    @cached_property
+    def channel(self) -> Channel | None:
+        """Return the channel that the page is about, if any."""
+        return None
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        around = surroundings(self.reader, self.channel)
+        return super().get_context_data(**{**around, "section": self.section, **kwargs})
+
+    def refused(self, error: Refused | ValidationError) -> HttpResponse:
+        reason = str(error) if isinstance(error, Refused) else " ".join(error.messages)
+        if self.failure:
+            return self.refuse(gettext(self.failure), details=reason)
+        return self.refuse(reason, field=getattr(error, "field", ""))
+
+    def refuse(self, problem: str, *, status: int = HTTPStatus.BAD_REQUEST, **context: Any) -> HttpResponse:
+        return self.render_to_response(self.get_context_data(problem=problem, **context), status=status)
+
+    def refuse_attempt(self) -> HttpResponse:
+        problem = gettext("Too many attempts. Wait a minute.")
+        return self.refuse(problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+
+
+class ReaderFormPage(ReaderPage, FormView):  # type: ignore[type-arg]
+    """Page of one form. It is shown again with its first error."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        problem = next(message for messages in form.errors.values() for message in messages)
+        return self.refuse(problem, form=form)
 
 
 def keys_in(texts: Iterable[str]) -> list[int]:

@@ -25,10 +25,9 @@ from common.ports.site_mail import site_mail
 from common.refused import Refused
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
-from reader.pages.access import confirmed, for_readers, surroundings
+from reader.pages.access import ReaderFormPage, confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
 from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, ReadingForm
-from reader.pages.page import ReaderFormPage
 from reader.people.app_passwords import (
     LONGEST_APP,
     MAX_APP_PASSWORDS,

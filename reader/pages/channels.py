@@ -22,9 +22,8 @@ from reader.channels.channels import (
 from reader.channels.filters import authors_of, mute, unmute
 from reader.indieauth.discovery import profile_of
 from reader.models import Channel, Reader
-from reader.pages.access import back_to, channel_line, for_readers, surroundings
+from reader.pages.access import ReaderFormPage, back_to, channel_line, for_readers, surroundings
 from reader.pages.forms import LONGEST_KEPT, ChannelForm, NewChannelForm
-from reader.pages.page import ReaderFormPage
 
 
 class ChannelFormPage(ReaderFormPage):

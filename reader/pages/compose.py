@@ -19,10 +19,9 @@ from common.refused import Refused
 from reader.micropub import compositions as written
 from reader.micropub.connection import config_at, disconnect, site_of
 from reader.models import Composition, Entry, Reader
-from reader.pages.access import back_to, for_readers, keys_in
+from reader.pages.access import ReaderPage, back_to, for_readers, keys_in
 from reader.pages.connect import Connect
 from reader.pages.news import Line, lines_of
-from reader.pages.page import ReaderPage
 from reader.pages.posts import WRITTEN_KIND_WORDS
 from reader.rules.micropub import (
     ARTICLE,

@@ -16,10 +16,9 @@ from common.refused import Refused
 from reader.indieauth.client import Begun
 from reader.indieauth.discovery import site_url
 from reader.micropub.connection import ask_site, connect, disconnect
-from reader.pages.access import confirmed, is_connecting, policy_to_own_sites
+from reader.pages.access import ReaderFormPage, confirmed, is_connecting, policy_to_own_sites
 from reader.pages.forms import LineField
 from reader.pages.news import lines_of
-from reader.pages.page import ReaderFormPage
 from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
 

@@ -30,9 +30,8 @@ from reader.media.icons import feed_icon
 from reader.models import Channel, Follow, Reader, TimelineEntry
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.entry import TimelineEntryQuerySet
-from reader.pages.access import for_readers, surroundings
+from reader.pages.access import ReaderFormPage, ReaderPage, for_readers, surroundings
 from reader.pages.forms import FollowForm
-from reader.pages.page import ReaderFormPage, ReaderPage
 from reader.pages.timelines import shown_timeline
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import Timeline

@@ -15,8 +15,7 @@ from reader.channels.channels import channel_of
 from reader.channels.follows import may_look
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
 from reader.models import FollowLine, FollowList, Reader
-from reader.pages.access import WAITED_FOR, for_readers
-from reader.pages.page import ReaderPage
+from reader.pages.access import WAITED_FOR, ReaderPage, for_readers
 
 LINES_SHOWN = 500
 REFRESHED_AFTER_SECONDS = 3

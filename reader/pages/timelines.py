@@ -160,7 +160,6 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Scripts get the counts, forms a redirect."""
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
     timeline = Timeline(reader, channel, feed_in(request.POST))
     back = back_to(
@@ -179,18 +178,14 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
         back = _with_marking(back, marking)
     else:
         raise Http404("Mark not found.")
-    if request.headers.get("Accept") == "application/json":
-        return JsonResponse({**counts_of(reader), "marking": _told(marking) if marking else None})
-    return HttpResponseRedirect(back)
+    return _marked(request, reader, back, marking=_told(marking) if marking else None)
 
 
 @for_readers
 @require_POST
 def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
     undo(reader=reader, name=request.POST.get("name", ""))
-    if request.headers.get("Accept") == "application/json":
-        return JsonResponse(counts_of(reader))
-    return HttpResponseRedirect(_with_marking(back_to(request, reverse("reader:all")), None))
+    return _marked(request, reader, _with_marking(back_to(request, reverse("reader:all")), None))
 
 
 @for_readers
@@ -201,9 +196,14 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
         stars.unstar(reader=reader, entries=[entry.pk])
     else:
         stars.star(reader=reader, entries=[entry.pk], now=utcnow())
+    return _marked(request, reader, back_to(request, reverse("reader:starred")))
+
+
+def _marked(request: HttpRequest, reader: Reader, back: str, **more: Any) -> HttpResponse:
+    """Return the counts to scripts, and a redirect to forms."""
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse(counts_of(reader))
-    return HttpResponseRedirect(back_to(request, reverse("reader:starred")))
+        return JsonResponse({**counts_of(reader), **more})
+    return HttpResponseRedirect(back)
 
 
 def _filtered(channel: Channel) -> int:
