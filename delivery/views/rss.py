@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -147,20 +146,6 @@ def _pieces(post: PagePost) -> tuple[str, SafeString, str]:
     return title, format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows), post.html
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Requested year (0: all) and search words."""
-
-    year: int
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Titles:
-    shown: Sequence[str]
-    more: int
-
-
 @require_safe
 @page
 @cache_control(public=True, max_age=60)
@@ -172,10 +157,10 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
     year = request.GET.get("year", "")
     chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
-    wanted = Wanted(chosen if chosen in years else 0, words)
-    found = with_words(wanted.words)
-    if wanted.year:
-        begins, ends = (datetime(each, 1, 1, tzinfo=zone) for each in (wanted.year, wanted.year + 1))
+    chosen = chosen if chosen in years else 0
+    found = with_words(words)
+    if chosen:
+        begins, ends = (datetime(each, 1, 1, tzinfo=zone) for each in (chosen, chosen + 1))
         found &= Q(published_at__gte=begins, published_at__lt=ends)
     keys = every.filter(found).values_list("pk", flat=True)
     # A search is read once, not again for counting.
@@ -188,21 +173,20 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
         "issues": shown,
         "by_year": [(year_, [(row, _titles_of(row)) for row in of_it]) for year_, of_it in by_year],
         "years": years,
-        "wanted": wanted,
-        "has_search": bool(wanted.words)
-        or (issues.count if not wanted.year else every.count()) > TOO_FEW_TO_SEARCH,
+        "wanted": {"year": chosen, "words": words},
+        "has_search": bool(words) or (every.count() if chosen else issues.count) > TOO_FEW_TO_SEARCH,
     }
     return render(request, "pages/archive.html", context)
 
 
-def _titles_of(issue: Issue) -> Titles | None:
+def _titles_of(issue: Issue) -> dict[str, Any] | None:
     """Return titles not already in the issue's, or None."""
     card: IssueCard | None = getattr(issue, "card", None)
     if card is None:
         return None
     is_said = bool(card.titles) and issue.title.startswith(card.titles[0].rstrip("…."))
     titles = card.titles[is_said:]
-    return Titles(titles[:TITLES_SHOWN], len(titles[TITLES_SHOWN:])) if titles else None
+    return {"shown": titles[:TITLES_SHOWN], "more": len(titles[TITLES_SHOWN:])} if titles else None
 
 
 @require_safe
