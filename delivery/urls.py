@@ -4,12 +4,12 @@ from django.urls import path
 
 from delivery.views import devices, mailbox, preview, rss
 from delivery.views.esp_webhook import sms_inbound, sms_status
-from delivery.views.newsletter import newsletter_page
+from delivery.views.newsletter import NewsletterPage
 
 app_name = "delivery"
 
 urlpatterns = [
-    path("s/<str:name>/", newsletter_page, name="newsletter"),
+    path("s/<str:name>/", NewsletterPage.as_view(), name="newsletter"),
     path("s/<str:name>/archive/", rss.archive, name="archive"),
     path("s/<str:name>/archive/<int:pk>/", rss.issue, name="issue"),
     path("s/<str:name>/look.css", preview.look_css, name="look"),

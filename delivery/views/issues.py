@@ -26,7 +26,7 @@ from feeds.parsing.entry import Entry
 from subscriptions.branding.brands import Brand, Latest
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
-from subscriptions.views.rhythm import rhythm
+from subscriptions.newsletters.rhythm import rhythm
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from reader.pages.access import reading_page
 from reader.pages.forms import NewcomerForm
 from reader.pages.people import MODEL_BACKEND, admitted
 from reader.people.readers import OPEN, add_reader
-from subscriptions.forms.robots import RobotProofForm
+from subscriptions.forms.sign_up import RobotProofForm
 
 NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, DAY)
 # Limits floods from many networks.

@@ -4,22 +4,55 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.utils.translation import get_language_info, gettext, gettext_lazy
-from django.utils.translation import gettext_lazy as _
 
 from common.formats.dates import day_words
-from common.ports import channels
-from common.ports.channels import InvalidDestination
-from subscriptions.forms.sign_up import NameForm
+from subscriptions.forms.sign_up import EmailForm, NameForm, PageForm, TrapForm
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.rules.pauses import BadDate, bounds, pause_end
+from subscriptions.newsletters.rhythm import rhythm
+from subscriptions.rules.origin import How, Origin
+from subscriptions.rules.pauses import LENGTHS, bounds, day_after
+from subscriptions.subscribers.admin_changes import pause, resume, save_details
+from subscriptions.subscribers.frequency import switch, undo_switch
 
 
-class DetailsForm(NameForm):
+class SignInForm(TrapForm, EmailForm):
+    pass
+
+
+class AddForm(forms.Form):
+    newsletter = forms.ModelChoiceField(Subscribable.objects.listed(), to_field_name="name")
+
+
+class ManageForm(PageForm):
+    """A change of a subscription.
+
+    `save` may raise Refused. `done` is what the page then says about `subscription`.
+    """
+
+    done = ""
+
+    def __init__(
+        self, *args: Any, subscription: Subscription, now: datetime, ip: str = "", **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.subscription, self.now, self.ip = subscription, now, ip
+
+    def clean(self) -> dict[str, Any]:
+        if self.subscription.status == Subscription.Status.UNSUBSCRIBED:
+            raise forms.ValidationError(gettext("You’ve unsubscribed, so there’s nothing to change."))
+        return self.cleaned_data
+
+    def save(self) -> None:
+        raise NotImplementedError
+
+
+class DetailsForm(ManageForm, NameForm):
     language = forms.ChoiceField(label=gettext_lazy("Language of these pages and emails"), required=False)
+    done = "saved"
 
     def __init__(self, *args: Any, subscription: Subscription, **kwargs: Any) -> None:
         initial = {"name": subscription.display_name, "language": subscription.language}
-        super().__init__(*args, initial=initial, **kwargs)
+        super().__init__(*args, subscription=subscription, **{**kwargs, "initial": initial})
         newsletter, chosen = subscription.subscribable, subscription.language
         own_language = {"language": _own_name(newsletter.language or "en")}
         known = list(settings.LANGUAGES)
@@ -28,13 +61,13 @@ class DetailsForm(NameForm):
         usual = ("", gettext("As the newsletter (%(language)s)") % own_language)
         self.fields["language"].choices = [usual, *known, *other]  # type: ignore[attr-defined]
 
-    @property
-    def given_language(self) -> str | None:
-        """None if the form had no such field."""
-        return str(self.cleaned_data["language"]) if "language" in self.data else None
+    def save(self) -> None:
+        # Other programs may post the name alone.
+        language = self.cleaned_data["language"] if "language" in self.data else None
+        save_details(subscription=self.subscription, name=self.cleaned_data["name"], language=language)
 
 
-class PauseForm(forms.Form):
+class PauseForm(ManageForm):
     until = forms.DateField(
         label=gettext_lazy("Until another day"),
         input_formats=["%Y-%m-%d"],
@@ -44,23 +77,62 @@ class PauseForm(forms.Form):
         },
         widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"}),
     )
+    done = "paused"
 
-    def __init__(self, *args: Any, newsletter: Subscribable, now: datetime, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
-        self.zone, self.now = newsletter.zone, now
-        self.first, self.last = bounds(now=now, zone=self.zone)
-        limits = {"min": self.first.isoformat(), "max": self.last.isoformat()}
-        self.fields["until"].widget.attrs.update(limits)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        until, zone = self.fields["until"], self.subscription.subscribable.zone
+        self.first, self.last = bounds(now=self.now, zone=zone)
+        until.widget.attrs.update({"min": self.first.isoformat(), "max": self.last.isoformat()})
+        if (length := self.data.get("for", "")) in LENGTHS:
+            # One of the buttons, which give no day.
+            until.initial = day_after(length, now=self.now, zone=zone)
+            until.disabled = True
 
     def clean_until(self) -> date:
         day: date = self.cleaned_data["until"]
-        try:
-            pause_end(day, now=self.now, zone=self.zone)
-        except BadDate as error:
-            message = gettext("Please choose a day from %(first)s to %(last)s.")
+        if not self.first <= day <= self.last:
             days = {"first": day_words(self.first), "last": day_words(self.last)}
-            raise forms.ValidationError(message % days) from error
+            raise forms.ValidationError(gettext("Please choose a day from %(first)s to %(last)s.") % days)
         return day
+
+    def save(self) -> None:
+        pause(subscription=self.subscription, until=self.cleaned_data["until"], now=self.now)
+
+
+class ResumeForm(ManageForm):
+    done = "resumed"
+
+    def save(self) -> None:
+        resume(subscription=self.subscription)
+
+
+class SwitchForm(ManageForm):
+    to = forms.ModelChoiceField(Subscribable.objects.all(), to_field_name="name")
+    when = forms.CharField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        if "to" not in data:
+            raise forms.ValidationError(gettext("You can no longer change to that newsletter."))
+        return data
+
+    def save(self) -> None:
+        to, at_once = self.cleaned_data["to"], self.cleaned_data["when"] == "now"
+        button = gettext("Get this instead")
+        origin = Origin(How.MANAGE, ip=self.ip, words=f"{button}: {to}. {rhythm(to)}.")
+        change = switch(subscription=self.subscription, to=to, now=self.now, at_once=at_once, origin=origin)
+        self.done = "changed" if at_once else "changing"
+        # Must not reveal another subscription that the reader had before.
+        if at_once and not change.was_there:
+            self.subscription = change.new
+
+
+class StayForm(ManageForm):
+    done = "stays"
+
+    def save(self) -> None:
+        undo_switch(subscription=self.subscription, now=self.now)
 
 
 def _own_name(code: str) -> str:
@@ -68,33 +140,3 @@ def _own_name(code: str) -> str:
         return str(get_language_info(code)["name_local"]).capitalize()
     except KeyError:
         return code
-
-
-class SignInForm(forms.Form):
-    email = forms.CharField(
-        label=_("Your email address"),
-        max_length=320,
-        error_messages={"required": _("Please type your email address.")},
-        widget=forms.EmailInput(attrs={"autocomplete": "email", "placeholder": "you@example.org"}),
-    )
-    website = forms.CharField(
-        label=_("Leave this empty"),
-        required=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "tabindex": "-1"}),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": "", **kwargs})
-
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        try:
-            channels.get("email").parse_destination({"email": email})
-        except InvalidDestination as error:
-            message = _("This does not look like an email address. Please check it.")
-            raise forms.ValidationError(message) from error
-        return email
-
-    @property
-    def is_trap_sprung(self) -> bool:
-        return bool(self.data.get("website"))

@@ -1,25 +1,35 @@
 """Forms here and on other sites, and links of upstream's letters: /v0/subscription/confirm, /remove."""
 
-from collections.abc import Callable, Sequence
-from copy import copy
+import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
 from common.languages import asked_for
 from common.ports import channels
-from common.signing import BROKEN, TokenError
+from common.rates import OverLimit
+from common.signing import TokenError, link_token
 from common.token_paths import without_tail
 from subscriptions import links
 from subscriptions.forms.sign_up import CodeForm, PhoneForm, SignUpForm
@@ -40,42 +50,91 @@ from subscriptions.subscribers.sign_up import (
     is_open,
     is_waiting,
     let_confirm,
-    sign_up,
-    sign_up_parsed,
     subscription_of,
 )
-from subscriptions.views.confirm import confirm_sign_up as confirm_page
-from subscriptions.views.confirm import leave_newsletter as leave_page
-from subscriptions.views.confirm import read_told, render_confirm_page, told_url
-from subscriptions.views.pages import POLICY, focus_on_error, page, refusing_openly, same_time, token_page
+from subscriptions.views.pages import (
+    POLICY,
+    Page,
+    TokenPage,
+    focus_on_error,
+    page,
+    public,
+    read_told,
+    same_time,
+    shows_and_acts,
+    token_page,
+    told_url,
+)
+from subscriptions.views.subscription import ConfirmPage, LeavePage
 
-NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
+
+class SignUpPage(Page):
+    """Form for newsletters. The response takes the same time for all addresses and numbers."""
+
+    how = How.PAGE
+
+    def get_newsletters(self) -> Sequence[Subscribable]:
+        raise NotImplementedError
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "subscribables": self.get_newsletters(), "ip": self.ip}
+
+    def form_invalid(self, form: SignUpForm) -> HttpResponse:
+        focus_on_error(form)
+        return super().form_invalid(form)
+
+    def form_valid(self, form: SignUpForm) -> HttpResponse:
+        try:
+            with same_time():
+                if not form.is_robot:
+                    origin = Origin.of(self.request.META, self.how, form.consent)
+                    form.save(origin=origin, language=asked_for(self.request))
+                response = self.answer(form)
+        except OverLimit as over:
+            seconds = over.seconds_left(utcnow())
+            context = {"minutes": math.ceil(seconds / 60), "newsletter": form.subscribables[0]}
+            if self.request.path.endswith("/embed/"):
+                context["base"] = "pages/embed/base.html"
+            response = render(self.request, "429.html", context, status=429)
+            response["Retry-After"] = str(seconds)
+        patch_cache_control(response, no_store=True)
+        return response
+
+    def answer(self, form: SignUpForm) -> HttpResponse:
+        return HttpResponseRedirect(told_url(reverse(form.next_page), form.told), status=303)
 
 
-@cache_control(no_store=True)
-@refusing_openly
-def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str = "") -> HttpResponse:
-    """Redirect to the same page, in the same time for all addresses.
+class NewsletterSignUpPage(SignUpPage):
+    """Form for one newsletter, unless it is private."""
 
-    `said_at`: another page. Upstream's forms get no redirect, since programs post them.
-    """
-    email, name = form.cleaned_data["email"], form.cleaned_data["name"]
-    with same_time():
-        if not form.is_robot:
-            sign_up(
-                subscribables=form.subscribables,
-                email=email,
-                name=name,
-                origin=Origin.of(request.META, how, form.consent),
-                now=utcnow(),
-                language=asked_for(request),
-            )
-        if how == How.V0:
-            context = asked_context(form.subscribables, email, name)
-            return render(request, "pages/check_your_mail.html", context)
-        names = " ".join(each.name for each in form.subscribables)
-        values = {"email": email, "name": name, "newsletters": names}
-        return HttpResponseRedirect(told_url(said_at or reverse("subscriptions:asked"), values), status=303)
+    closed_status = 403
+
+    @cached_property
+    def newsletter(self) -> Subscribable:
+        newsletter = Subscribable.objects.with_pages().named(self.kwargs["name"]).first()
+        if newsletter is None:
+            raise Http404
+        return newsletter
+
+    def get_newsletters(self) -> Sequence[Subscribable]:
+        return [self.newsletter]
+
+    def get_form_class(self) -> type[SignUpForm]:
+        return form_class_of(self.newsletter)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        facts = {"newsletter": self.newsletter, "is_open": is_open(self.newsletter)}
+        return super().get_context_data(**facts, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().post(request, *args, **kwargs) if is_open(self.newsletter) else self.closed()
+
+    def closed(self) -> HttpResponse:
+        return self.show(self.get_form(), status=self.closed_status)
+
+
+def form_class_of(newsletter: Subscribable) -> type[SignUpForm]:
+    return PhoneForm if is_by_code(newsletter) else SignUpForm
 
 
 def asked_context(newsletters: Sequence[Subscribable], email: str, name: str) -> dict[str, Any]:
@@ -96,9 +155,8 @@ def told_sign_up(request: HttpRequest) -> dict[str, Any] | None:
     names = values.get("newsletters", "").split()[:MOST_AT_ONCE]
     rows = {each.name: each for each in Subscribable.objects.with_pages().named(*names)}
     newsletters = [rows[name] for name in names if name in rows]
-    return (
-        asked_context(newsletters, values.get("email", ""), values.get("name", "")) if newsletters else None
-    )
+    email, name = values.get("email", ""), values.get("name", "")
+    return asked_context(newsletters, email, name) if newsletters else None
 
 
 @require_safe
@@ -120,73 +178,129 @@ def challenge(request: HttpRequest) -> JsonResponse:
     return response
 
 
-@cache_control(no_store=True)
-@refusing_openly
-def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpResponse:
-    """Redirect in the same time for all numbers."""
-    now = utcnow()
-    with same_time():
-        if not form.is_robot:
-            sign_up_parsed(
-                subscribables=form.subscribables,
-                parsed=form.parsed,
-                name="",
-                origin=Origin.of(request.META, how, form.consent),
-                now=now,
-                language=asked_for(request),
-            )
-        values = {
-            "core": form.parsed.core,
-            "label": form.parsed.label,
-            "newsletter": form.subscribables[0].name,
-            "at": str(now.timestamp()),
-            "tries": "0",
+@method_decorator([csrf_exempt, shows_and_acts, token_page], name="dispatch")
+class CodePage(Page):
+    """The response depends only on the input, never on what is known of the number.
+
+    The URL authorizes: no cookie, no CSRF token.
+    """
+
+    form_class = CodeForm
+    template_name = "pages/code.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.told = read_told(request) or {}
+        newsletter = Subscribable.objects.with_pages().named(self.told.get("newsletter", "")).first()
+        if newsletter is None or not self.told.get("core"):
+            return HttpResponseRedirect(reverse("subscriptions:newsletters"))
+        self.newsletter, self.tries = newsletter, int(self.told.get("tries", "0"))
+        asked_at = datetime.fromtimestamp(float(self.told.get("at", "0")), tz=self.now.tzinfo)
+        is_late = self.now >= asked_at + notices.CODE_GOOD_FOR
+        self.is_over = is_late or self.tries >= notices.MOST_TRIES
+        is_wrong = self.tries and not self.is_over and request.method != "POST"
+        self.extra_context = {
+            "newsletter": newsletter,
+            "number": self.told.get("label", ""),
+            "is_over": self.is_over,
+            "is_late": is_late,
+            "path": request.get_full_path(),
+            "tries_left": notices.MOST_TRIES - self.tries,
+            "minutes": int(notices.CODE_GOOD_FOR / timedelta(minutes=1)),
+            "wrong": gettext("That’s not the code. Please check the message again.") if is_wrong else "",
         }
-        return HttpResponseRedirect(told_url(reverse("subscriptions:code"), values), status=303)
+        return super().dispatch(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return self.show(CodeForm()) if self.is_over else super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: CodeForm) -> HttpResponse:
+        with same_time():
+            confirmed = confirm_by_code(
+                kind=self.newsletter.channel,
+                core=self.told["core"],
+                typed=form.cleaned_data["code"],
+                now=self.now,
+                origin=Origin(How.PAGE, ip=self.ip),
+            )
+        if confirmed:
+            url = links.confirm_url(*confirmed, now=self.now).removeprefix(settings.SITE_URL)
+        else:
+            url = told_url(self.request.path, {**self.told, "tries": str(self.tries + 1)})
+        return HttpResponseRedirect(url, status=303)
 
 
-@csrf_exempt  # the URL authorizes; independent of any session
-@require_http_methods(["GET", "HEAD", "POST"])
-@token_page
-def enter_code(request: HttpRequest) -> HttpResponse:
-    """The response depends only on the input, never on what is known of the number."""
-    told = read_told(request)
-    newsletter = Subscribable.objects.with_pages().named((told or {}).get("newsletter", "")).first()
-    if told is None or newsletter is None or not told.get("core"):
-        return HttpResponseRedirect(reverse("subscriptions:newsletters"))
-    now, tries = utcnow(), int(told.get("tries", "0"))
-    asked_at = datetime.fromtimestamp(float(told.get("at", "0")), tz=now.tzinfo)
-    is_late = now >= asked_at + notices.CODE_GOOD_FOR
-    context: dict[str, Any] = {
-        "newsletter": newsletter,
-        "number": told.get("label", ""),
-        "is_over": is_late or tries >= notices.MOST_TRIES,
-        "is_late": is_late,
-        "path": request.get_full_path(),
-        "tries_left": notices.MOST_TRIES - tries,
-        "minutes": int(notices.CODE_GOOD_FOR / timedelta(minutes=1)),
-    }
-    if request.method != "POST" or context["is_over"]:
-        form = CodeForm()
-        if tries and not context["is_over"]:
-            context["wrong"] = gettext("That’s not the code. Please check the message again.")
-        return render(request, "pages/code.html", {**context, "form": form})
-    form = CodeForm(request.POST)
-    if not form.is_valid():
-        return render(request, "pages/code.html", {**context, "form": form}, status=400)
-    with same_time():
-        confirmed = confirm_by_code(
-            kind=newsletter.channel,
-            core=told["core"],
-            typed=form.cleaned_data["code"],
-            now=now,
-            origin=Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", "")),
+@method_decorator([xframe_options_exempt, csrf_exempt, shows_and_acts], name="dispatch")
+class EmbeddedPage(NewsletterSignUpPage):
+    how = How.EMBED
+    template_name = "pages/embed/form.html"
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        if request.GET.get("by") == "widget":
+            self.how = How.WIDGET
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not is_by_code(self.newsletter):
+            response = super().dispatch(request, *args, **kwargs)
+        else:
+            # A frame has no room for the second page.
+            response = render(request, "pages/embed/elsewhere.html", {"newsletter": self.newsletter})
+        # Only the newsletter's sites and our admin may frame it.
+        ancestors = " ".join(["'self'", *sources(sites(self.newsletter.embed_hosts))])
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"
+            f" img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
         )
-    if not confirmed:
-        values = {**told, "tries": str(tries + 1)}
-        return HttpResponseRedirect(told_url(request.path, values), status=303)
-    place = links.confirm_url(*confirmed, now=now).removeprefix(settings.SITE_URL)
-    return HttpResponseRedirect(place, status=303)
+        return response
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        context = told_sign_up(request)
+        if context is None:
+            return super().get(request, *args, **kwargs)
+        response = render(request, "pages/embed/done.html", context)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def closed(self) -> HttpResponse:
+        form = self.get_form()
+        return self.show(form, status=400 if form.errors else 200)
+
+    def answer(self, form: SignUpForm) -> HttpResponse:
+        # The same URL shows the result, so `by` is kept.
+        by = "?by=widget" if self.how == How.WIDGET else ""
+        return HttpResponseRedirect(told_url(f"{self.request.path}{by}", form.told), status=303)
+
+
+@method_decorator(public, name="dispatch")
+class SitesFormPage(NewsletterSignUpPage):
+    """Handle another site's own form, and redirect back if allowed."""
+
+    how = How.EMBED
+    template_name = "pages/embed/again.html"
+
+    @cached_property
+    def back(self) -> Address | None:
+        return allowed(self.newsletter.embed_hosts, self.request.POST.get("return_to", ""))
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method != "POST" or is_by_code(self.newsletter):
+            return HttpResponseRedirect(links.page_url(self.newsletter), status=303)
+        return super().dispatch(request, *args, **kwargs)
+
+    def show(self, form: Any, *, status: int = 200) -> HttpResponse:
+        response = super().show(form, status=status)
+        if self.back is not None:
+            # Browsers apply form-action to redirects after a form too.
+            response["Content-Security-Policy"] = POLICY.replace(
+                "form-action 'self'", f"form-action 'self' {self.back.origin}"
+            )
+        return response
+
+    def form_valid(self, form: SignUpForm) -> HttpResponse:
+        response = super().form_valid(form)
+        if self.back and response.status_code == 303:
+            return HttpResponseRedirect(str(self.back), status=303)
+        return response
 
 
 class OldForm(SignUpForm):
@@ -197,198 +311,108 @@ class OldForm(SignUpForm):
         return super().consent if self.data.get("shown") else ""
 
 
-@csrf_exempt  # old forms have no token; independent of any session
-@require_http_methods(["GET", "HEAD", "POST"])
-@page
-def create_upstream(request: HttpRequest) -> HttpResponse:
-    # Form fields override the URL's.
-    given = dict(request.POST.lists())
-    for name, values in request.GET.lists():
-        given.setdefault(name, values)
-    try:
-        wanted = read_sign_up((name, str(value)) for name, values in given.items() for value in values)
-        newsletter = _newsletter(wanted)
-    except WrongFields as error:
-        return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
-    if is_by_code(newsletter):
-        return HttpResponseRedirect(links.page_url(newsletter), status=303)
-    filled = {"email": wanted.email, "name": wanted.name}
-    if request.method != "POST":
-        return _form(request, newsletter, OldForm(initial=filled, subscribables=[newsletter]))
-    form = OldForm(
-        {**request.POST.dict(), **filled}, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", "")
-    )
-    if is_open(newsletter) and form.is_valid():
-        return take_sign_up(request, form, How.V0)
-    return _form(request, newsletter, form, status=400)
+@method_decorator(public, name="dispatch")
+class CreatePage(NewsletterSignUpPage):
+    """Old forms, which programs post, too: so there is no redirect."""
 
+    closed_status = 400
+    how = How.V0
+    is_upstream = True
+    template_name = "pages/embed/again.html"
 
-def _form(
-    request: HttpRequest, newsletter: Subscribable, form: SignUpForm, *, status: int = 200
-) -> HttpResponse:
-    focus_on_error(form)
-    context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "is_upstream": True}
-    return render(request, "pages/embed/again.html", context, status=status)
+    @cached_property
+    def wanted(self) -> UpstreamSignUp:
+        # Form fields override the URL's.
+        given = dict(self.request.POST.lists())
+        for name, values in self.request.GET.lists():
+            given.setdefault(name, values)
+        return read_sign_up((name, str(value)) for name, values in given.items() for value in values)
 
-
-def _newsletter(wanted: UpstreamSignUp) -> Subscribable:
-    """Private newsletters and bridges are for administrators only."""
-    rows, name = Subscribable.objects.with_pages(), wanted.newsletter
-    newsletter = rows.named(name).first() or rows.once_named(name).first()
-    if newsletter is None:
-        raise WrongFields("There is no newsletter of that name (subscribableName).")
-    if not channels.get(newsletter.channel).public_sign_up or wanted.type != newsletter.channel:
-        raise WrongFields("Such a subscription must be made by an administrator.")
-    return newsletter
-
-
-UpstreamView = Callable[[HttpRequest], HttpResponse]
-
-
-def by_invitation(view: UpstreamView) -> Callable[..., HttpResponse]:
-    """GET and HEAD show, POST acts. The proof authorizes: no cookie, no CSRF token."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest) -> HttpResponse:
-        try:
-            return view(request)
-        except Gone as error:
-            return render(request, "pages/upstream/gone.html", {"reason": str(error)})
-        except Uncheckable as error:
-            return render(request, "pages/upstream/uncheckable.html", {"reason": str(error)}, status=400)
-        except TokenError as error:
-            return render(request, "pages/bad_link.html", {"reason": str(error)}, status=400)
-
-    return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(token_page(wrapped)))
-
-
-@by_invitation
-def confirm_upstream(request: HttpRequest) -> HttpResponse:
-    invitation = _one(request, "invitation")
-    subscription = _found(request, invitation, Suffix.CONFIRM)
-    if subscription is None:
-        return _ours(confirm_page, "confirm", request, invitation)
-    if is_waiting(subscription, now=utcnow()):
-        if request.method != "POST":
-            return render_confirm_page(request, [subscription])
-        let_confirm(subscription=subscription)
-    # After confirmation the page shows the status.
-    waits = subscription.status == Subscription.Status.UNCONFIRMED
-    url = links.confirm_url(subscription, now=subscription.added_at if waits else utcnow())
-    return _ours(confirm_page, "confirm", request, _token(url))
-
-
-@by_invitation
-def remove_upstream(request: HttpRequest) -> HttpResponse:
-    invitation = _one(request, "invitation")
-    subscription = _found(request, invitation, Suffix.REMOVE)
-    if subscription is None:
-        token = f"{_one(request, 'subscriptionId')}-{invitation}"
-    else:
-        token = _token(links.unsubscribe_url(subscription))
-    return _ours(leave_page, "unsubscribe", request, token)
-
-
-def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
-    """Call our page with our own URL, so that its links and forms work."""
-    by_our_link = copy(request)
-    try:
-        by_our_link.path = reverse(f"subscriptions:{name}", args=[token])
-    except NoReverseMatch as error:
-        raise TokenError(gettext(BROKEN)) from error
-    return page(by_our_link, token)
-
-
-def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
-    """Return None if only our tokens can prove it."""
-    number = _one(request, "subscriptionId")
-    return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
-
-
-def _one(request: HttpRequest, name: str) -> str:
-    return without_tail(request.POST.get(name) or request.GET.get(name, ""))
-
-
-def _token(url: str) -> str:
-    return url.rstrip("/").rpartition("/")[2]
-
-
-def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
-    """Pass the newsletter unless it is private. Uses no cookies."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, name: str) -> HttpResponse:
-        newsletter = Subscribable.objects.with_pages().named(name).first()
+    @cached_property
+    def newsletter(self) -> Subscribable:
+        """Private newsletters and bridges are for administrators only. Raises WrongFields."""
+        rows, name = Subscribable.objects.with_pages(), self.wanted.newsletter
+        newsletter = rows.named(name).first() or rows.once_named(name).first()
         if newsletter is None:
-            raise Http404
-        return view(request, newsletter)
+            raise WrongFields("There is no newsletter of that name (subscribableName).")
+        if not channels.get(newsletter.channel).public_sign_up or self.wanted.type != newsletter.channel:
+            raise WrongFields("Such a subscription must be made by an administrator.")
+        return newsletter
 
-    return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(wrapped))
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            newsletter = self.newsletter
+        except WrongFields as error:
+            return render(request, "pages/upstream/refused.html", {"reason": str(error)}, status=400)
+        if is_by_code(newsletter):
+            return HttpResponseRedirect(links.page_url(newsletter), status=303)
+        return super().dispatch(request, *args, **kwargs)
 
+    def get_form_class(self) -> type[SignUpForm]:
+        return OldForm
 
-@xframe_options_exempt
-@of_newsletter
-def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
-    if is_by_code(newsletter):
-        # A frame has no room for the second page.
-        response = render(request, "pages/embed/elsewhere.html", {"newsletter": newsletter})
-        return _framed(response, newsletter)
-    form = SignUpForm(
-        request.POST if request.method == "POST" else None,
-        subscribables=[newsletter],
-        ip=request.META.get("REMOTE_ADDR", ""),
-    )
-    if request.method == "POST" and is_open(newsletter) and form.is_valid():
-        how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
-        # The same URL shows the result, so `by` is kept.
-        response = take_sign_up(
-            request, form, how, f"{request.path}{'?by=widget' if how == How.WIDGET else ''}"
-        )
-    elif request.method != "POST" and (done := told_sign_up(request)):
-        response = render(request, "pages/embed/done.html", done)
-        response["Cache-Control"] = "no-store"
-    else:
-        focus_on_error(form)
-        context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter)}
-        response = render(request, "pages/embed/form.html", context, status=400 if form.errors else 200)
-    return _framed(response, newsletter)
+    def get_form_kwargs(self) -> dict[str, Any]:
+        kwargs, filled = super().get_form_kwargs(), {"email": self.wanted.email, "name": self.wanted.name}
+        if "data" in kwargs:
+            kwargs["data"] = {**kwargs["data"].dict(), **filled}
+        return {**kwargs, "initial": filled}
+
+    def answer(self, form: SignUpForm) -> HttpResponse:
+        context = asked_context(form.subscribables, form.cleaned_data["email"], form.cleaned_data["name"])
+        return render(self.request, "pages/check_your_mail.html", context)
 
 
-def _framed(response: HttpResponse, newsletter: Subscribable) -> HttpResponse:
-    # Only the newsletter's sites and our admin may frame it.
-    ancestors = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
-    response["Content-Security-Policy"] = (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"
-        f" img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
-    )
-    return response
+class InvitationPage(TokenPage):
+    """Our page of a link, for a link that upstream made. Its proof authorizes."""
+
+    url_name: str
+
+    @property
+    def path(self) -> str:
+        return reverse(f"subscriptions:{self.url_name}", args=[self.token])
+
+    def parameter(self, name: str) -> str:
+        return without_tail(self.request.POST.get(name) or self.request.GET.get(name, ""))
+
+    def invited(self, suffix: Suffix) -> Subscription | None:
+        """Return None if only our tokens can prove it."""
+        number, invitation = self.parameter("subscriptionId"), self.parameter("invitation")
+        return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
+
+    def bad_link(self, error: TokenError) -> HttpResponse:
+        if isinstance(error, Gone):
+            return render(self.request, "pages/upstream/gone.html", {"reason": str(error)})
+        if isinstance(error, Uncheckable):
+            return render(self.request, "pages/upstream/uncheckable.html", {"reason": str(error)}, status=400)
+        return super().bad_link(error)
 
 
-@of_newsletter
-@page
-def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
-    """Handle another site's own form, and redirect back if allowed."""
-    if request.method != "POST" or is_by_code(newsletter):
-        return HttpResponseRedirect(links.page_url(newsletter), status=303)
-    back = allowed(newsletter.embed_hosts, request.POST.get("return_to", ""))
-    form = SignUpForm(request.POST, subscribables=[newsletter], ip=request.META.get("REMOTE_ADDR", ""))
-    if not is_open(newsletter):
-        return _again(request, newsletter, form, back, status=403)
-    if not form.is_valid():
-        return _again(request, newsletter, form, back, status=400)
-    answer = take_sign_up(request, form, How.EMBED)
-    return HttpResponseRedirect(str(back), status=303) if back and answer.status_code == 303 else answer
+class ConfirmInvitationPage(InvitationPage, ConfirmPage):
+    url_name = "confirm"
+
+    def get_object(self) -> list[Subscription]:
+        subscription = self.invited(Suffix.CONFIRM)
+        if subscription is None:
+            self.kwargs["token"] = self.parameter("invitation")
+            return super().get_object()
+        if is_waiting(subscription, now=self.now):
+            if self.request.method != "POST":
+                return [subscription]
+            let_confirm(subscription=subscription)
+        # After confirmation the page shows the status.
+        waits = subscription.status == Subscription.Status.UNCONFIRMED
+        url = links.confirm_url(subscription, now=subscription.added_at if waits else self.now)
+        self.kwargs["token"] = url.rstrip("/").rpartition("/")[2]
+        return super().get_object()
 
 
-def _again(
-    request: HttpRequest, newsletter: Subscribable, form: SignUpForm, back: Address | None, *, status: int
-) -> HttpResponse:
-    focus_on_error(form)
-    context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "back": back or ""}
-    response = render(request, "pages/embed/again.html", context, status=status)
-    if back is not None:
-        # Browsers apply form-action to redirects after a form too.
-        response["Content-Security-Policy"] = POLICY.replace(
-            "form-action 'self'", f"form-action 'self' {back.origin}"
-        )
-    return response
+class LeaveInvitationPage(InvitationPage, LeavePage):
+    url_name = "unsubscribe"
+
+    def get_object(self) -> Subscription:
+        subscription = self.invited(Suffix.REMOVE)
+        if subscription is None:
+            self.kwargs["token"] = f"{self.parameter('subscriptionId')}-{self.parameter('invitation')}"
+        else:
+            self.kwargs["token"] = link_token(subscription.pk, subscription.token, links.UNSUBSCRIBE)
+        return super().get_object()

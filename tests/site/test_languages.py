@@ -17,9 +17,9 @@ from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from subscriptions import links
 from subscriptions.models import Consent, Notice, Subscribable, Subscription
+from subscriptions.newsletters.rhythm import in_words
 from subscriptions.rules.schedule import Schedule
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
-from subscriptions.views.rhythm import in_words
 from tests.examples import some_now
 from tests.factories import (
     NOW,

@@ -83,7 +83,7 @@ def test_after_ten_minutes_it_is_no_use(
     there = sign_up(client, newsletter)
     go_out()
     later = utcnow() + CODE_GOOD_FOR
-    monkeypatch.setattr("subscriptions.views.sign_up.utcnow", lambda: later)
+    monkeypatch.setattr("subscriptions.views.pages.utcnow", lambda: later)
     page = client.post(there, {"code": code_in(bodies(twilio)[0])}, follow=True).content.decode()
     assert "This code has expired" in page
     assert Subscription.objects.get().status == "unconfirmed"

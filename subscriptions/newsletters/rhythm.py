@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils import translation
@@ -41,6 +42,10 @@ SEVERAL_DAYS = (
 def rhythm(newsletter: Subscribable) -> str:
     """Return "Every Monday at 7:00, New York time"."""
     return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
+
+
+def with_rhythms(newsletters: Iterable[Subscribable]) -> list[dict[str, Any]]:
+    return [{"newsletter": each, "rhythm": rhythm(each)} for each in newsletters]
 
 
 def next_letter(newsletter: Subscribable) -> datetime | None:

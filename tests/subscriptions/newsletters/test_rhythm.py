@@ -7,9 +7,9 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subscriptions.newsletters.rhythm import in_words
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.words import describe
-from subscriptions.views.rhythm import in_words
 from tests.subscriptions.rules.strategies import schedules, zones
 
 PARIS = ZoneInfo("Europe/Paris")
