@@ -42,3 +42,11 @@ def short_when(moment: datetime, *, now: datetime, zone: tzinfo | None = None) -
         return f"{'Tomorrow' if days > 0 else 'Yesterday'} {clock}"
     year = f" {local.year}" if local.year != today.year else ""
     return f"{local:%a} {local.day} {local:%b}{year}{f', {clock}' if days > 0 else ''}"
+
+
+def short_when_there(moment: datetime, *, now: datetime, zone: ZoneInfo) -> str:
+    """Name the zone if it is not the admin's."""
+    words, here = short_when(moment, now=now, zone=zone), timezone.localtime(moment)
+    return (
+        words if moment.astimezone(zone).utcoffset() == here.utcoffset() else f"{words} ({zone_words(zone)})"
+    )

@@ -8,11 +8,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.admin.html import facts, html_table, link_to, list_link, listed, paragraph, when
+from common.admin.html import brief, facts, html_table, link_to, list_link, listed, paragraph, when
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.ports.panels import Column, Panel, add
 from common.ports.registries import template_sources
+from common.text import shortened
 from delivery.accounts.accounts import keeps_letters
 from delivery.admin.bridges.forms import notification_of
 from delivery.admin.bridges.panels import (
@@ -32,16 +33,19 @@ from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview, new_pr
 from delivery.admin.old_issues import import_offer
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
-from delivery.issues.item_fate import fate_of, fates_of
+from delivery.issues.item_fate import fate_of, places_of_items
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.issues.reach import answers_of_people, reach_of, reach_of_person, reaches_of
 from delivery.models import Bounce, Delivery, Issue
 from delivery.rendering.engine import letter_templates
 from delivery.resources.newsletters import newsletters
+from delivery.rules.item_fate import fate_cell
 from feeds.models import Item
 from subscriptions.models import Destination, Subscribable, Subscription
 
 SENT_SHOWN = 30
+# In a cell, with its result below.
+LONGEST_TITLE = 24
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
 SUBSCRIPTIONS_SHOWN = 50
@@ -52,7 +56,7 @@ def install() -> None:
     add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add(
         "feeds.Item",
-        Column("fate", "what happened", lambda items: {**fates_of(items, utcnow())}),
+        Column("fate", "newsletters", fate_cells),
         Panel("What happened", lambda item: paragraph(fate_of(item, utcnow())), order=10),
         Panel("Issues", item_issues, order=30),
     )
@@ -104,6 +108,11 @@ def install() -> None:
     )
     add("delivery.Delivery", Panel("Bounces", lambda row: bounces_of(row.bounces.all()), order=15))
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
+
+
+def fate_cells(items: Sequence[Item]) -> dict[int, SafeString | str]:
+    places = places_of_items([item.pk for item in items], utcnow())
+    return {pk: fate_cell(each) for pk, each in places.items()}
 
 
 def item_issues(item: Item) -> SafeString:
@@ -164,9 +173,9 @@ def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | s
         if (row := rows.get(each.pk)) is not None:
             row.subscribable = each  # saves a query each
             said = result_words(row, counts[row.pk])
-            note = f"{when(row.published_at, zone=each.zone)}: {said}"
+            note = f"{brief(row.published_at)}: {said}"
             html = '<span class="fl-last-issue">{}<span class="fl-note">{}</span></span>'
-            shown[each.pk] = format_html(html, link_to(row), note)
+            shown[each.pk] = format_html(html, link_to(row, shortened(str(row), LONGEST_TITLE)), note)
     return shown
 
 

@@ -1,4 +1,7 @@
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
 
 from common.clock import utcnow
 from common.zones import zone_words
@@ -18,6 +21,12 @@ def waits_for(assignable: Assignable) -> str:
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:
     return describe(subscribable.schedule, subscribable.n, subscribable.zone)
+
+
+def rhythm_here(subscribable: Subscribable) -> str:
+    """Name the time zone only if it is not the admin's."""
+    words = zone_words(ZoneInfo(timezone.get_current_timezone_name()))
+    return rhythm_for_admins(subscribable).removesuffix(f", {words}")
 
 
 def next_issue_title(assignable: Assignable, *, now: datetime) -> str:

@@ -9,7 +9,7 @@ from common.ports import channels
 from common.ports.panels import Panel, add
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
-from subscriptions.admin_words import rhythm_for_admins, waits_for
+from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 from subscriptions.resources.newsletters import feeds, items
 
@@ -30,7 +30,7 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
     further = button(add_url(Subscribable, feeds=feed.pk), text)
     shown = html_table(
         ("newsletter", "schedule"),
-        ((link_to(row), rhythm_for_admins(row)) for row in rows),
+        ((link_to(row), rhythm_here(row)) for row in rows),
         "No newsletter uses this feed, so its posts aren’t sent.",
     )
     warning = exposure(feed)

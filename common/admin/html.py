@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+from zoneinfo import ZoneInfo
 
 from django.db.models import Model
 from django.urls import reverse
@@ -9,7 +10,9 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from common.clock import utcnow
 from common.text import pluralize
+from common.zones import short_when, short_when_there
 
 ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 
@@ -97,9 +100,18 @@ def when(moment: datetime | None, empty: str = "–", *, zone: tzinfo | None = N
     )
 
 
+def brief(moment: datetime | None, empty: str = "–", *, zone: ZoneInfo | None = None) -> str:
+    """Format for a cell: "14:25" today, else "Mon 23 Nov"."""
+    if moment is None:
+        return empty
+    now = utcnow()
+    words = short_when_there(moment, now=now, zone=zone) if zone else short_when(moment, now=now)
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def moment_of(field: str, description: str, empty: str = "–") -> Callable[[Any, Model], str]:
     def shown(admin: Any, obj: Model) -> str:
-        return when(getattr(obj, field), empty)
+        return brief(getattr(obj, field), empty)
 
     shown.short_description = description  # type: ignore[attr-defined]
     shown.admin_order_field = field  # type: ignore[attr-defined]

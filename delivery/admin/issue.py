@@ -14,11 +14,12 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import add_url, list_link, when
+from common.admin.html import add_url, brief, list_link
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.ports.panels import Panel
+from common.text import shortened
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
 from delivery.admin.broadcasts.panels import drafts_and_scheduled
@@ -39,6 +40,7 @@ ISSUE_COLOURS = {
     "imported": "info",
 }
 ISSUES_PER_PAGE = 25
+LONGEST_TITLE = 50
 
 
 class StateFilter(SimpleListFilter):
@@ -55,7 +57,7 @@ class StateFilter(SimpleListFilter):
 
 @admin.register(Issue)
 class IssueAdmin(ReadOnlyAdmin):
-    list_display = ("title", "newsletter", "shown_state", "published", "posts", "reached")
+    list_display = ("shown_title", "newsletter", "shown_state", "published", "posts", "reached")
     list_filter = (StateFilter, ("subscribable", asks("Of which newsletter?", RelatedFieldListFilter)))
     search_fields = ("title", "subject")
     list_select_related = ("subscribable",)
@@ -167,13 +169,17 @@ class IssueAdmin(ReadOnlyAdmin):
             progress.count_for_page(issue)
         return issue
 
+    @display(description="title", ordering="title")
+    def shown_title(self, issue: Issue) -> str:
+        return shortened(str(issue), LONGEST_TITLE)
+
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, issue: Issue) -> str:
         return str(issue.subscribable)
 
     @display(description="sent", ordering="published_at")
     def published(self, issue: Issue) -> str:
-        return when(issue.published_at, "not yet")
+        return brief(issue.published_at, "not yet")
 
     @display(description="state", label=ISSUE_COLOURS)
     def shown_state(self, issue: Any) -> tuple[str, str]:

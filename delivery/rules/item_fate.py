@@ -23,6 +23,16 @@ TOLD_TOGETHER = {
     CANCELLED: "cancelled in {}",
     FAILED: "refused by every recipient’s server in {}",
 }
+# As a cell of a list counts them.
+IN_CELLS = (
+    ("sent in {}", (SENT, KEPT)),
+    ("being sent in {}", (SENDING,)),
+    ("waits in {}", (WAITS,)),
+    ("in {} archives", (NOBODY,)),
+    ("cancelled in {}", (CANCELLED,)),
+    ("refused in {}", (FAILED,)),
+    ("left out of {}", (LEFT_OUT,)),
+)
 SOON = "and is sent within moments"
 REACHING = frozenset({SENT, KEPT, SENDING, WAITS})
 
@@ -62,6 +72,15 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
     if any(place.state in REACHING for place in places):
         return f"{said[:1].upper()}{said[1:]}."
     return f"Not sent: {said}."
+
+
+def fate_cell(places: Sequence[ItemPlace]) -> str:
+    """Return "Sent in 3 · waits in 4": newsletters by what became of the post there."""
+    named = {
+        words: {each.newsletter for each in places if each.state in states} for words, states in IN_CELLS
+    }
+    said = " · ".join(words.format(len(newsletters)) for words, newsletters in named.items() if newsletters)
+    return said[:1].upper() + said[1:]
 
 
 def _waits(places: Sequence[ItemPlace]) -> list[str]:

@@ -1,13 +1,17 @@
 """Why a subscriber gets a newsletter or not: the first reason by precedence."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from common.text import shortened
 from delivery.rules.reach_facts import LastIssueFacts, NewsletterFacts, ReachFacts
 
 NOTHING, NOTHING_YET = "Gets nothing: ", "Gets nothing yet: "
 LEFT = ("switched", "unsubscribed")
+LONGEST_HEAD = 40
+_CLAUSE = re.compile(r"[:;,.] | \(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,15 @@ class Reach:
 
     @property
     def answer(self) -> str:
-        """Answer “Do they get it?” in a list: "Yes", "No: …", "Not yet: …"."""
-        if self.reason == last_stored.__name__:
-            return "Yes, in the mailbox here"
-        if self.is_reached:
-            return "Yes" if self.reason == "sent" else "Yes, from the next issue"
-        return self.said.replace(NOTHING_YET, "Not yet: ").replace(NOTHING, "No: ").rstrip(".")
+        """Answer “Do they get it?” in a cell: "Yes", "No: unsubscribed on 3 May". The sentence says all."""
+        if self.is_reached or self.reason == last_stored.__name__:
+            return "Yes, from the next issue" if self.reason == "first_issue" else "Yes"
+        answer = self.said.replace(NOTHING_YET, "Not yet: ").replace(NOTHING, "No: ")
+        head, _, why = answer.rstrip(".").partition(": ")
+        if head not in ("No", "Not yet"):
+            # It names an issue.
+            return shortened(head, LONGEST_HEAD)
+        return f"{head}: {_CLAUSE.split(why)[0]}"
 
 
 def answer_of_all(reaches: Sequence[Reach]) -> str:

@@ -14,7 +14,7 @@ from common.admin.html import list_url, object_url
 from common.clock import utcnow
 from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
-from common.zones import short_when
+from common.zones import short_when_there
 from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.publish import drafts
@@ -75,7 +75,11 @@ def drafts_in_need(now: datetime) -> list[Alert]:
     lines = []
     for row in rows[:ALERTS_SHOWN]:
         newsletter = row.subscribable
-        due = f"sent {short_when(row.release_at, now=now, zone=newsletter.zone)}" if row.release_at else ""
+        due = (
+            f"sent {short_when_there(row.release_at, now=now, zone=newsletter.zone)}"
+            if row.release_at
+            else ""
+        )
         whom = pluralize(people[newsletter.pk], "person", "people")
         detail = " · ".join(filter(None, (shortened(str(row), LONGEST_REASON), due, whom)))
         lines.append(

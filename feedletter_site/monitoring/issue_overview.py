@@ -3,17 +3,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
 from common.admin.html import object_url
 from common.ports import channels
 from common.text import pluralize
-from common.zones import short_when, zone_words
+from common.zones import short_when, short_when_there
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.models import Issue, IssueCard
@@ -83,9 +81,7 @@ def _next_card(row: Any, people: int, faces: Mapping[int, Brand], now: datetime)
     newsletter = row.subscribable
     facts = collection_facts(row, counts=(row.held, row.left_out))
     time = next_issue_time(facts, now)
-    when = time if isinstance(time, str) else short_when(time, now=now, zone=newsletter.zone)
-    if not isinstance(time, str) and is_elsewhere(newsletter.zone, now):
-        when += f" ({zone_words(newsletter.zone)})"
+    when = time if isinstance(time, str) else short_when_there(time, now=now, zone=newsletter.zone)
     if row.last_error or (row.period_end is not None and row.period_end < now - SOON):
         when = "Late"
     is_public = channels.get(newsletter.channel).public_sign_up
@@ -111,10 +107,6 @@ def _card(obj: Any, newsletter: Subscribable, faces: Mapping[int, Brand], **valu
 
 def faces_of(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     return {each.pk: NO_BRAND for each in newsletters} | brands(newsletters)
-
-
-def is_elsewhere(zone: ZoneInfo, now: datetime) -> bool:
-    return now.astimezone(zone).utcoffset() != timezone.localtime(now).utcoffset()
 
 
 def _date_of(row: Any) -> datetime | None:

@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 
 from common.admin.html import (
     ago,
+    brief,
     facts,
     html_table,
     link_to,
@@ -227,7 +228,7 @@ def ask_hub(request: HttpRequest, keys: list[int]) -> str:
     return f"{pluralize(asked, 'hub')} will be asked within a minute."
 
 
-NEWEST = 15
+NEWEST = 5
 FORGOTTEN = (
     "The user name and password were deleted, because the new address is at another host."
     " Enter them again if the new host needs them."
@@ -276,7 +277,7 @@ def newest_posts(feed: Feed) -> SafeString:
     return html_table(
         ("post", "published", *(column.title for column in columns)),
         (
-            (link_to(item), when(item.published_at), *(cells.get(item.pk, "") for cells in later))
+            (link_to(item), brief(item.published_at), *(cells.get(item.pk, "") for cells in later))
             for item in items
         ),
         "No posts yet. They appear after the first reading.",

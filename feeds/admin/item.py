@@ -142,7 +142,8 @@ def drop_held(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(Item)
 class ItemAdmin(LargeList):
-    list_display = ("shown_title", "feed", "shown_state", "seen", "settled")
+    list_display = ("shown_title", "feed", "shown_state", "seen")
+    list_per_page = 20
     list_filter = (SentFilter, HeldFilter, ("feed", asks("From which feed?", FewChoices)))
     search_fields = ("title", "link", "guid")
     search_help_text = (
@@ -170,8 +171,7 @@ class ItemAdmin(LargeList):
         ),
     )
     columns_before = "seen"
-    seen = moment_of("first_seen", "first seen")
-    settled = moment_of("final_at", "settled")
+    seen = moment_of("first_seen", "seen")
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str

@@ -86,7 +86,7 @@ class ForecastPage:
 
 
 # Visible, and folded.
-LINES, MORE_LINES = 8, 60
+LINES, MORE_LINES = 3, 60
 LONGEST_NOTE = 300
 KEPT = "Readings are kept for 30 days, at most 500 of a feed."
 HEAD = ("when", "what came", "answer", "size", "took", "read again")
@@ -104,10 +104,8 @@ def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
     bars = [Bar(count, f"Week of {_day(week)}: {pluralize(count, 'post')}") for week, count in weeks]
     counts = [count for _, count in weeks]
     busiest = max(counts)
-    words = f"{pluralize(sum(counts), 'post')} in {len(weeks)} weeks"
-    if busiest:
-        words += f", at most {busiest:,} in one; {counts[-1] or 'none'} so far this week"
-    return _plot("Posts a week", bars, f"{words}.", _day(weeks[0][0]), "this week")
+    words = f"{counts[-1] or 'none'} so far this week, {busiest:,} at most"
+    return _plot("Posts a week", bars, words if busiest else "none", _day(weeks[0][0]), "this week")
 
 
 def answering(polls: Sequence[Poll]) -> SafeString:
@@ -126,10 +124,7 @@ def latency_words(polls: Sequence[Poll]) -> str:
     failed = sum(poll.outcome == Poll.Outcome.FAILED for poll in polls)
     took = [poll.duration_ms for poll in polls if poll.outcome != Poll.Outcome.FAILED]
     trouble = f"{failed:,} failed" if failed else "none failed"
-    number = pluralize(len(polls), "reading")
-    if not took:
-        return f"{number}, and all failed." if len(polls) > 1 else "One reading, and it failed."
-    return f"{number}, {trouble}; {_ms(round(median(took)))} usually, {_ms(max(took))} at most."
+    return f"{_ms(round(median(took)))} usually, {trouble}" if took else trouble
 
 
 def _plot(title: str, bars: Sequence[Bar], words: str, start: str, end: str) -> SafeString:
@@ -171,12 +166,10 @@ def timeline(feed: Feed) -> SafeString:
 def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
     poll = stretch.newest
     newest, oldest = timezone.localtime(poll.at), timezone.localtime(stretch.oldest.at)
-    if poll is stretch.oldest:
-        moment = when(newest)
-    elif newest.date() == oldest.date():
-        moment = f"{when(oldest)} to {newest:%H:%M}"
-    else:
-        moment = f"{when(oldest)} to {when(newest)}"
+    moment = f"{_day(oldest)}, {oldest:%H:%M}"
+    if poll is not stretch.oldest:
+        day = f"{_day(newest)}, " if newest.date() != oldest.date() else ""
+        moment += f" to {day}{newest:%H:%M}"
     # The colour adds nothing to the words.
     note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
     what = format_html(

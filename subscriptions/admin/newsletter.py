@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from common.admin.flows import asks
-from common.admin.html import list_link, paragraph, when
+from common.admin.html import brief, list_link, paragraph, when
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
 from common.admin.resources import actions_of
@@ -34,7 +34,13 @@ from common.ports.panels import Action, Panel, Tab
 from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
-from subscriptions.admin_words import collection_name, next_issue_title, rhythm_for_admins, waits_for
+from subscriptions.admin_words import (
+    collection_name,
+    next_issue_title,
+    rhythm_for_admins,
+    rhythm_here,
+    waits_for,
+)
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
 from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
@@ -335,14 +341,14 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="how often")
     def shown_rhythm(self, subscribable: Subscribable) -> SafeString | str:
-        said = rhythm_for_admins(subscribable)
+        said = rhythm_here(subscribable)
         kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
         return format_html('{}<span class="fl-note">{}</span>', said, kind) if kind else said
 
     @display(description="next issue")
     def goes_out_next(self, subscribable: Any) -> str:
         if subscribable.next_moment is not None:
-            return when(subscribable.next_moment, zone=subscribable.zone)
+            return brief(subscribable.next_moment, zone=subscribable.zone)
         return "none" if subscribable.stopped else "with the next post"
 
     @display(description="state", label=STATE_COLOURS)

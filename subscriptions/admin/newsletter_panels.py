@@ -25,7 +25,7 @@ from common.ports import channels
 from common.program import MANAGE
 from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
-from subscriptions.admin_words import rhythm_for_admins, waits_for
+from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.collections.assign import MOST_POSTS, begin_with, can_begin, latest
 from subscriptions.models import KEPT, Subscribable, Subscription
 from subscriptions.rules.cron_plan import week_plan
@@ -134,7 +134,7 @@ def begin_with_recent(request: HttpRequest, keys: list[int], count: int) -> str:
 
 
 def schedule(subscribable: Subscribable) -> SafeString:
-    rows: list[tuple[str, Any]] = [("How often", rhythm_for_admins(subscribable))]
+    rows: list[tuple[str, Any]] = [("How often", rhythm_here(subscribable))]
     if subscribable.stopped:
         rows.append(("Stopped", "It takes no new posts. Its open issue is still sent."))
     zone = subscribable.zone

@@ -256,6 +256,7 @@ GETS = ("confirmed", "unconfirmed")
 @admin.register(Destination)
 class DestinationAdmin(ListPages, LargeList):
     list_display = ("address", "newsletters", "tags", "added")
+    list_per_page = 20
     columns_before = "tags"
     list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
     search_fields = ("core",)
@@ -366,7 +367,7 @@ class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(Suppression)
 class SuppressionAdmin(ServiceAdmin):
     form = SuppressionForm
-    list_display = ("core", "channel", "reason", "since")
+    list_display = ("core", "channel", "shown_reason", "since")
     search_fields = ("core", "reason")
     list_filter = (ChannelFilter,)
     rows = ("address", "addresses")
@@ -383,6 +384,11 @@ class SuppressionAdmin(ServiceAdmin):
     has_delete_permission = PageWords.has_delete_permission
     own_actions = actions_of(suppressions)
     since = moment_of("created_at", "since")
+
+    @display(description="reason")
+    def shown_reason(self, suppression: Suppression) -> str:
+        """Return the first sentence. The object's page has the server's words."""
+        return suppression.reason.partition(". ")[0]
 
     @display(description="channel", ordering="kind")
     def channel(self, suppression: Suppression) -> str:

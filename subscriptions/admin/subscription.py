@@ -289,7 +289,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
 
     list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added")
     columns_before = "tags"
-    list_per_page = 25
+    list_per_page = 20
     list_filter = (
         NewsletterFilter,
         ("status", asks("Have they confirmed?", ChoicesFieldListFilter)),

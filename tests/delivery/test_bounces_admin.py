@@ -43,7 +43,7 @@ def test_a_delivery_a_subscriber_and_an_address_tell_what_came_back(admin_client
 @pytest.mark.parametrize(("action", "count"), [("suppress_held", 1), ("let_be", 0)])
 def test_a_person_decides_on_what_is_held(admin_client: Client, action: str, count: int) -> None:
     held, settled = BounceFactory(held=True), BounceFactory()
-    assert "1 bounce is held for you." in page(admin_client, "index")
+    assert "1 bounce is held for you" in page(admin_client, "index")
     chosen = {"action": action, "_selected_action": [held.pk, settled.pk]}
     admin_client.post(reverse("admin:delivery_bounce_changelist"), chosen)
     assert Suppression.objects.count() == count

@@ -58,7 +58,7 @@ def test_the_next_letter_has_its_date_in_its_own_zone(admin_client: Client) -> N
     SubscribableFactory(stopped=True)
     SubscribableFactory()
     page = listed(admin_client).replace("\N{NO-BREAK SPACE}", " ")
-    assert "4 Jul 2031, 07:00 CEST" in page
+    assert "Fri 4 Jul 2031, 7:00 (Berlin time)" in page
     assert "stopped" in page
     assert "with the next post" in page
 

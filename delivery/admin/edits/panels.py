@@ -24,7 +24,7 @@ from delivery.issues.draft_edits import as_it_stands, draft_of
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from feeds.models import Item
-from subscriptions.admin_words import rhythm_for_admins, waits_for
+from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
@@ -286,7 +286,7 @@ def next_issue_meaning(newsletter: Subscribable) -> str:
                 said += f" After {pluralize(newsletter.max_wait_days, 'day')} it’s sent with fewer."
             return f"{said} If you leave one out, it waits for another."
         case "cron":
-            rhythm = rhythm_for_admins(newsletter)
+            rhythm = rhythm_here(newsletter)
             return f"The newsletter is sent {rhythm}, with all posts that have settled by then."
     at = f"{clock_words(newsletter.at)}, {zone_words(newsletter.zone)}"
     return f"The next issue is sent on its day at {at}, with all posts that have settled by then."
