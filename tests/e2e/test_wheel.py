@@ -207,6 +207,7 @@ def test_hints_name_the_command_that_there_is(venv: Venv) -> None:
     assert " feedletter up" in done.stderr
 
 
+@NIGHTLY
 def test_a_feed_becomes_a_letter_and_nothing_is_written_next_to_the_program(venv: Venv) -> None:
     before = venv.files()
     # At night `up` creates the tables, too.

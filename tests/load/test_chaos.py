@@ -20,7 +20,7 @@ KILL, RESTART = Event("kill", 100.0, 100.1), Event("restart", 200.0, 203.0)
 LATER = Copy("z", 999.0)
 
 
-@pytest.mark.slow
+@NIGHTLY
 @pytest.mark.postgres
 def test_whatever_dies_nobody_is_missed_and_only_open_connections_double() -> None:
     try:

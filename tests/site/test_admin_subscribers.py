@@ -244,7 +244,13 @@ def test_people_stand_once_with_all_that_is_theirs(
     admin_client.get(PEOPLE)
     with django_assert_max_num_queries(22):
         page = admin_client.get(PEOPLE).content.decode()
-    for words in ("Weekly", "Monthly", "press", "No: the address is disabled", "No: on the Do not email list"):
+    for words in (
+        "Weekly",
+        "Monthly",
+        "press",
+        "No: the address is disabled",
+        "No: on the Do not email list",
+    ):
         assert words in page, words
     assert ">Daily<" not in page
     found = {"ADA@": {"ada@x.example"}, "@y.example": {"bob@y.example", "eve@y.example"}, "da@": set()}

@@ -10,6 +10,7 @@ import pytest
 
 from tests import forks
 from tests.databases import ROOT
+from tests.examples import NIGHTLY
 from tests.load.installation import Installation, postgres_installation
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -38,6 +39,7 @@ def test_two_at_once_on_an_empty_database_take_turns(empty: Installation) -> Non
     migrate_twice_at_once(empty)
 
 
+@NIGHTLY
 def test_two_at_once_take_turns_behind_a_pooler(empty: Installation, pooler_url: str) -> None:
     name = empty.environment["DATABASE_URL"].rpartition("/")[2]
     empty.environment["DATABASE_URL"] = f"{pooler_url.rpartition('/')[0]}/{name}?prepare=off"

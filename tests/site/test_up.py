@@ -20,7 +20,7 @@ from feedletter_site.management.commands.up import (
 )
 from feedletter_site.ticks.schedule import STAGES
 from tests.e2e.processes import ROOT, clean_environment, manage, running, until
-from tests.examples import some_now
+from tests.examples import NIGHTLY, some_now
 from tests.services import free_port
 
 
@@ -137,7 +137,7 @@ def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp
     refuse_second(tmp_path)
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_a_second_up_on_the_same_file_from_another_data_dir_is_refused(tmp_path: Path) -> None:
     """Also by another name of the file."""
     (tmp_path / "link.db").symlink_to(tmp_path / "feedletter.db")

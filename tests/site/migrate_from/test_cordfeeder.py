@@ -27,6 +27,7 @@ from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final, assign_item
 from tests.chat.conftest import service, site
 from tests.delivery.ledger import Clock
+from tests.examples import NIGHTLY
 from tests.factories import ItemFactory
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
@@ -498,7 +499,7 @@ def of_servers() -> Iterator[GuildFeed]:
     yield from GuildFeed.objects.select_related("feed", "subscribable")
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_cut_off_anywhere_the_next_run_ends_the_same(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.clock import utcnow
+from tests.examples import NIGHTLY
 from tests.servers.feed_server import FeedServer
 from tests.servers.smtp_server import SmtpServer
 from tests.site.migrate_from.acceptance import (
@@ -42,6 +43,7 @@ TRAPS = (
 ME, TEAM = "me@example.org", "team@example.org"
 
 
+@NIGHTLY
 def test_a_move_with_kills_sends_everything_once(site: FeedServer, folder: Path, tmp_path: Path) -> None:
     serve(site, "last")
     with ExitStack() as stack:
