@@ -1,7 +1,9 @@
 """Accounts: mail servers, the default, and accounts that many destinations share, such as bots."""
 
+import functools
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain, count
 
@@ -15,7 +17,7 @@ from channels.account import EMAIL
 from channels.base import LaneFacts
 from channels.bridge import BridgeSpec
 from channels.email.account_url import UNREADABLE, Mailbox, parse_email_url, transport_of
-from channels.email.address import parse_sender
+from channels.email.address import MAX_NAME, clean_name, parse_sender
 from channels.email.esp.settings import EspSettings
 from channels.email.session import CannotLogIn, probe_login
 from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
@@ -23,7 +25,7 @@ from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.ports import channels
 from common.ports.channels import AccountSpec, ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import Sealed, opened
-from common.text import pluralize
+from common.text import pluralize, shortened
 from common.transactions import forbid_open_transaction
 from delivery.lanes.lanes import is_of_destination, mail_lane
 from delivery.lanes.limits import NOTHING_LEARNT
@@ -35,6 +37,7 @@ SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT:
 log = logging.getLogger(__name__)
 
 REMEMBERED_SECONDS = 7 * 24 * 3600
+_NO_NAME = re.compile(r'[<>@"\\]')
 
 
 def add_account(*, name: str, url: str, sender: str = "") -> Account:
@@ -275,13 +278,28 @@ def usual_sender(account: str = "") -> str:
 
 
 def sender_of(subscribable: Subscribable) -> str:
-    """Return the newsletter's or its account's sender.
+    return senders_of([subscribable])[subscribable.pk]
+
+
+def senders_of(newsletters: Iterable[Subscribable]) -> dict[int, str]:
+    """Return the newsletters' senders, or their accounts' with the newsletters' titles as names.
 
     "" for other channels than email, where the account signs.
     """
-    if subscribable.channel != "email":
-        return ""
-    return subscribable.from_email or usual_sender(subscribable.options.get("account", ""))
+    usual = functools.cache(usual_sender)
+    senders = {}
+    for row in newsletters:
+        sender = row.from_email
+        if row.channel == "email" and not sender:
+            sender = named_sender(usual(row.options.get("account", "")), str(row))
+        senders[row.pk] = sender if row.channel == "email" else ""
+    return senders
+
+
+def named_sender(sender: str, title: str) -> str:
+    """Return the sender's address with this name, without what a name can't have (RFC 5322 §3.4)."""
+    name = shortened(clean_name(_NO_NAME.sub(" ", title)), MAX_NAME)
+    return f"{name} <{parse_sender(sender).label}>"
 
 
 def note_refused_call(*, esp: str, reason: str, now: datetime) -> None:

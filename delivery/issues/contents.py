@@ -23,7 +23,7 @@ from common.html.clean import html_of, plain
 from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.hooks import HookError, Hooks
-from delivery.accounts.accounts import sender_of
+from delivery.accounts.accounts import senders_of
 from delivery.customisation import own_issue_sources, themes_of
 from delivery.issues import own_code
 from delivery.links import archive_url
@@ -239,14 +239,10 @@ def letter_settings_of(newsletters: Collection[Subscribable]) -> dict[int, Lette
     """Return settings by newsletter, read together."""
     keys = [row.pk for row in newsletters]
     site, themes, own = site_facts(), themes_of(keys), own_issue_sources(keys)
-    alike = {(row.channel, row.from_email, row.options.get("account")): row for row in newsletters}
-    senders = {key: sender_of(row) for key, row in alike.items()}
+    senders = senders_of(newsletters)
     return {
         row.pk: LetterSettings(
-            sender=senders[row.channel, row.from_email, row.options.get("account")],
-            site=site,
-            theme=themes.get(row.pk, USUAL_THEME),
-            own=own.get(row.pk, {}),
+            sender=senders[row.pk], site=site, theme=themes.get(row.pk, USUAL_THEME), own=own.get(row.pk, {})
         )
         for row in newsletters
     }

@@ -213,7 +213,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         )
         _explain(self, "language", "The language of its emails, for example en.")
         _explain(self, "reply_to", "For replies, for example editor@example.org. Empty: the sender.")
-        usual_sender = f"Empty: the sender of its email account, or {settings.DEFAULT_FROM_EMAIL}."
+        usual_sender = "Empty: its title, and the address of its email account."
         _explain(self, "from_email", f"For example Example Weekly <letters@example.org>. {usual_sender}")
         _explain(self, "welcome", "Sent after someone confirms, not to imported subscribers.")
         allowed = ", ".join(settings.HOOK_MODULES)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
@@ -128,7 +127,7 @@ class SendPage(LetterPage):
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
-            "rows": facts(panels.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
+            "rows": facts(panels.before_sending(letter)),
         }
         return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
 

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import add_url, button, html_table, link_to, paragraph, when
 from common.refused import Refused
 from common.text import pluralize
-from delivery.accounts.accounts import account_words
+from delivery.accounts.accounts import account_words, sender_of
 from delivery.issues.audience import audience_words, count_readers, recipients_of
 from delivery.issues.broadcasts import unsent_letters
 from delivery.models import Broadcast
@@ -57,13 +57,13 @@ def goes_to(letter: Broadcast) -> str:
     return f"{number} now: {whom}"
 
 
-def before_sending(letter: Broadcast, from_email: str) -> list[tuple[str, Any]]:
+def before_sending(letter: Broadcast) -> list[tuple[str, Any]]:
     newsletter = letter.subscribable
     rows: list[tuple[str, Any]] = [
         ("Newsletter", str(newsletter)),
         ("Subject", letter.subject),
         ("To", goes_to(letter)),
-        ("From", newsletter.from_email or from_email),
+        ("From", sender_of(newsletter)),
         ("Through", account_words(newsletter)),
     ]
     if newsletter.reply_to:

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from channels.base import LaneFacts, Temporary
 from channels.email.account_url import parse_email_url, url_to
+from channels.email.address import MAX_NAME, parse_sender
 from channels.email.channel import EmailChannel
 from delivery.accounts.accounts import (
     add_account,
@@ -14,6 +17,7 @@ from delivery.accounts.accounts import (
     drop_account,
     keeps_letters,
     make_default,
+    named_sender,
     sender_of,
     stop_default,
     url_of,
@@ -23,7 +27,7 @@ from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import mail_lane
 from delivery.models import Account, Delivery, Lane
 from tests.delivery.ledger import Clock, queued
-from tests.factories import NOW, SubscribableFactory
+from tests.factories import NOW, BridgeFactory, SubscribableFactory
 from tests.servers.smtp_server import SmtpServer
 
 pytestmark = pytest.mark.django_db
@@ -80,11 +84,22 @@ def test_the_environment_wins(settings: Any) -> None:
     assert (url_of(mail_lane()), keeps_letters(), usual_sender()) == ("", True, "Site <site@sender.example>")
 
 
-def test_a_newsletters_letters_come_from_what_it_says_or_its_accounts_sender() -> None:
-    add_account(name="one", url=URL, sender="one@one.example")
-    assert sender_of(SubscribableFactory.build(from_email="own@own.example")) == "own@own.example"
-    assert sender_of(SubscribableFactory(options={"account": "one"}, from_email="")) == "one@one.example"
-    assert sender_of(SubscribableFactory(from_email="")) == "Site <site@sender.example>"
+def test_a_newsletters_letters_come_from_what_it_says_or_have_its_title_as_name() -> None:
+    add_account(name="one", url=URL, sender="One <one@one.example>")
+    titled = {"title": "Bread, butter <daily>", "from_email": ""}
+    assert sender_of(SubscribableFactory(from_email="own@own.example")) == "own@own.example"
+    assert sender_of(SubscribableFactory(options={"account": "one"}, **titled)) == (
+        "Bread, butter daily <one@one.example>"
+    )
+    assert sender_of(SubscribableFactory(**titled)) == "Bread, butter daily <site@sender.example>"
+    assert sender_of(BridgeFactory()) == ""
+
+
+@given(title=st.text(min_size=1, max_size=300))
+def test_any_title_is_a_name_that_can_be_sent(title: str) -> None:
+    sender = parse_sender(named_sender("Site <site@sender.example>", title))
+    assert sender.email == "site@sender.example"
+    assert len(sender.name) <= MAX_NAME
 
 
 def test_letters_wait_when_the_password_cannot_be_read_and_are_not_kept_here(settings: Any) -> None:
