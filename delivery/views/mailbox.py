@@ -1,26 +1,44 @@
 """Built-in mailbox for letters kept because there is no mail server yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from email.parser import BytesHeaderParser
+from email.utils import parseaddr
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.admin.views.decorators import staff_member_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db.models import BinaryField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from common.admin.lists import BoundedPaginator, newest
+from common.clock import utcnow
+from common.text import folded, one_line
+from common.zones import short_when
 from delivery.accounts.accounts import keeps_letters
-from delivery.models import MailboxMessage
+from delivery.issues.progress import counts_of
+from delivery.models import Delivery, Issue, MailboxMessage
+from subscriptions.models import Destination, Subscribable
 from subscriptions.views.pages import page
 
-LETTERS_ON_A_PAGE = 50
+ROWS_ON_A_PAGE = 50
+# No index has the order of emails' times: this many issues, and as many other emails, are sorted.
+MOST_LISTED = 1_000
+# With more addresses, a search is more likely for a subject.
+MOST_ADDRESSES_FOUND = 20
+LONGEST_SEARCH = 100
+# Has all headers, usually.
+HEAD = 8_192
 # Letters are foreign html: no scripts, origin or forms; links open in a new tab.
 SANDBOX = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
@@ -42,6 +60,11 @@ def take_apart(raw: bytes) -> Opened:
     message: EmailMessage = message_from_bytes(raw, policy=policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
     return Opened(headers=headers, html=_part(message, "html"), text=_part(message, "plain"))
+
+
+def sender_in(raw: bytes) -> str:
+    """Return the sender of a message, of which the end may be missing."""
+    return str(BytesHeaderParser(policy=policy.default).parsebytes(raw)["From"] or "")
 
 
 def _part(message: EmailMessage, sort: str) -> str:
@@ -81,20 +104,159 @@ def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return wrapped
 
 
+class Entry(NamedTuple):
+    """Row of the list: one email, or an issue with any one of its emails."""
+
+    at: datetime
+    pk: int
+    is_issue: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Email as listed. `people`: how many got its issue, if it represents that. `sender`: a name."""
+
+    kept: MailboxMessage
+    newsletter: Subscribable | None
+    sender: str
+    at: datetime
+    when: str
+    people: int = 0
+
+
 @embedded_staff
 @page
 def mailbox(request: HttpRequest) -> HttpResponse:
-    messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), LETTERS_ON_A_PAGE)
-    shown = messages.get_page(request.GET.get("page"))
-    context = {"letters": shown, "total": messages.count, "keeps": keeps_letters()}
+    """List issues, and emails without one, newest first. With `q`, only those with its words or address."""
+    words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
+    issues, others = list(_issues()[:MOST_LISTED]), list(_others()[:MOST_LISTED])
+    entries = _with_words(words, issues, is_issue=True) | _with_words(words, others)
+    people = _people(words.lower()) if words and " " not in words else []
+    is_common = len(people) > MOST_ADDRESSES_FOUND
+    if people and not is_common:
+        entries |= _emails_of(people)
+    shown = Paginator(sorted(entries, reverse=True), ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "words": words,
+        "shown": shown,
+        "rows": _rows(shown),
+        "is_common": is_common,
+        "most_addresses": MOST_ADDRESSES_FOUND,
+        "is_cut": MOST_LISTED in (len(issues), len(others)),
+        "most": MOST_LISTED,
+        "keeps": keeps_letters(),
+    }
     return render(request, "pages/mailbox.html", context)
+
+
+def _issues() -> "QuerySet[Any, tuple[Any, ...]]":
+    """Return texts, time and an email, if one is kept. Pruned issues have none."""
+    kept = MailboxMessage.objects.filter(delivery__issue=OuterRef("pk"), delivery__state="stored").order_by()
+    issues = Issue.objects.filter(published_at__isnull=False, pruned_at=None).order_by("-pk")
+    return issues.values_list("title", "subject", "published_at", Subquery(kept.values("pk")[:1]))
+
+
+def _others() -> "QuerySet[Any, tuple[Any, ...]]":
+    """Return texts, time and email, unless that is pruned."""
+    rows = Delivery.objects.filter(issue=None, state="stored").order_by("-pk")
+    return rows.values_list(
+        *(f"kept_message__{name}" for name in ("subject", "recipient", "stored_at", "pk"))
+    )
+
+
+def _with_words(words: str, rows: Iterable[tuple[Any, ...]], *, is_issue: bool = False) -> set[Entry]:
+    asked = folded(words).split()
+    return {
+        Entry(at, pk, is_issue)
+        for *texts, at, pk in rows
+        if pk is not None and all(word in folded(" ".join(texts)) for word in asked)
+    }
+
+
+def _people(word: str) -> list[int]:
+    """Find addresses that begin with the word (indexed), or newer ones that contain it."""
+    addresses = Destination.objects.filter(kind="email").order_by()
+    found: set[int] = set()
+    for rows in (addresses.filter(core__startswith=word), newest(addresses.filter(core__contains=word))):
+        found.update(rows.values_list("pk", flat=True)[: MOST_ADDRESSES_FOUND + 1])
+    return list(found)
+
+
+def _emails_of(people: Iterable[int]) -> set[Entry]:
+    rows = Delivery.objects.filter(destination__in=people, kept_message__isnull=False).order_by("-pk")
+    times = rows.values_list("kept_message__stored_at", "kept_message")
+    return {Entry(at, pk) for at, pk in times[:MOST_LISTED]}
+
+
+def _rows(entries: Iterable[Entry]) -> list[Row]:
+    entries, now = list(entries), utcnow()
+    heads = _related(MailboxMessage.objects.defer("raw")).annotate(
+        head=Substr("raw", 1, HEAD, output_field=BinaryField())
+    )
+    kept = heads.in_bulk([entry.pk for entry in entries])
+    counts = counts_of({row.delivery.issue_id for row in kept.values() if row.delivery.issue_id})
+    return [
+        Row(
+            kept=row,
+            newsletter=newsletter_of(row),
+            sender=next(filter(None, parseaddr(sender_in(bytes(row.head)))), ""),
+            at=entry.at,
+            when=short_when(entry.at, now=now),
+            people=counts[row.delivery.issue_id]["stored"] if entry.is_issue else 0,
+        )
+        for entry in entries
+        # It may have been deleted meanwhile.
+        if (row := kept.get(entry.pk))
+    ]
+
+
+def _related(rows: "QuerySet[Any]") -> "QuerySet[Any]":
+    with_newsletters = rows.select_related(
+        "delivery__issue__subscribable", "delivery__subscription__subscribable"
+    )
+    return with_newsletters.defer("delivery__context", "delivery__issue__html", "delivery__issue__text")
+
+
+def newsletter_of(kept: MailboxMessage) -> Subscribable | None:
+    about = kept.delivery.issue or kept.delivery.subscription
+    return about.subscribable if about else None
+
+
+@embedded_staff
+@page
+def issue(request: HttpRequest, pk: int) -> HttpResponse:
+    """List an issue's emails by recipient."""
+    kept = MailboxMessage.objects.filter(delivery__issue=pk, delivery__state=Delivery.State.STORED)
+    emails = kept.order_by("delivery_id")
+    first = _related(emails).first()
+    if first is None:
+        raise Http404
+    shown = BoundedPaginator(emails.defer("raw"), ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
+    now = utcnow()
+    context = {
+        "first": first,
+        "sender": sender_in(bytes(first.raw)),
+        "newsletter": newsletter_of(first),
+        "when": short_when(first.stored_at, now=now),
+        "rows": [(row, short_when(row.stored_at, now=now)) for row in shown],
+        "shown": shown,
+        "people": counts_of([pk])[pk]["stored"],
+        "keeps": keeps_letters(),
+    }
+    return render(request, "pages/mailbox_issue.html", context)
 
 
 @embedded_staff
 @page
 def message(request: HttpRequest, pk: int) -> HttpResponse:
     kept, letter = _open(pk)
-    context = {"kept": kept, "letter": letter, "keeps": keeps_letters()}
+    context = {
+        "kept": kept,
+        "letter": letter,
+        "sender": sender_in(bytes(kept.raw)),
+        "newsletter": newsletter_of(kept),
+        "keeps": keeps_letters(),
+    }
     return render(request, "pages/mailbox_message.html", context)
 
 
@@ -110,5 +272,5 @@ def message_html(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _open(pk: int) -> tuple[MailboxMessage, Opened]:
-    kept = get_object_or_404(MailboxMessage.objects.select_related("delivery"), pk=pk)
+    kept = get_object_or_404(_related(MailboxMessage.objects.all()), pk=pk)
     return kept, take_apart(bytes(kept.raw))

@@ -43,7 +43,8 @@ def every_path() -> list[str]:
     return [
         *("/" + url.split("/", 3)[3] for url in urls),
         *("/", "/s/weekly/", "/s/weekly/archive/", f"/s/weekly/archive/{issue.pk}/", "/s/weekly/feed.xml"),
-        *("/mailbox/", f"/mailbox/{kept.pk}/", f"/mailbox/{kept.pk}/html/"),
+        *("/mailbox/", "/mailbox/?q=letter", f"/mailbox/issue/{kept.delivery.issue_id}/"),
+        *(f"/mailbox/{kept.pk}/", f"/mailbox/{kept.pk}/html/"),
     ]
 
 
