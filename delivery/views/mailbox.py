@@ -63,8 +63,10 @@ def take_apart(raw: bytes) -> Opened:
 
 
 def sender_in(raw: bytes) -> str:
-    """Return the sender of a message, of which the end may be missing."""
-    return str(BytesHeaderParser(policy=policy.default).parsebytes(raw)["From"] or "")
+    """Return the sender of a message. Only its beginning is needed."""
+    # Parsing the body, too, takes eight times as long.
+    headers, _, _ = raw.partition(b"\r\n\r\n")
+    return str(BytesHeaderParser(policy=policy.default).parsebytes(headers)["From"] or "")
 
 
 def _part(message: EmailMessage, sort: str) -> str:
@@ -194,7 +196,7 @@ def _rows(entries: Iterable[Entry]) -> list[Row]:
         head=Substr("raw", 1, HEAD, output_field=BinaryField())
     )
     kept = heads.in_bulk([entry.pk for entry in entries])
-    counts = counts_of({row.delivery.issue_id for row in kept.values() if row.delivery.issue_id})
+    counts = counts_of(kept[pk].delivery.issue_id for _, pk, is_issue in entries if is_issue and pk in kept)
     return [
         Row(
             kept=row,
@@ -226,19 +228,18 @@ def newsletter_of(kept: MailboxMessage) -> Subscribable | None:
 @page
 def issue(request: HttpRequest, pk: int) -> HttpResponse:
     """List an issue's emails by recipient."""
-    kept = MailboxMessage.objects.filter(delivery__issue=pk, delivery__state=Delivery.State.STORED)
-    emails = kept.order_by("delivery_id")
-    first = _related(emails).first()
-    if first is None:
+    emails = Delivery.objects.filter(issue=pk, state="stored", kept_message__isnull=False).order_by("pk")
+    light = emails.select_related("kept_message").defer("context", "kept_message__raw")
+    shown = BoundedPaginator(light, ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
+    if not shown:
         raise Http404
-    shown = BoundedPaginator(emails.defer("raw"), ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
-    now = utcnow()
+    first, now = _kept(shown[0].kept_message.pk), utcnow()
     context = {
         "first": first,
         "sender": sender_in(bytes(first.raw)),
         "newsletter": newsletter_of(first),
         "when": short_when(first.stored_at, now=now),
-        "rows": [(row, short_when(row.stored_at, now=now)) for row in shown],
+        "rows": [(row.kept_message, short_when(row.kept_message.stored_at, now=now)) for row in shown],
         "shown": shown,
         "people": counts_of([pk])[pk]["stored"],
         "keeps": keeps_letters(),
@@ -249,10 +250,10 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
 @embedded_staff
 @page
 def message(request: HttpRequest, pk: int) -> HttpResponse:
-    kept, letter = _open(pk)
+    kept = _kept(pk)
     context = {
         "kept": kept,
-        "letter": letter,
+        "letter": take_apart(bytes(kept.raw)),
         "sender": sender_in(bytes(kept.raw)),
         "newsletter": newsletter_of(kept),
         "keeps": keeps_letters(),
@@ -264,13 +265,13 @@ def message(request: HttpRequest, pk: int) -> HttpResponse:
 @xframe_options_sameorigin
 def message_html(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the letter's html, for the frame."""
-    _, letter = _open(pk)
+    letter = take_apart(bytes(_kept(pk).raw))
     response = HttpResponse(f'<base target="_blank">{letter.html}')
     response.headers["Content-Security-Policy"] = SANDBOX
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def _open(pk: int) -> tuple[MailboxMessage, Opened]:
-    kept = get_object_or_404(_related(MailboxMessage.objects.all()), pk=pk)
-    return kept, take_apart(bytes(kept.raw))
+def _kept(pk: int) -> MailboxMessage:
+    kept: MailboxMessage = get_object_or_404(_related(MailboxMessage.objects.all()), pk=pk)
+    return kept

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from common.clock import utcnow
 from delivery.accounts.dkim_keys import make_key
+from delivery.models import MailboxMessage
 from feedletter_site.models import Arrival, ArrivalLine
 from reader.people.invitations import invite
 from reader.people.readers import add_reader
@@ -189,6 +190,19 @@ def reader_pages() -> Iterator[tuple[str, str]]:
     now = utcnow()
     ask_for_change(reader=reader.destination, email="ada.new@example.org", ip="192.0.2.1", now=now)
     yield "new-address", Notice.objects.latest("pk").context["change_url"]
+
+
+def mailbox_pages() -> Iterator[tuple[str, str]]:
+    kept = MailboxMessage.objects.get()
+    # Of the same issue, so that it has a list.
+    MailboxMessageFactory(
+        subject=LONG, recipient="bo@example.org", delivery__issue=kept.delivery.issue, stored_at=utcnow()
+    )
+    yield "mailbox", "/mailbox/"
+    yield "mailbox-search", f"/mailbox/?q={LONG}"
+    yield "mailbox-nothing", f"/mailbox/?q={ADDRESS}-of-nobody"
+    yield "mailbox-issue", f"/mailbox/issue/{kept.delivery.issue_id}/"
+    yield "mailbox-email", f"/mailbox/{kept.pk}/"
 
 
 def signed_in_pages() -> Iterator[tuple[str, str]]:

@@ -11,7 +11,14 @@ from django.urls import reverse
 from common.ports.channels import bridge_kinds
 from delivery.admin.bridges.set_up import reconnect_url
 from subscriptions.models import Subscription
-from tests.e2e.browser.every_page import admin_pages, fill, reader_pages, sign_in_url, signed_in_pages
+from tests.e2e.browser.every_page import (
+    admin_pages,
+    fill,
+    mailbox_pages,
+    reader_pages,
+    sign_in_url,
+    signed_in_pages,
+)
 from tests.e2e.browser.screens import (
     CONTRAST,
     NARROW,
@@ -193,6 +200,14 @@ def test_every_page_of_a_reader_is_for_everyone(tab: Any, site: str) -> None:
     tab.locator("main form button").first.click()
     tab.wait_for_url("**/mine/")
     assert_for_everyone(tab, site, signed_in_pages())
+
+
+@pytest.mark.slow
+def test_the_mailbox_is_for_everyone(tab: Any, site: str, settings: Any) -> None:
+    settings.EMBEDDED = True
+    fill()
+    sign_in(tab, site)
+    assert_for_everyone(tab, site, mailbox_pages())
 
 
 @pytest.mark.slow
