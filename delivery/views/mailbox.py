@@ -155,15 +155,15 @@ def _issues() -> "QuerySet[Any, tuple[Any, ...]]":
     """Return texts, time and an email, if one is kept. Pruned issues have none."""
     kept = MailboxMessage.objects.filter(delivery__issue=OuterRef("pk"), delivery__state="stored").order_by()
     issues = Issue.objects.filter(published_at__isnull=False, pruned_at=None).order_by("-pk")
-    return issues.values_list("title", "subject", "published_at", Subquery(kept.values("pk")[:1]))
+    texts = ("title", "subject", "subscribable__title")
+    return issues.values_list(*texts, "published_at", Subquery(kept.values("pk")[:1]))
 
 
 def _others() -> "QuerySet[Any, tuple[Any, ...]]":
     """Return texts, time and email, unless that is pruned."""
     rows = Delivery.objects.filter(issue=None, state="stored").order_by("-pk")
-    return rows.values_list(
-        *(f"kept_message__{name}" for name in ("subject", "recipient", "stored_at", "pk"))
-    )
+    texts = ("subscription__subscribable__title", "kept_message__subject", "kept_message__recipient")
+    return rows.values_list(*texts, "kept_message__stored_at", "kept_message")
 
 
 def _with_words(words: str, rows: Iterable[tuple[Any, ...]], *, is_issue: bool = False) -> set[Entry]:
@@ -171,7 +171,7 @@ def _with_words(words: str, rows: Iterable[tuple[Any, ...]], *, is_issue: bool =
     return {
         Entry(at, pk, is_issue)
         for *texts, at, pk in rows
-        if pk is not None and all(word in folded(" ".join(texts)) for word in asked)
+        if pk is not None and all(word in folded(" ".join(filter(None, texts))) for word in asked)
     }
 
 

@@ -221,6 +221,14 @@ def test_words_of_a_subject_find_its_issue_as_one_row(staff: Client, words: str)
     assert link == f"/mailbox/issue/{issue.pk}/"
 
 
+def test_the_name_of_a_newsletter_finds_its_issues_and_its_other_emails(staff: Client) -> None:
+    an_issue_to("ada@example.org", subscribable__title="Harbour Notes")
+    an_issue_to("ada@example.org", subscribable__title="Mountain Notes")
+    an_other("ada@example.org", delivery__subscription__subscribable__title="Harbour Weekly")
+    abouts = [about for _, _, about in rows_of(staff.get("/mailbox/", {"q": "harbour"}))]
+    assert [about.partition(" · ")[0] for about in abouts] == ["Harbour Weekly", "Harbour Notes"]
+
+
 @pytest.mark.parametrize("words", ["ada@example.org", "ADA@Example.org", "ada", "da@exam"])
 def test_an_address_or_a_part_of_it_finds_the_persons_emails(staff: Client, words: str) -> None:
     an_issue_to("ada@example.org", "bo@example.org")
@@ -249,7 +257,10 @@ def test_where_many_addresses_match_it_asks_for_more_of_one(staff: Client) -> No
 def test_a_search_without_results_says_what_can_be_searched(staff: Client) -> None:
     an_issue_to("ada@example.org")
     page = staff.get("/mailbox/", {"q": "<nothing>"}).content.decode()
-    assert "No email matches “&lt;nothing&gt;”. Search for words of a subject, or for an address" in page
+    assert (
+        "No email matches “&lt;nothing&gt;”. Search for words of a subject, a newsletter, or an address"
+        in page
+    )
     assert '<a href="/mailbox/">All emails</a>' in page
 
 
