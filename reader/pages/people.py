@@ -102,4 +102,4 @@ def admitted(form: NameForm, admit: Admission) -> Reader | None:
 
 
 def offered_name(words: str) -> str:
-    return slugify(words)[:LONGEST_SLUG].strip("-_")
+    return slugify(words.partition("@")[0])[:LONGEST_SLUG].strip("-_")

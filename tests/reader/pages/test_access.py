@@ -93,6 +93,8 @@ def test_who_may_begin_chooses_a_name_and_reads(settings: Any, db: None) -> None
     client = Client()
     client.force_login(User.objects.create_user("Eve.Smith"))
     assert 'value="evesmith"' in client.get("/reader/begin/").content.decode()
+    client.force_login(User.objects.create_user("eve@example.org"))
+    assert 'value="eve"' in client.get("/reader/begin/").content.decode()
     assert client.post("/reader/begin/", {"name": "No Good"}).status_code == 400
     assert client.post("/reader/begin/", {"name": "eve"}).headers["Location"] == "/reader/"
     assert Reader.objects.get().slug == "eve"
