@@ -1,5 +1,6 @@
 """Access to the reader's pages, and what all of them share."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,19 +25,25 @@ from django.views.generic import FormView, TemplateView
 
 from common.clock import utcnow
 from common.refused import Refused
+from common.text import natural_order
+from feeds.models import Feed
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.discovery import is_trial
+from reader.media.icons import feed_icon
 from reader.micropub.compositions import NoSuchComposition
-from reader.models import Channel, Reader
+from reader.models import Channel, Follow, Reader
 from reader.people.readers import may_read, note_seen
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.marks import NoSuchPost
-from reader.timelines.pages import unread_counts
+from reader.timelines.pages import MOST_COUNTED, SHOWN_OF_FEED, newest_unread_by_feed, unread_counts
 from reader.timelines.stars import NoSuchEntry
 from reader.timelines.undo import NothingToUndo
 
 View = Callable[..., HttpResponseBase]
 
+# The side column opens all channels of a reader who follows no more.
+FEW_FEEDS = 20
+HEALTH_OF_FEED = ("status", "failures", "first_polled_at", "newest_at")
 NOT_FOUND = (NoSuchChannel, NoSuchComposition, NoSuchEntry, NoSuchPost, NothingToUndo)
 # A worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
@@ -56,14 +63,26 @@ POLICY = "; ".join(
 
 
 @dataclass(frozen=True, slots=True)
+class FeedLine:
+    """Feed in a channel. `badge` is its unread count as the channel shows it; `icon` is "" for none."""
+
+    key: str
+    feed: Feed
+    name: str
+    icon: str
+    badge: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelLine:
-    """`count` is None if the channel shows none."""
+    """`count` is 0 and `badge` no number if the channel shows none."""
 
     uid: str
     name: str
     is_notifications: bool
-    count: int | None
-    has_unread: bool
+    count: int
+    badge: str
+    feeds: Sequence[FeedLine] = ()
 
 
 def for_readers(view: View) -> View:
@@ -147,30 +166,70 @@ def policy_to_own_sites() -> str:
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:
     channels = list(reader.channels.order_by("-is_notifications", "position", "pk"))
     counts = unread_counts([channel.pk for channel in channels])
-    lines = [channel_line(channel, counts.get(channel.pk, 0)) for channel in channels]
+    by_feed = newest_unread_by_feed(reader)
+    more = "+" if sum(counts.values()) > MOST_COUNTED else ""
+    shown = (f"feed__{name}" for name in (*SHOWN_OF_FEED, *HEALTH_OF_FEED))
+    follows = Follow.objects.of(reader).select_related("feed__icon")
+    feeds = defaultdict(list)
+    for follow in follows.only("channel", "name", "feed__icon__url", *shown):
+        feeds[follow.channel_id].append(follow)
+    lines = [
+        channel_line(
+            channel,
+            counts.get(channel.pk, 0),
+            [
+                feed_line(channel, follow, by_feed.get((channel.pk, follow.feed_id), 0), more)
+                for follow in sorted(feeds[channel.pk], key=lambda follow: natural_order(follow.title))
+            ],
+        )
+        for channel in channels
+    ]
+    here = next((line for line in lines if current and line.uid == current.uid), None)
     return {
         "reader": reader,
         "channels": lines,
         "choices": [line for line in lines if not line.is_notifications],
-        "current": next((line for line in lines if current and line.uid == current.uid), None),
-        "all_unread": sum(line.count or 0 for line in lines),
+        "current": here,
+        "all_unread": sum(line.count for line in lines),
+        "follows_any": any(line.feeds for line in ([here] if here else lines)),
+        "follows_few": sum(len(line.feeds) for line in lines) <= FEW_FEEDS,
     }
 
 
-def counts_of(reader: Reader) -> dict[str, Any]:
+def counts_of(reader: Reader) -> dict[str, str]:
+    """Return what elements with `data-count` show."""
     around = surroundings(reader)
-    counts = {line.uid: {"count": line.count, "has": line.has_unread} for line in around["channels"]}
-    return {"channels": counts, "all": around["all_unread"]}
+    counts = {"": str(around["all_unread"] or "")}
+    for line in around["channels"]:
+        counts |= {line.uid: line.badge, **{feed.key: feed.badge for feed in line.feeds}}
+    return counts
 
 
-def channel_line(channel: Channel, unread: int) -> ChannelLine:
+def channel_line(channel: Channel, unread: int = 0, feeds: Sequence[FeedLine] = ()) -> ChannelLine:
     return ChannelLine(
         uid=channel.uid,
         name=gettext("Notifications") if channel.is_notifications else channel.name,
         is_notifications=channel.is_notifications,
-        count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else None,
-        has_unread=bool(unread) and channel.unread_mode != Channel.UnreadMode.OFF,
+        count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else 0,
+        badge=_badge(channel, unread),
+        feeds=feeds,
     )
+
+
+def feed_line(channel: Channel, follow: Follow, unread: int, more: str) -> FeedLine:
+    return FeedLine(
+        key=f"{channel.uid}/{follow.feed_id}",
+        feed=follow.feed,
+        name=follow.title,
+        icon=feed_icon(follow.feed),
+        badge=_badge(channel, unread, more),
+    )
+
+
+def _badge(channel: Channel, unread: int, more: str = "") -> str:
+    if not unread or channel.unread_mode == Channel.UnreadMode.OFF:
+        return ""
+    return "•" if channel.unread_mode == Channel.UnreadMode.FLAG else f"{unread}{more}"
 
 
 class ReaderPage(TemplateView):

@@ -108,7 +108,7 @@ def muted_people(request: HttpRequest, reader: Reader) -> HttpResponse:
     rows = reader.mutes.select_related("channel").order_by("is_block", "-added_at", "-pk")
     authors = authors_of(reader, [row.key for row in rows])
     listed = [
-        (row, authors.get(row.key, {}).get("name", ""), channel_line(row.channel, 0) if row.channel else None)
+        (row, authors.get(row.key, {}).get("name", ""), channel_line(row.channel) if row.channel else None)
         for row in rows
     ]
     return render(request, "reader/muted.html", {**surroundings(reader), "section": "muted", "mutes": listed})

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
-from common.text import natural_order, one_line
+from common.text import one_line
 from feeds.adding.discover import discover
 from feeds.addresses import MAX_FEED_URL
 from feeds.polling.poll import request_poll
@@ -26,7 +26,6 @@ from reader.channels.follows import (
     shared_feed_at,
     unfollow,
 )
-from reader.media.icons import feed_icon
 from reader.models import Channel, Follow, Reader, TimelineEntry
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.entry import TimelineEntryQuerySet
@@ -83,17 +82,10 @@ class FollowPage(ReaderFormPage):
 @for_readers
 @require_safe
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
-    rows = Follow.objects.of(reader).select_related("feed__icon", "channel")
-    by_channel: list[Any] = sorted(
-        rows, key=lambda row: (row.channel.position, row.channel_id, natural_order(row.title))
-    )
-    for row in by_channel:
-        row.icon = feed_icon(row.feed)
     left = request.GET.get("left", "")
     context = {
         **surroundings(reader),
         "section": "feeds",
-        "follows": by_channel,
         "left": left,
         "left_channel": reader.channels.filter(uid=request.GET.get("from", "")).first() if left else None,
     }
@@ -107,7 +99,6 @@ class FeedPage(ReaderPage):
     """
 
     template_name = "reader/feed.html"
-    section = "feeds"
     failure = gettext_noop("The address couldn’t be changed.")
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -167,7 +158,6 @@ class FeedPage(ReaderPage):
             "longest": LONGEST_FOLLOW_NAME,
             "longest_address": MAX_FEED_URL,
             "follows": self.follows,
-            "follows_any": True,
             "muted": self.places.filter(hidden=hidden.MUTED).count(),
             "hidden": self.places.filter(hidden=hidden.FILTERED).count(),
             "is_reading": "reading" in self.request.GET,

@@ -64,7 +64,7 @@ def news(request: HttpRequest, reader: Reader) -> HttpResponse:
     except BadCursor as error:
         raise Http404("Page not found.") from error
     words = ngettext("%(number)s new post", "%(number)s new posts", new) % {"number": new} if new else ""
-    return JsonResponse({**counts_of(reader), "new": new, "words": words})
+    return JsonResponse({"counts": counts_of(reader), "new": new, "words": words})
 
 
 @for_readers

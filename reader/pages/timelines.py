@@ -17,7 +17,7 @@ from common.text import one_line
 from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
-from reader.models import Channel, Follow, Marking, Reader, TimelineEntry, Unread
+from reader.models import Channel, Marking, Reader, TimelineEntry, Unread
 from reader.pages.access import (
     ChannelLine,
     back_to,
@@ -44,12 +44,10 @@ OLDEST = 3_650
 @require_safe
 def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpResponse:
     channel = channel_of(reader, uid) if uid else None
-    followed_in = {"channel": channel} if channel else {"channel__reader": reader}
     context = {
         **surroundings(reader, channel),
         **shown_timeline(request, Timeline(reader, channel)),
         "section": "" if channel else "all",
-        "follows_any": Follow.objects.filter(**followed_in).exists(),
         "layout": channel.layout if channel else Channel.Layout.LIST,
     }
     return render(request, "reader/timeline.html", context)
@@ -202,7 +200,7 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 def _marked(request: HttpRequest, reader: Reader, back: str, **more: Any) -> HttpResponse:
     """Return the counts to scripts, and a redirect to forms."""
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse({**counts_of(reader), **more})
+        return JsonResponse({"counts": counts_of(reader), **more})
     return HttpResponseRedirect(back)
 
 

@@ -1,8 +1,9 @@
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from feeds.models import Feed
 from reader.models import Channel, Reader, TimelineEntry, Unread
@@ -15,6 +16,8 @@ NOT_SHOWN = (
     "entry__text",
     *(f"feed__{field.name}" for field in Feed._meta.concrete_fields if field.name not in SHOWN_OF_FEED),
 )
+# Unread posts that are counted by feed: 100,000 would take longer than a page.
+MOST_COUNTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,14 @@ def unread_counts(channels: Sequence[int]) -> dict[int, int]:
     """Omit channels without any."""
     rows = Unread.objects.filter(channel__in=channels).order_by().values("channel").annotate(n=Count("pk"))
     return dict(rows.values_list("channel", "n"))
+
+
+def newest_unread_by_feed(reader: Reader) -> Mapping[tuple[int, int | None], int]:
+    """Count the newest MOST_COUNTED unread posts by (channel, feed)."""
+    # For a join, PostgreSQL would scan all places, also of what is read.
+    feed = TimelineEntry.objects.filter(pk=OuterRef("place")).values("feed")
+    newest = Unread.objects.filter(reader=reader).order_by("-at", "-place")
+    return Counter(newest.values_list("channel", Subquery(feed))[:MOST_COUNTED])
 
 
 def neighbours(place: TimelineEntry) -> tuple[TimelineEntry | None, TimelineEntry | None]:

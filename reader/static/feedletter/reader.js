@@ -29,13 +29,8 @@
 
   const showCounts = (told) => {
     document.querySelectorAll("[data-count]").forEach((line) => {
-      const uid = line.dataset.count;
-      const one = uid ? told.channels[uid] : { count: told.all };
-      if (!one) return;
-      line.textContent = one.count ? one.count : one.count === null && one.has ? "•" : "";
+      line.textContent = told.counts[line.dataset.count] ?? "";
     });
-    const drawer = document.querySelector(".drawer .count");
-    if (drawer) drawer.textContent = told.all || "";
   };
 
   // A picture that is refused while the server is busy is asked for again.
@@ -114,7 +109,7 @@
 
   const label = (button, words) => {
     button.title = words;
-    button.querySelector("[data-label]").textContent = words;
+    button.ariaLabel = words;
   };
 
   const show = (entry, isRead) => {
@@ -184,6 +179,17 @@
     else mark(entry, button.value === "read");
   });
 
+  // One menu at a time, until one clicks elsewhere or leaves by Escape.
+  const menus = document.querySelectorAll("details.menu");
+  const closeMenus = (but) => menus.forEach((menu) => menu !== but && (menu.open = false));
+  document.addEventListener("click", (event) => closeMenus(event.target.closest("details.menu")));
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.querySelector("details.menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   // A post that is opened is read.
   const whole = document.querySelector("[data-whole]");
   if (whole) mark(whole, true, "open");
@@ -234,7 +240,7 @@
         if (entry) mark(entry, !entry.classList.contains("is-read"));
         before();
       },
-      A: () => follow('.several-marks button[value="all"]'),
+      A: () => follow('.heading button[value="all"]'),
       s: () => entry && star(entry),
       f: () => entry && star(entry),
       S: () => entry?.querySelector("[data-save]")?.click(),

@@ -121,7 +121,9 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     page.goto(f"{site}/reader/c/home/?unread")
     look_at(page, "reader-unread")
     before = unread()
-    page.get_by_role("button", name="Mark read up to here").nth(2).click()
+    page.locator(".entry").nth(2).get_by_label("More").click()
+    look_at(page, "reader-more")
+    page.locator(".entry").nth(2).get_by_role("button", name="Mark read up to here").click()
     page.get_by_text("3 posts marked as read.").wait_for()
     look_at(page, "reader-undo")
     assert unread() == before - 3
@@ -212,6 +214,40 @@ def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader
     expect(page.get_by_role("heading", level=1)).to_have_text("News from the harbour")
 
 
+def test_the_first_post_begins_in_the_first_third_of_the_screen(page: Any, site: str, ada: Reader) -> None:
+    sign_in(page, site, ada.user)
+    feed = Follow.objects.earliest("pk").feed_id
+    for address in ("", "c/home/", f"feeds/{feed}/?channel=home"):
+        page.goto(f"{site}/reader/{address}")
+        top = page.locator(".entry").first.bounding_box()["y"]
+        assert top < page.viewport_size["height"] / 3, (address, top)
+
+
+def test_a_post_without_a_title_opens_by_its_time(page: Any, site: str, ada: Reader) -> None:
+    begin(page, site, ada)
+    untitled = page.locator(".entry").filter(has=page.get_by_text("High water at")).first
+    untitled.locator("time").click()
+    page.wait_for_url("**/reader/post/*/")
+    expect(page.locator(".entry.whole")).to_contain_text("High water at")
+
+
+def test_a_channel_opens_to_its_feeds_and_the_account_to_its_ways_out(
+    page: Any, site: str, ada: Reader
+) -> None:
+    begin(page, site, ada)
+    channels = page.locator(".channels")
+    if page.locator(".drawer").is_visible():
+        page.locator(".drawer").click()
+    feed = channels.get_by_role("link", name="Lighthouse notes")
+    expect(feed).to_be_visible()
+    channels.get_by_text("Feeds in News from the harbour").locator("..").click()
+    expect(feed).to_be_hidden()
+    channels.get_by_text("ada", exact=True).click()
+    look_at(page, "reader-account-menu")
+    channels.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/account/sign-in/")
+
+
 def test_keys_move_open_mark_and_star(page: Any, site: str, ada: Reader) -> None:
     if page.is_plain:
         pytest.skip("keys are a script's")
@@ -249,7 +285,7 @@ def test_keys_move_open_mark_and_star(page: Any, site: str, ada: Reader) -> None
     # The pages that are folded.
     for key, address in (("f", "feeds/"), ("c", "channels/"), ("d", "deck/")):
         page.goto(f"{site}/reader/")
-        expect(page.locator(".channels details")).not_to_have_attribute("open", "")
+        expect(page.locator(".channels > details").first).not_to_have_attribute("open", "")
         page.keyboard.press("g")
         page.keyboard.press(key)
         page.wait_for_url(f"{site}/reader/{address}")
@@ -260,6 +296,7 @@ def test_what_is_scrolled_past_is_read_if_one_wants_that(page: Any, site: str, a
         pytest.skip("marks on scroll are a script's")
     begin(page, site, ada)
     before = unread()
+    page.locator(".heading").get_by_text("More").click()
     page.get_by_label("Mark posts as read when I scroll past them").check()
     with page.expect_response("**/reader/mark/"):
         page.locator(".entry").nth(4).scroll_into_view_if_needed()
