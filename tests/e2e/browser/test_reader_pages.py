@@ -217,7 +217,7 @@ def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader
 def test_the_first_post_begins_in_the_first_third_of_the_screen(page: Any, site: str, ada: Reader) -> None:
     sign_in(page, site, ada.user)
     feed = Follow.objects.earliest("pk").feed_id
-    for address in ("", "c/home/", f"feeds/{feed}/?channel=home"):
+    for address in ("", "c/home/", f"feeds/{feed}/?channel=home", "deck/"):
         page.goto(f"{site}/reader/{address}")
         top = page.locator(".entry").first.bounding_box()["y"]
         assert top < page.viewport_size["height"] / 3, (address, top)
@@ -243,9 +243,8 @@ def test_a_channel_opens_to_its_feeds_and_the_account_to_its_ways_out(
     channels.get_by_text("Feeds in News from the harbour").locator("..").click()
     expect(feed).to_be_hidden()
     channels.get_by_text("ada", exact=True).click()
+    expect(channels.get_by_role("button", name="Sign out")).to_be_visible()
     look_at(page, "reader-account-menu")
-    channels.get_by_role("button", name="Sign out").click()
-    page.wait_for_url("**/account/sign-in/")
 
 
 def test_keys_move_open_mark_and_star(page: Any, site: str, ada: Reader) -> None:
