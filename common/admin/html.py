@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from common.clock import utcnow
 from common.text import pluralize
-from common.zones import short_when, short_when_there
+from common.zones import zone_words
 
 ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 
@@ -97,6 +97,29 @@ def when(moment: datetime | None, empty: str = "–", *, zone: tzinfo | None = N
     # Break only between day and hour.
     return (
         f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"
+    )
+
+
+def short_when(moment: datetime, *, now: datetime, zone: tzinfo | None = None) -> str:
+    """Return "14:25" for today, "Yesterday 7:00", "Tomorrow 7:00", otherwise "Mon 23 Nov".
+
+    Of another day to come it gives the time, too, and of another year the year.
+    """
+    local, today = timezone.localtime(moment, zone), timezone.localtime(now, zone).date()
+    clock, days = f"{local.hour}:{local.minute:02}", (local.date() - today).days
+    if days == 0:
+        return f"Today {clock}" if moment > now else clock
+    if days in (-1, 1):
+        return f"{'Tomorrow' if days > 0 else 'Yesterday'} {clock}"
+    year = f" {local.year}" if local.year != today.year else ""
+    return f"{local:%a} {local.day} {local:%b}{year}{f', {clock}' if days > 0 else ''}"
+
+
+def short_when_there(moment: datetime, *, now: datetime, zone: ZoneInfo) -> str:
+    """Name the zone if it is not the admin's."""
+    words, here = short_when(moment, now=now, zone=zone), timezone.localtime(moment)
+    return (
+        words if moment.astimezone(zone).utcoffset() == here.utcoffset() else f"{words} ({zone_words(zone)})"
     )
 
 

@@ -21,10 +21,10 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from common.admin.html import short_when
 from common.admin.lists import BoundedPaginator, newest
 from common.clock import utcnow
 from common.text import folded, one_line
-from common.zones import short_when
 from delivery.accounts.accounts import keeps_letters
 from delivery.issues.progress import counts_of
 from delivery.models import Delivery, Issue, MailboxMessage

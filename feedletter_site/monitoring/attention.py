@@ -10,11 +10,10 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from common.admin.html import list_url, object_url
+from common.admin.html import list_url, object_url, short_when_there
 from common.clock import utcnow
 from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
-from common.zones import short_when_there
 from delivery.accounts.accounts import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.publish import drafts

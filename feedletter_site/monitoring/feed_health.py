@@ -4,9 +4,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import Case, DateTimeField, F, Q, When
 
-from common.admin.html import list_url, object_url
+from common.admin.html import list_url, object_url, short_when
 from common.text import pluralize, shortened
-from common.zones import short_when
 from feedletter_site.monitoring.attention import Alert
 from feeds.models import Feed
 

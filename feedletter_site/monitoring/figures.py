@@ -72,7 +72,7 @@ def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
 
 
 def newest_issues() -> list[Issue]:
-    """Return those of newsletters; those of bridges if there are no others."""
+    """Return issues of newsletters, or of bridges if there are no others."""
     out = Issue.objects.filter(SENT_HERE, published_at__isnull=False).select_related("subscribable")
     out = out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")
     people = [kind.key for kind in person_kinds()]

@@ -8,10 +8,9 @@ from django.db.models import Q
 from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
-from common.admin.html import object_url
+from common.admin.html import object_url, short_when, short_when_there
 from common.ports import channels
 from common.text import pluralize
-from common.zones import short_when, short_when_there
 from delivery.issues.pause import is_paused
 from delivery.issues.publish import waiting_for_a_reader
 from delivery.models import Issue, IssueCard

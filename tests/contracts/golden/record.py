@@ -64,7 +64,10 @@ def in_the_demo(folder: Path) -> int:
 
     with tempfile.TemporaryDirectory() as data, patch.dict(os.environ, {"BIND": f"127.0.0.1:{PORT}"}):
         own = {"DJANGO_SETTINGS_MODULE": "feedletter_site.settings", "COLUMNS": "100", "TZ": "UTC"}
-        values = environment(Path(data) / "demo", clean_environment(own)) | {"SECRET_KEY": "golden" * 10}
+        values = environment(Path(data) / "demo", clean_environment(own)) | {
+            "SECRET_KEY": "golden" * 10,
+            "TIME_ZONE": "UTC",
+        }
         command = [sys.executable, "-m", "tests.contracts.golden.record", str(folder)]
         return forks.run(command, env=values).returncode
 

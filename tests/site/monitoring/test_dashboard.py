@@ -118,9 +118,9 @@ def test_the_overview_shows_it(admin_client: Client) -> None:
 FIGURES = {
     "view_feed": ["Blog can’t be read"],
     "view_subscription": [">Subscribers<", "New and lost subscriptions"],
-    "view_issue": [">Went out<", "waits for your approval"],
+    "view_issue": [">Sent last<", "waits for your approval"],
     "view_delivery": ["delivery failed this week"],
-    "view_assignable": [">Goes out next<"],
+    "view_assignable": [">Sent next<"],
 }
 
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from common.zones import short_when
+from common.admin.html import short_when
 
 NOW = datetime(2026, 11, 28, 14, 42, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
