@@ -42,7 +42,7 @@ NEWSLETTERS = (
         "harbour-notes",
         "Harbour Notes",
         "each post",
-        "Every note from the harbour, as soon as it has settled.",
+        "Every note from the harbour, as soon as it is ready.",
         {"arrangement": "each"},
         {"style": Theme.Style.SERIF, "accent": "#1f5f78"},
         (ADA, BEN, CLARA, DEV),

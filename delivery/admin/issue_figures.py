@@ -175,7 +175,7 @@ def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     ]
     back = sum(progress.bounced(issue).values())
     if back:
-        shown.append(("came back (bounced)", back, STATE_TONES["bounced"], {"bounces__isnull": "False"}))
+        shown.append(("bounced", back, STATE_TONES["bounced"], {"bounces__isnull": "False"}))
     return [
         {
             "label": label,

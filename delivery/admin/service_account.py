@@ -63,7 +63,7 @@ class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ServiceAccount
         fields = ("name",)
-        help_texts = {"name": "Bridges name it so, such as news-bot. It never changes."}  # noqa: RUF012
+        help_texts = {"name": "Bridges name it so, such as news-bot. It can’t be changed later."}  # noqa: RUF012
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

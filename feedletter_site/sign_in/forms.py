@@ -49,6 +49,7 @@ class Plain:
 class SignInForm(Plain, forms.LoginForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["login"].label = gettext("Email or username")
         self.fields["login"].widget.attrs |= {"autocapitalize": "none", "spellcheck": "false"}
 
 

@@ -11,12 +11,13 @@ from common.optional_apps import is_on
 from common.token_paths import token_paths
 from feedletter_site.sign_in import own_site, readers
 from feedletter_site.sign_in.openid import explained, remove_identity
+from reader.models import Reader
 from reader.people.readers import OPEN
 
 sign_in = views.LoginView.as_view(
     extra_context={
         "is_open": lambda: settings.READER == OPEN,
-        "reads_here": lambda: is_on("reader"),
+        "has_own_sites": lambda: is_on("reader") and Reader.objects.exclude(me="").exists(),
         "oidc_name": lambda: settings.OIDC_URL and settings.OIDC_NAME,
     }
 )

@@ -45,7 +45,7 @@ def test_its_page_shows_the_letter_as_it_stands_and_what_can_be_done(admin_clien
     assert f"Leave out “{first.title}”" in shown
     assert f"Move “{first.title}” up" not in shown
     assert "Send now" in shown
-    assert "Wait for me" in shown
+    assert "Hold for approval" in shown
     assert "Undo" not in shown
 
 

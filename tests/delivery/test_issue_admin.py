@@ -147,7 +147,7 @@ def test_an_issue_that_is_being_sent_says_how_far_it_is(admin_client: Client) ->
     shown = page(admin_client, issue)
     assert "Sent to 10 of 23 subscribers so far." in shown
     assert "6 in the last minute, about 2 minutes left." in shown
-    for part in ("12 queued", "10 sent", "1 failed", "1 came back (bounced)"):
+    for part in ("12 queued", "10 sent", "1 failed", "1 bounced"):
         assert part in shown
     assert f"issue__id__exact={issue.pk}&amp;state__exact=failed" in shown
     assert "550 5.1.1 &lt;b&gt;No such user&lt;/b&gt;" in shown

@@ -212,7 +212,7 @@ class ConnectForm(DestinationForm):
         max_length=64,
         validators=[NAME],
         widget=UnfoldAdminTextInputWidget(attrs={"spellcheck": "false", "autocapitalize": "none"}),
-        help_text="The usual posts begin with it, in brackets. It never changes.",
+        help_text="Posts begin with it, in brackets. It can’t be changed later.",
     )
 
     def __init__(self, kind: channels.ChannelSpec, *args: Any, **kwargs: Any) -> None:

@@ -93,7 +93,7 @@ def test_the_mail_says_what_is_wrong_and_leads_to_the_feed(settings: Any) -> Non
     link = f"https://letters.example/admin/feeds/feed/{feed.pk}/change/"
     assert f"Last error: {ERROR}" in text
     assert "“Rain & <Sun>” has been failing for 1 day: 9 readings in a row" in text
-    assert f"Have a look: {link}" in text
+    assert f"Look at it: {link}" in text
     assert "next on 2 Mar 2026, 13:00 UTC: after failures it is read less" in " ".join(text.split())
     assert f'href="{link}"' in html
     assert "Rain &amp; &lt;Sun&gt;" in html

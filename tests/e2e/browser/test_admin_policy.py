@@ -82,7 +82,7 @@ def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str
 def test_the_sign_in_works_under_it(page: Any, site: str) -> None:
     User.objects.create_superuser("ada", password="right-horse-1")
     page.goto(f"{site}/admin/login/")
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Email or username").fill("ada")
     page.locator("input[name=password]").fill("right-horse-1")
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url(f"{site}/admin/")

@@ -54,7 +54,7 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
     feed = a_read_feed()
     desk.goto(f"{site}/admin/feeds/feed/{feed.pk}/change/")
     desk.get_by_role("link", name="Add a bridge").click()
-    desk.get_by_role("heading", name="Where shall the posts go?").wait_for()
+    desk.get_by_role("heading", name="Choose a service").wait_for()
     look(desk, "bridge-services")
     desk.get_by_role("link", name="Mastodon").click()
     desk.wait_for_url("**kind=mastodon**")

@@ -141,7 +141,7 @@ def test_an_admin_who_forgot_the_password_chooses_another(page: Any, site: str, 
     page.fill("[name=password1]", "another-horse-2")
     page.keyboard.press("Enter")
     page.get_by_text("Password changed.").wait_for()
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Email or username").fill("ada")
     page.fill("[name=password]", "another-horse-2")
     page.keyboard.press("Enter")
     page.wait_for_url(f"{site}/admin/")

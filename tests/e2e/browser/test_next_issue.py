@@ -67,7 +67,7 @@ def test_it_is_found_ordered_worded_held_and_sent(editor: Any, site: str) -> Non
     assert "the harbour</strong>" in letter
     assert first not in letter
     look_at_admin(editor, "next-issue")
-    press(editor, "Wait for me")
+    press(editor, "Hold for approval")
     press(editor, "Send on schedule")
     press(editor, "Send now")
     look_at_admin(editor, "next-issue-send-now")

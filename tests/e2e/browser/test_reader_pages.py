@@ -112,7 +112,7 @@ def folder(settings: Any, tmp_path: Path) -> None:
 def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     page.goto(f"{site}/reader/")
     look_at(page, "reader-sign-in")
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Email or username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/reader/")

@@ -42,7 +42,7 @@ def ada() -> Reader:
 
 
 def sign_in(page: Any) -> None:
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Email or username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
 
