@@ -1,3 +1,5 @@
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.utils.html import format_html
@@ -6,19 +8,39 @@ from django.utils.safestring import SafeString
 from common.admin.html import add_url, button, html_table, link_to, when
 from common.admin.resources import actions_of
 from common.ports import channels
-from common.ports.panels import Panel, add
+from common.ports.panels import Column, Panel, add
+from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 from subscriptions.resources.newsletters import feeds, items
 
+USERS = ("newsletter", "bridge", "reader")
 OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
 
 
 def install() -> None:
     add("feeds.Item", Panel("Next issues", collections_of_post, order=20), *actions_of(items))
-    add("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20), *actions_of(feeds))
+    add(
+        "feeds.Feed",
+        Column("used_by", "used by", users_of_feeds),
+        Panel("Newsletters", newsletters_of_feed, order=20),
+        *actions_of(feeds),
+    )
+
+
+def users_of_feeds(rows: Sequence[Feed]) -> dict[int, SafeString | str]:
+    """Return "2 newsletters · 1 bridge · 3 readers" by key."""
+    used = Subscribable.feeds.through.objects.filter(feed__in=rows)
+    bridges = {kind.key for kind in channels.bridge_kinds()}
+    counts: dict[int, Counter[str]] = {row.pk: Counter(reader=row.read_by) for row in rows}
+    for feed, channel in used.values_list("feed", "subscribable__channel"):
+        counts[feed]["bridge" if channel in bridges else "newsletter"] += 1
+    return {
+        pk: " · ".join(pluralize(count[word], word) for word in USERS if count[word]) or "nobody"
+        for pk, count in counts.items()
+    }
 
 
 def newsletters_of_feed(feed: Feed) -> SafeString:

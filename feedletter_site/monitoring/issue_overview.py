@@ -16,7 +16,7 @@ from delivery.issues.publish import waiting_for_a_reader
 from delivery.models import Issue, IssueCard
 from delivery.rules.progress import arrived, total, waiting
 from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
-from subscriptions.branding.brands import NO_BRAND, Brand, brands
+from subscriptions.branding.brands import NO_BRAND, USUAL_COLOUR, Brand, brands
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import next_issue_time
@@ -26,7 +26,6 @@ NEXT_SHOWN = 6
 # Shown however many collections have a date.
 FILLING_SHOWN = 2
 CURVE_DAYS = 84
-USUAL_COLOUR = "#64748b"
 # Issues are sent within a minute; later their delay is explained.
 SOON = timedelta(minutes=2)
 

@@ -289,6 +289,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     form = FeedForm
     list_display = ("shown_title", "shown_health", "shown_tags", "posts", "waiting", "last_read", "next_read")
     list_filter = (HealthFilter, TagFilter)
+    columns_before = "last_read"
     search_fields = ("title", "url")
     beside = FEED_LISTS
     empty = EmptyList(

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from django.contrib import admin, messages
 from django.contrib.admin import (
@@ -41,6 +42,7 @@ from subscriptions.admin_words import (
     rhythm_here,
     waits_for,
 )
+from subscriptions.branding.brands import NO_BRAND, USUAL_COLOUR, brands
 from subscriptions.forms.admin import free_name, shown_for, stored_fields, subscribable_form
 from subscriptions.models import Assignable, Assignment, PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
@@ -54,7 +56,12 @@ from subscriptions.resources.newsletters import newsletters
 from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.counts import confirmed_counts
 
-STATE_COLOURS = {"paused": "warning", "stopped": "info", "waits for its first subscriber": "info"}
+STATE_COLOURS = {
+    "active": "success",
+    "paused": "warning",
+    "stopped": "info",
+    "waits for its first subscriber": "info",
+}
 CLOSED = (
     "It’s private and only you can add subscribers, because one of its feeds needs credentials."
     " You can change that in Settings."
@@ -291,8 +298,10 @@ class SubscribableAdmin(ServiceAdmin):
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)
         counts, moments = confirmed_counts(row.pk for row in rows), next_moments(rows, now=utcnow())
+        faces = brands(rows)
         for row in rows:
             row.subscriber_count, row.next_moment = counts[row.pk], moments[row.pk]
+            row.brand = faces.get(row.pk, NO_BRAND)
 
     def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
         data = dict(form.cleaned_data)
@@ -336,8 +345,15 @@ class SubscribableAdmin(ServiceAdmin):
                 post_rules.save_rules(form.instance, formset)
 
     @display(description="newsletter", ordering="title")
-    def shown_title(self, subscribable: Subscribable) -> str:
-        return str(subscribable)
+    def shown_title(self, subscribable: Any) -> SafeString:
+        brand = subscribable.brand
+        picture = f"background-image: url('{quote(brand.header_picture_url, safe=':/?&=%')}')"
+        return format_html(
+            '<span class="fl-named" style="--fl-own: {}"><span class="fl-cover" style="{}"></span>{}</span>',
+            brand.accent or USUAL_COLOUR,
+            picture if brand.header_picture_url else "",
+            subscribable,
+        )
 
     @display(description="how often")
     def shown_rhythm(self, subscribable: Subscribable) -> SafeString | str:
@@ -352,13 +368,12 @@ class SubscribableAdmin(ServiceAdmin):
         return "none" if subscribable.stopped else "with the next post"
 
     @display(description="state", label=STATE_COLOURS)
-    def state(self, subscribable: Subscribable) -> str | None:
-        """Return "" if it is sent as usual."""
+    def state(self, subscribable: Subscribable) -> str:
         if subscribable.sending_paused_at is not None:
             return "paused"
         if subscribable.stopped:
             return "stopped"
-        return "waits for its first subscriber" if subscribable.awaits_first_reader else None
+        return "waits for its first subscriber" if subscribable.awaits_first_reader else "active"
 
     @display(description="subscribers", ordering="subscriber_count")
     def subscribers(self, subscribable: Any) -> SafeString:

@@ -93,6 +93,8 @@ class Latest:
 
 
 NO_BRAND = Brand()
+# Of lists and cards, for a newsletter without a colour.
+USUAL_COLOUR = "#64748b"
 
 
 def brands(newsletters: Sequence[Subscribable]) -> dict[int, Brand]:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
+from delivery.customisation import set_theme
 from delivery.models import Delivery
 from subscriptions.models import Subscribable
 from tests.factories import (
@@ -93,3 +94,11 @@ def test_what_is_sent_next_comes_first_and_what_has_stopped_last(admin_client: C
     SubscribableFactory(title="Each")
     rows = admin_client.get(reverse(LIST)).context["cl"].result_list
     assert [row.title for row in rows] == ["Soon", "Late", "Each", "Stopped"]
+
+
+def test_each_newsletter_has_its_colour_and_its_picture(admin_client: Client) -> None:
+    picture = "https://pictures.example/a.png?x=');color:red"
+    set_theme(subscribable=SubscribableFactory(), accent="#1a5fb4", header_picture_url=picture)
+    page = admin_client.get(reverse(LIST)).content.decode()
+    assert "--fl-own: #1a5fb4" in page
+    assert "https://pictures.example/a.png?x=%27%29%3Bcolor:red" in page
