@@ -25,7 +25,7 @@ from delivery.admin.bridges.panels import (
 )
 from delivery.admin.broadcasts.panels import letters_written
 from delivery.admin.dkim import offer as offer_mail_check
-from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter
+from delivery.admin.edits.panels import next_issue, next_letter, next_letter_of_newsletter, next_of_newsletter
 from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words, sending_paused
 from delivery.admin.letter_templates.editor import letters
@@ -67,6 +67,7 @@ def install() -> None:
         Panel("What it posts", what_it_posts, order=7),
         Panel("How it looks on a phone", how_it_texts, order=8),
         Panel("The next issue", next_of_newsletter, order=12, asks=True),
+        Panel("Email", next_letter_of_newsletter, order=90, is_beside=True),
         Panel("Growth", of_newsletter, order=15, tab="subscribers"),
         Panel("Emails you wrote", letters_written, order=18, tab="issues"),
         Panel("Issues", recent_issues, order=20, tab="issues"),

@@ -34,6 +34,12 @@ def asks_to_pause(newsletters: Sequence[Subscribable]) -> list[str]:
     ]
 
 
+def can_be_tested(newsletter: Subscribable) -> bool:
+    """Return whether it sends mail, and has no next issue, which has this button itself."""
+    is_mail = channels.get(newsletter.channel).public_sign_up and not is_by_code(newsletter)
+    return is_mail and not newsletter.assignables.exists()
+
+
 class SentNewsletters(Newsletters):
     noun = "newsletter"
 
@@ -73,14 +79,7 @@ class SentNewsletters(Newsletters):
         return Done(said, {"name": newsletter.name, "paused": False, "queued": queued})
 
     # A test is a mail.
-    @verb(
-        "Send me a test",
-        on=(ADMIN,),
-        fits=lambda newsletter: (
-            channels.get(newsletter.channel).public_sign_up and not is_by_code(newsletter)
-        ),
-        most=10,
-    )
+    @verb("Send me a test", on=(ADMIN,), fits=can_be_tested, most=10)
     def send_test(self, newsletter: Subscribable, *, to: str, now: datetime) -> str:
         try:
             sample(newsletter, now=now)

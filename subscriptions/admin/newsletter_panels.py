@@ -11,6 +11,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from common.admin.html import (
     add_url,
+    brief,
     facts,
     html_table,
     link_to,
@@ -25,13 +26,12 @@ from common.ports import channels
 from common.program import MANAGE
 from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
-from subscriptions.admin_words import rhythm_here, waits_for
+from subscriptions.admin_words import rhythm_here
 from subscriptions.collections.assign import MOST_POSTS, begin_with, can_begin, latest
-from subscriptions.models import KEPT, Subscribable, Subscription
+from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.cron_plan import week_plan
 from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import ARRANGEMENTS
-from subscriptions.rules.words import moment_words
 from subscriptions.subscribers.counts import reader_counts
 from subscriptions.subscribers.devices import count_devices
 
@@ -87,7 +87,6 @@ def define_command(subscribable: Subscribable) -> str:
     return shlex.join(words)
 
 
-COLLECTIONS_SHOWN = 20
 NEWEST_SHOWN = 20
 NEXT_TIMES = 5
 
@@ -140,9 +139,8 @@ def schedule(subscribable: Subscribable) -> SafeString:
     zone = subscribable.zone
     # Empty without a calendar.
     if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
-        lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
-        rows.append(("Next times, if there are new posts", lines))
-    return format_html("{}{}", facts(rows), open_collections(subscribable))
+        rows.append(("Next times, if there are new posts", listed(brief(end, zone=zone) for end in ends)))
+    return facts(rows)
 
 
 def people(subscribable: Subscribable, request: HttpRequest) -> SafeString:
@@ -203,19 +201,6 @@ def _ways(subscribable: Subscribable, request: HttpRequest, *, has_people: bool)
         if has_people:
             ways.append((export_url(subscribable), "Export"))
     return ways
-
-
-def open_collections(subscribable: Subscribable) -> SafeString:
-    rows: Any = subscribable.assignables.annotate(held=KEPT)[:COLLECTIONS_SHOWN]
-    shown = []
-    for row in rows:
-        row.subscribable = subscribable  # saves a query for each row
-        shown.append((link_to(row, pluralize(row.held, "post")), waits_for(row)))
-    return html_table(
-        ("posts", "when they are sent"),
-        shown,
-        "The next issue is empty so far. New posts join it once they settle.",
-    )
 
 
 def command(subscribable: Subscribable) -> SafeString:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.db.models import Count
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from channels.letter import LetterError
-from common.admin.html import button, facts, link_to, object_url, paragraph, when
+from common.admin.html import brief, object_url, paragraph, short_when_there
 from common.clock import utcnow
 from common.text import one_line, pluralize, shortened
 from common.zones import zone_words
@@ -26,8 +26,10 @@ from delivery.models import Issue
 from feeds.models import Item
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
-from subscriptions.models import KEPT, Assignable, Subscribable
+from subscriptions.collections.readiness import collection_facts
+from subscriptions.models import Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
+from subscriptions.rules.completion import next_issue_time
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
 from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.counts import reachable_count
@@ -124,12 +126,18 @@ SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
 MAY_EDIT_DRAFTS = "delivery.change_issue"
 PanelHtml = SafeString | str
+# An issue is sent within a minute; later its delay is explained.
+SOON = timedelta(minutes=2)
+# Value of the form's field "page".
+NEWSLETTER = "newsletter"
 EACH = "Each post is sent on its own once it settles. These are next."
 
 
-def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
+def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") -> PanelHtml:
+    """`page`: where its buttons lead back to, if not to the collection's own page."""
     newsletter = assignable.subscribable
     form = {
+        "page": page,
         "action": edit_url("next_issue", assignable.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "form_id": EDIT_FORM,
@@ -145,7 +153,7 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
         return render_to_string("admin/delivery/edits/posts.html", context, request=request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
-    said = {item: f"added {when(at, zone=zone)}" for item, at in joined}
+    said = {item: f"added {brief(at, zone=zone)}" for item, at in joined}
     by_hand = stands.contents.by_hand
     dropped = [
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
@@ -241,36 +249,55 @@ def _named(posts: Any) -> list[tuple[int, str]]:
 
 
 def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelHtml:
-    collections: Any = newsletter.assignables.annotate(kept=KEPT, every=Count("assignments"))
-    rows: list[tuple[str, Any]] = []
-    lines: list[SafeString] = []
-    for row in collections.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN]:
-        row.subscribable = newsletter  # saves a query each
-        said = held_words(row.kept, row.every - row.kept)
-        rows.append(("So far", format_html("{}. {}", link_to(row, said), waits_for(row))))
-        if not lines:
-            lines.append(format_html("<p>{}</p>", button(object_url(row), "Edit next issue")))
-    rows = rows or [("So far", "No posts yet. The first post that settles starts the next issue.")]
-    rows.append(("Recipients", f"{pluralize(reachable_count(newsletter), 'subscriber')} now"))
-    context = {
-        "meaning": next_issue_meaning(newsletter),
-        "facts": facts(rows),
-        "links": lines,
+    """Show the next issue with its time, people and buttons, or how one begins."""
+    row, people = first_collection(newsletter), reachable_count(newsletter)
+    context: dict[str, Any] = {"people": pluralize(people, "person", "people")}
+    if row is None:
+        context |= {"when": "No posts yet", "meaning": next_issue_meaning(newsletter)}
+    else:
+        facts_, now = collection_facts(row), utcnow()
+        time = next_issue_time(facts_, now)
+        is_late = row.last_error or (facts_.period_end is not None and facts_.period_end < now - SOON)
+        context |= {
+            "when": time if isinstance(time, str) else short_when_there(time, now=now, zone=newsletter.zone),
+            "posts": held_words(facts_.count, facts_.left_out),
+            "late": waits_for(row) if is_late else "",
+            "edits": next_issue(row, request, page=NEWSLETTER),
+            "others": [(object_url(each), waits_for(each)) for each in other_collections(row)],
+        }
+    context |= {
         "action": edit_url("settling", newsletter.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
         "is_each": newsletter.arrangement == Subscribable.Arrangement.EACH,
-        "posts": [
+        "settling": [
             {
                 "key": each.item.pk,
                 "title": str(each.item),
                 "url": object_url(each.item),
-                "about": f"{each.item.feed}, first seen {when(each.item.first_seen, zone=newsletter.zone)}",
+                "about": f"{each.item.feed}, first seen {brief(each.item.first_seen)}",
                 "is_out": each.is_left_out,
             }
             for each in settling(newsletter, SETTLING_SHOWN)
         ],
     }
     return render_to_string("admin/delivery/edits/newsletter.html", context, request=request)
+
+
+def first_collection(newsletter: Subscribable) -> Assignable | None:
+    row = newsletter.assignables.order_by("period_end", "opened_at", "pk").first()
+    if row is not None:
+        row.subscribable = newsletter  # saves a query each
+    return row
+
+
+def other_collections(row: Assignable) -> list[Assignable]:
+    rows = row.subscribable.assignables.exclude(pk=row.pk)
+    return list(rows.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN])
+
+
+def next_letter_of_newsletter(newsletter: Subscribable) -> PanelHtml:
+    row = first_collection(newsletter)
+    return next_letter(row) if row is not None else ""
 
 
 def next_issue_meaning(newsletter: Subscribable) -> str:

@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
-from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT, WordingForm, edit_url
+from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT, NEWSLETTER, WordingForm, edit_url
 from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
 from delivery.issues.draft_edits import make_now, move_post
@@ -151,15 +151,21 @@ def _acted(
     if do not in acts:
         return HttpResponseNotAllowed(["POST"])
     report(request, acts[do])
-    return _back(row, do, item_id)
+    return _back(request, row, do, item_id)
 
 
-def _back(row: Any, do: str, item_id: int) -> HttpResponse:
+def page_of(request: HttpRequest, row: Any) -> str:
+    """Return the page whose button was pressed: a newsletter's first tab has its next issue."""
+    is_newsletters = isinstance(row, Assignable) and request.POST.get("page") == NEWSLETTER
+    return object_url(row.subscribable if is_newsletters else row)
+
+
+def _back(request: HttpRequest, row: Any, do: str, item_id: int) -> HttpResponse:
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
     place = f"?moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
-    return HttpResponseRedirect(f"{object_url(row)}{place}")
+    return HttpResponseRedirect(f"{page_of(request, row)}{place}")
 
 
 def _sent_anyway(title: str) -> str:
@@ -215,7 +221,14 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
             sentences.append("Posts that settle later will be sent at the usual time.")
         if newsletter.sending_paused_at is not None:
             sentences.append("The newsletter is paused, so the emails wait until you resume it.")
-        return _ask(request, row, "Send now", around, sentences=sentences, posted=[("do", "send_now")])
+        return _ask(
+            request,
+            row,
+            "Send now",
+            around,
+            sentences=sentences,
+            posted=[("do", "send_now"), *_kept(request)],
+        )
 
     def send() -> str:
         issue = make_now(assignable=row, now=utcnow())
@@ -228,7 +241,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
 
     report(request, send)
     there = Assignable.objects.filter(pk=row.pk).exists()
-    return HttpResponseRedirect(object_url(row) if there else _issue_or_newsletter(row))
+    return HttpResponseRedirect(page_of(request, row) if there else _issue_or_newsletter(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +278,13 @@ def _saved_and_acted(
         # Saved first, the words would be the step that is undone.
         is_undone = report(request, acts[do])
         refused = _save_words(request, words, is_undone=is_undone)
-        return refused or _back(row, do, item_id)
+        return refused or _back(request, row, do, item_id)
     if (refused := _save_words(request, words)) is not None:
         return refused
     if do == "send_now" and is_next:
         return _send_now(request, row, words.around)
     if do == "words":
-        return HttpResponseRedirect(object_url(row))
+        return HttpResponseRedirect(page_of(request, row))
     return _acted(request, row, acts, do, item_id)
 
 
@@ -299,7 +312,7 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
     if do not in ("words", "undo"):
         messages.warning(request, "We couldn’t save your text yet, so nothing was done. See below.")
     name = "next_issue" if isinstance(words.row, Assignable) else "issue"
-    posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_made(request)]
+    posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_kept(request)]
     return _ask(
         request,
         words.row,
@@ -312,8 +325,8 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
     )
 
 
-def _made(request: HttpRequest) -> list[tuple[str, str]]:
-    return [("made", request.POST["made"])] if "made" in request.POST else []
+def _kept(request: HttpRequest) -> list[tuple[str, str]]:
+    return [(name, request.POST[name]) for name in ("made", "page") if name in request.POST]
 
 
 def _current(row: Assignable | Issue) -> Wording:
@@ -324,5 +337,5 @@ def _current(row: Assignable | Issue) -> Wording:
 
 
 def _ask(request: HttpRequest, row: Any, title: str, around: Mapping[str, Any], **more: Any) -> HttpResponse:
-    context = {**around, "title": title, "opts": row._meta, "back": object_url(row), **more}
+    context = {**around, "title": title, "opts": row._meta, "back": page_of(request, row), **more}
     return TemplateResponse(request, "admin/confirm_action.html", context)
