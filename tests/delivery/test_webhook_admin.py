@@ -176,11 +176,11 @@ def test_the_first_page_says_which_webhooks_need_a_person(admin_client: Client, 
     assert "call of a webhook failed" not in page(admin_client, "index")
     now = utcnow()
     Webhook.objects.update(failures=5, failing_since=now - timedelta(hours=2), free_at=now)
-    assert "1 webhook can’t be reached." in page(admin_client, "index")
+    assert "1 webhook can’t be reached" in page(admin_client, "index")
     a_call(webhook)
-    assert "1 call of a webhook failed this week." in page(admin_client, "index")
+    assert "1 call of a webhook failed this week" in page(admin_client, "index")
     Webhook.objects.update(active=False, failing_since=None, disabled_at=now, disabled_reason="HTTP 410.")
-    assert "1 webhook can’t be reached." in page(admin_client, "index")
+    assert "1 webhook can’t be reached" in page(admin_client, "index")
 
 
 def test_only_who_may_change_webhooks_sees_what_they_do(client: Client, receiver: Receiver) -> None:
