@@ -55,8 +55,10 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Printed:
         host, port = address(options["bind"])
-        refuse_second(Path(settings.DATA_DIR))
-        refuse_shared_file(connection)
+        for file in (refuse_second(Path(settings.DATA_DIR)), refuse_shared_file(connection)):
+            if file is not None:
+                # The supervisor, which replaces this process, keeps it.
+                os.set_inheritable(file, True)
         refuse_taken(host, port)
         with self.progress("Creating tables", expected="about ten seconds, the first time"):
             call_command("migrate", verbosity=0)
@@ -91,7 +93,7 @@ def address(bind: str | None) -> tuple[str, int]:
 
 
 def refuse_second(folder: Path) -> int:
-    """Return the file of a lock that survives exec. Raises CommandError if another `up` has it."""
+    """Return the locked file. Raises CommandError if another `up` has it."""
     return lock(folder / "up.lock", "DATA_DIR", f"runs with {folder} as its DATA_DIR")
 
 
@@ -120,7 +122,6 @@ def lock(path: Path, setting: str, doing: str) -> int:
         raise CommandError(
             f"Another “{MANAGE} up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
         ) from error
-    os.set_inheritable(file, True)
     return file
 
 

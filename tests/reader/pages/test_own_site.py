@@ -211,7 +211,9 @@ class TestSigningIn:
         assert "localhost isn’t on the public web" in page
         assert "127.0.0.1" not in page.replace("http://127.0.0.1:8000", "")
 
-    def test_the_page_offers_it_and_its_form_may_lead_away(self, db: None) -> None:
+    def test_the_page_offers_it_once_somebody_has_one_and_its_form_may_lead_away(self, ada: Reader) -> None:
+        assert SIGN_IN not in Client().get("/account/sign-in/").content.decode()
+        Reader.objects.filter(pk=ada.pk).update(me="https://ada.example/")
         page = Client().get("/account/sign-in/?next=/reader/starred/")
         assert f'action="{SIGN_IN}"' in page.content.decode()
         assert page.content.decode().count('name="next" value="/reader/starred/"') == 3
