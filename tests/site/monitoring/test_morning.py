@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from common.admin.day_plot import DayValue, day_plot, scale_of
 from common.clock import utcnow
-from delivery.customisation import set_theme
 from feedletter_site.models import Figure
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.attention import alerts
@@ -88,12 +87,6 @@ def test_an_issue_that_is_overdue_or_failed_is_late() -> None:
     AssignableFactory(period_start=now - 2 * DAY, period_end=now - DAY)
     AssignableFactory(last_error="Too long.", failures=1)
     assert {(card.when, card.tone) for card in going_out_next(now)} == {("Late", "bad")}
-
-
-def test_a_card_has_the_face_of_its_newsletter() -> None:
-    set_theme(subscribable=AssignableFactory().subscribable, accent="#1a5fb4")
-    (card,) = going_out_next(utcnow())
-    assert card.colour == "#1a5fb4"
 
 
 @pytest.mark.parametrize(
