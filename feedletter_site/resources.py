@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from common.api.permissions import SCOPES
 from common.cli.tables import fields_of
 from common.clock import utcnow
+from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb
 from common.text import pluralize
 from feedletter_site.models import ApiToken
@@ -55,6 +56,9 @@ class ApiTokens(Resource[ApiToken]):
         now: datetime,
     ) -> Mapping[str, Any]:
         """Create an API token. Its key is printed only once and not stored."""
+        if days is not None and days < 1:
+            # It would be valid until it is revoked.
+            raise Refused("Give a whole number, 1 or more.", "days")
         expires_at = now + timedelta(days=days) if days else None
         token, key = make_token(
             name=name, scopes=SCOPES if all_scopes else scopes, now=now, expires_at=expires_at

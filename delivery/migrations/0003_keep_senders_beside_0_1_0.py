@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 def keep_senders(apps, schema_editor):
-    """A newsletter without a sender gets its title as name: those that are there keep what they had."""
+    """From now on a newsletter without a sender has its title as name: existing ones keep theirs."""
     accounts = {row.name: row for row in apps.get_model('delivery', 'Account').objects.all()}
     usual = None if 'DEFAULT_FROM_EMAIL' in settings.GIVEN else next(
         (row for row in accounts.values() if row.is_default), None

@@ -1,7 +1,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Q
@@ -19,15 +19,13 @@ from feedletter_site.monitoring.figures import Figures, issue_counts, last_days,
 from subscriptions.branding.brands import NO_BRAND, USUAL_COLOUR, Brand, brands
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.completion import next_issue_time
+from subscriptions.rules.completion import LATE, next_issue_time
 from subscriptions.subscribers.counts import confirmed_counts
 
 NEXT_SHOWN = 6
 # Shown however many collections have a date.
 FILLING_SHOWN = 2
 CURVE_DAYS = 84
-# Issues are sent within a minute; later their delay is explained.
-SOON = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,8 @@ def _next_card(row: Any, people: int, faces: Mapping[int, Brand], now: datetime)
     facts = collection_facts(row, counts=(row.held, row.left_out))
     time = next_issue_time(facts, now)
     when = time if isinstance(time, str) else short_when_there(time, now=now, zone=newsletter.zone)
-    if row.last_error or (row.period_end is not None and row.period_end < now - SOON):
-        when = "Late"
+    if row.last_error:
+        when = LATE
     is_public = channels.get(newsletter.channel).public_sign_up
     whom = pluralize(people, "person", "people") if people else "No subscribers yet"
     return _card(
@@ -91,7 +89,7 @@ def _next_card(row: Any, people: int, faces: Mapping[int, Brand], now: datetime)
         when=when,
         figure=pluralize(row.held, "post") if row.held else "No posts yet",
         people=whom if is_public else "",
-        tone="bad" if when == "Late" else "",
+        tone="bad" if when == LATE else "",
     )
 
 

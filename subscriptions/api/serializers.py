@@ -12,8 +12,6 @@ from subscriptions.newsletters.define import NEWSLETTER_FIELDS, next_close
 from subscriptions.rules.cron_plan import week_plan
 
 WEEKDAY_NAMES = tuple(label.lower() for label in Subscribable.Weekday.labels)
-
-
 SHOWN_STATUSES = (*Subscription.Status.values, "suppressed")
 
 
@@ -21,7 +19,6 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
     """A newsletter, or a bridge to an account."""
 
     # Of `with_figures`.
-
     feeds = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     subscribers = serializers.IntegerField(read_only=True, help_text="Confirmed subscribers.")
     open = serializers.IntegerField(read_only=True, help_text="Collections being filled.")
@@ -77,7 +74,6 @@ class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
     """A person's subscription to one newsletter."""
 
     # Of `SubscriptionQuerySet.with_suppressed`.
-
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     address = serializers.CharField(source="destination.label", read_only=True)
     name = serializers.CharField(source="display_name", read_only=True)

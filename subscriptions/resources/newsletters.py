@@ -75,7 +75,7 @@ class Newsletters(Resource[Subscribable]):
             choices=Subscribable.Visibility.values,
         ),
         Filter("feed", "Only those with this feed.", "feeds", kind=int, owner=lambda: feeds),
-        Filter("stopped", "Only those that take no new posts.", "stopped", kind=bool),
+        Filter("stopped", "Only stopped ones, which take no new posts.", "stopped", kind=bool),
         search("Part of the name or title.", "name", "title"),
     )
 

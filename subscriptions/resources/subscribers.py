@@ -92,7 +92,7 @@ class Suppressions(Resource[Suppression]):
     @verb("Allow email again", on=(COMMAND, ADMIN), permission="drop")
     def lift(self, row: Suppression) -> Done:
         """Remove an address from the “Do not email” list, so that emails are sent to it again."""
-        lift(suppressions=Suppression.objects.filter(core=row.core))
+        lift(suppressions=[row])
         return Done(f"{row.core} can be emailed again.", {"address": row.core, "suppressed": False})
 
 

@@ -8,6 +8,8 @@ from subscriptions.rules.words import moment_words
 
 USUAL_GRACE = timedelta(minutes=60)
 DEBTS_SHOWN = 3
+# An issue is sent within a minute; later its delay is explained.
+SOON, LATE = timedelta(minutes=2), "Late"
 NOTHING = "Empty: nothing will be sent."
 
 
@@ -80,6 +82,8 @@ def next_issue_time(collection: CollectionFacts, now: datetime) -> datetime | st
     end = collection.period_end or (collection.wait_end if collection.count else None)
     if end is not None and end > now and not _is_over(collection, (), now):
         return end
+    if collection.period_end is not None and collection.period_end < now - SOON:
+        return LATE
     if collection.period_end is None and collection.takes_more and not _is_over(collection, (), now):
         missing = max((collection.capacity or 1) - collection.count, 1)
         return f"After {pluralize(missing, 'more post')}"

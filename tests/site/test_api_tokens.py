@@ -240,6 +240,8 @@ def test_commands_make_list_and_revoke() -> None:
     assert (every["scopes"], every["expires_at"]) == (", ".join(SCOPES), None)
     with pytest.raises(CommandError, match="--scope: Choose at least one"):
         call_command("create_api_token", "x")
+    with pytest.raises(CommandError, match="1 or more"):
+        call_command("create_api_token", "x", "--all-scopes", "--days", "0")
     with pytest.raises(CommandError, match="list_api_tokens"):
         call_command("revoke_api_token", "999999")
 

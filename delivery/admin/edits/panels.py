@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -29,7 +28,7 @@ from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
-from subscriptions.rules.completion import next_issue_time
+from subscriptions.rules.completion import LATE, next_issue_time
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
 from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.counts import reachable_count
@@ -126,8 +125,6 @@ SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
 MAY_EDIT_DRAFTS = "delivery.change_issue"
 PanelHtml = SafeString | str
-# An issue is sent within a minute; later its delay is explained.
-SOON = timedelta(minutes=2)
 # Value of the form's field "page".
 NEWSLETTER = "newsletter"
 EACH = "Each post is sent on its own once it settles. These are next."
@@ -257,11 +254,10 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
     else:
         facts_, now = collection_facts(row), utcnow()
         time = next_issue_time(facts_, now)
-        is_late = row.last_error or (facts_.period_end is not None and facts_.period_end < now - SOON)
         context |= {
             "when": time if isinstance(time, str) else short_when_there(time, now=now, zone=newsletter.zone),
             "posts": held_words(facts_.count, facts_.left_out),
-            "late": waits_for(row) if is_late else "",
+            "late": waits_for(row) if row.last_error or time == LATE else "",
             "edits": next_issue(row, request, page=NEWSLETTER),
             "others": [(object_url(each), waits_for(each)) for each in other_collections(row)],
         }

@@ -131,9 +131,7 @@ def test_channels_of_few_feeds_are_open_and_of_many_only_the_current_one(
 
 
 @pytest.mark.parametrize("is_staff", [False, True])
-def test_the_account_menu_leads_to_the_admin_whoever_may_go_there(
-    browser: Client, ada: Reader, is_staff: bool
-) -> None:
+def test_the_account_menu_leads_staff_to_the_admin(browser: Client, ada: Reader, is_staff: bool) -> None:
     ada.user.is_staff = is_staff
     ada.user.save()
     menu: Any = column(browser).rpartition("<details")[2]

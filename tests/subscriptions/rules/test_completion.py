@@ -168,7 +168,8 @@ TWO = replace(EVERY_3, count=2, max_wait_days=30)
     ("collection", "before", "when"),
     [
         (WEEK, 3 * DAY, END),
-        (WEEK, -HOUR, "Within a minute"),
+        (WEEK, -SECOND, "Within a minute"),
+        (WEEK, -HOUR, "Late"),
         (replace(WEEK, count=0), 3 * DAY, END),
         (replace(WEEK, is_sent_now=True), 3 * DAY, "Within a minute"),
         (EVERY_3, DAY, "After 2 more posts"),
