@@ -75,7 +75,8 @@ def test_a_large_file_of_a_stranger_is_refused_before_a_byte_is_on_the_disk(web:
         connection.sendall(head.encode() + b"Content-Type: multipart/form-data; boundary=x\r\n\r\n" + part)
         connection.sendall(MEGABYTE)
         status, _, _ = connection.recv(65536).partition(b"\r\n")
-    assert status == b"HTTP/1.1 413 Request Entity Too Large"
+    # Python 3.13 calls it Content Too Large.
+    assert status.startswith(b"HTTP/1.1 413 ")
     assert os.stat(web.temporary).st_mtime_ns == before
 
 

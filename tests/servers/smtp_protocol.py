@@ -10,6 +10,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from functools import cached_property
 from typing import Any, cast
+from weakref import WeakSet
 
 from aiosmtpd.controller import Controller as AioController
 from aiosmtpd.smtp import SMTP
@@ -233,9 +234,19 @@ class Controller(AioController):
         host, port = listener.getsockname()[:2]
         super().__init__(None, hostname=host, port=port, **options)
         self.state, self.listener = state, listener
+        self.made = WeakSet[SMTP]()
 
     def factory(self) -> SMTP:
-        return _Protocol(self.state, **self.SMTP_kwargs)
+        made = _Protocol(self.state, **self.SMTP_kwargs)
+        self.made.add(made)
+        return made
+
+    def cancel_tasks(self, stop_loop: bool = True) -> None:
+        # Since Python 3.12.1 a server waits for its connections before it is closed.
+        for each in self.made:
+            if each.transport is not None:
+                each.transport.abort()
+        super().cancel_tasks(stop_loop)
 
     def _create_server(self) -> Any:
         return self.loop.create_server(self._factory_invoker, sock=self.listener, ssl=self.ssl_context)

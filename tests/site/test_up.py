@@ -17,6 +17,7 @@ from feedletter_site.management.commands.up import (
     point_links_to,
     refuse_second,
     refuse_taken,
+    unlock,
 )
 from feedletter_site.ticks.schedule import STAGES
 from tests.e2e.processes import ROOT, clean_environment, manage, running, until
@@ -135,6 +136,14 @@ def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp
         first.kill()
         first.wait()
     refuse_second(tmp_path)
+
+
+def test_a_lock_is_given_back_though_a_child_has_its_file(tmp_path: Path) -> None:
+    file = refuse_second(tmp_path)
+    with subprocess.Popen(["/bin/sleep", "60"], pass_fds=[file]) as child:
+        unlock([file])
+        unlock([refuse_second(tmp_path)])
+        child.kill()
 
 
 @NIGHTLY

@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from common.clock import utcnow
 from common.program import MANAGE
 from feedletter_site.export.site import import_site
 from feedletter_site.management.commands.export_site import PHRASE_HELP, phrase_of
-from feedletter_site.management.commands.up import refuse_second, refuse_shared_file
+from feedletter_site.management.commands.up import refuse_second, refuse_shared_file, unlock
 
 
 class Command(FeedletterCommand):
@@ -34,9 +33,7 @@ class Command(FeedletterCommand):
                 without = options["without_secrets"]
                 counts = import_site(path, phrase, without_secrets=without, now=utcnow(), progress=progress)
         finally:
-            for lock in locks:
-                if lock is not None:
-                    os.close(lock)
+            unlock(locks)
         total = sum(counts.values())
         told = (
             f"{total:,} rows were imported. Sending is paused: look at the newsletters, then resume them."

@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +6,7 @@ from django.core.management import CommandError, CommandParser, call_command
 from django.db import connection
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from feedletter_site.management.commands.up import refuse_second, refuse_shared_file
+from feedletter_site.management.commands.up import refuse_second, refuse_shared_file, unlock
 from feedletter_site.services.backups import put_back
 
 
@@ -31,7 +30,5 @@ class Command(FeedletterCommand):
             call_command("migrate", verbosity=0)
             call_command("after_restore", stdout=self.stderr)
         finally:
-            for lock in locks:
-                if lock is not None:
-                    os.close(lock)
+            unlock(locks)
         return Printed(f"The database is that of {path}. Everything unsent is held.", {"file": str(path)})

@@ -4,6 +4,7 @@ import fcntl
 import os
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,14 @@ def lock(path: Path, setting: str, doing: str) -> int:
             f"Another “{MANAGE} up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
         ) from error
     return file
+
+
+def unlock(files: Iterable[int | None]) -> None:
+    for file in files:
+        if file is not None:
+            # Closing would leave it locked while a forked process has the file, too.
+            fcntl.flock(file, fcntl.LOCK_UN)
+            os.close(file)
 
 
 def next_free(host: str, port: int) -> int:
