@@ -12,6 +12,6 @@ def archive_url(subscribable: Subscribable) -> str:
 
 
 def issue_url(issue: Issue) -> str:
-    """Return the issue's URL, or "", also for a letter to some readers."""
-    archive = "" if issue.is_for_some else archive_url(issue.subscribable)
+    """Return the issue's URL, or "" if it has no page."""
+    archive = archive_url(issue.subscribable) if issue.has_page else ""
     return f"{archive}{issue.pk}/" if archive else ""

@@ -22,6 +22,7 @@ from common.ports.channels import all_kinds
 from common.ports.panels import Panel
 from common.program import MANAGE
 from common.text import shortened
+from delivery.admin.issue_panels import version_words
 from delivery.issues.pause import is_paused
 from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.lanes.lanes import day_is_full
@@ -128,6 +129,8 @@ def describe_delivery(delivery: Delivery) -> SafeString:
         rows.append(("Sent from", when(delivery.due_at)))
     if waits := waits_for(delivery):
         rows.append(("Waits for", waits))
+    if delivery.issue and delivery.issue.version:
+        rows.append(("Text", version_words(delivery.issue, delivery.version)))
     if post := changed_delivery(delivery):
         rows.insert(3, ("Of", link_to(post)))
     if delivery.sent_at:

@@ -8,24 +8,28 @@ from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms.widgets import Script
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import add_url, brief, list_link
+from common.admin.html import add_url, brief, list_link, object_url
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
+from common.clock import utcnow
 from common.ports.panels import Panel
 from common.text import shortened
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
 from delivery.admin.broadcasts.panels import drafts_and_scheduled
-from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words
+from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words, mending
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.issues import progress
+from delivery.issues.broadcasts import begin_correction, copy_letter
 from delivery.models import Broadcast, Delivery, Issue, IssueImport, IssueItem
 from delivery.resources.issues import issues
 from delivery.rules.progress import STATES, arrived, told, total
@@ -73,6 +77,7 @@ class IssueAdmin(ReadOnlyAdmin):
     own_panels = (
         Panel("Not sent yet", issue_panels.draft, order=5),
         Panel("Result", issue_figures.how_far, order=10),
+        Panel("Corrections", mending, order=12, asks=True),
         Panel("Details", issue_panels.describe_issue, order=15),
         Panel("Changes after posting", issue_panels.changed_later, order=17),
         Panel("Delivered over time", issue_figures.live_arrivals, order=20),
@@ -116,11 +121,17 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.progress_view)
-        edits = {"edit": self.edit_view, "next": self.edit_next_view, "settling": self.edit_settling_view}
+        edits = {
+            "edit": self.edit_view,
+            "next": self.edit_next_view,
+            "settling": self.edit_settling_view,
+            "letter": require_POST(self.letter_view),
+        }
         shown = {name: self.admin_site.admin_view(edit) for name, edit in edits.items()}
         return [
             path("<int:pk>/progress/", view, name="delivery_issue_progress"),
             path("<int:pk>/edit/", shown["edit"], name="delivery_issue_edit"),
+            path("<int:pk>/letter/", shown["letter"], name="delivery_issue_letter"),
             path("next/<int:pk>/edit/", shown["next"], name="delivery_next_issue_edit"),
             path("settling/<int:pk>/edit/", shown["settling"], name="delivery_settling_edit"),
             *super().get_urls(),
@@ -134,6 +145,18 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def edit_settling_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         return edit_settling(request, pk)
+
+    def letter_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Begin an email: a correction for those who got this issue, or a copy of it."""
+        if not request.user.has_perm("delivery.add_broadcast"):
+            raise PermissionDenied
+        issue = get_object_or_404(self.get_queryset(request), pk=pk, published_at__isnull=False)
+        author, letter = request.user.get_username(), Broadcast.objects.filter(issue=issue).first()
+        if request.POST.get("do") == "copy" and letter is not None:
+            begun = copy_letter(letter=letter, author=author, now=utcnow())
+        else:
+            begun = begin_correction(issue=issue, author=author, now=utcnow())
+        return HttpResponseRedirect(object_url(begun))
 
     def around(self, request: HttpRequest) -> dict[str, Any]:
         return {**self.admin_site.each_context(request), "media": self.media}

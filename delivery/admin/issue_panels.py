@@ -146,12 +146,23 @@ def describe_issue(issue: Issue) -> SafeString:
         rows.append(("Posts settled", " to ".join(period)))
     if issue.issue_import is not None:
         rows.append(("Imported from", link_to(issue.issue_import)))
+    if issue.is_hidden:
+        rows.append(("In the archive", "No. Its page is hidden."))
     if issue_url(issue) and issue.published_at:
         rows.append(("In the archive", web_link(issue_url(issue))))
     is_sent_here = issue.published_at is not None and issue.issue_import_id is None
     if is_sent_here and issue.subscribable.channel == "email":
         rows.append(("Opens and clicks", NOT_COUNTED))
     return facts(rows)
+
+
+def version_words(issue: Issue, version: int) -> str:
+    """Return words to follow “got”."""
+    if version == issue.version:
+        return "the latest text"
+    old = issue.versions.filter(version=version).first()
+    until = f", until {when(old.replaced_at, zone=issue.subscribable.zone)}" if old else ""
+    return f"{'the first text' if version == 0 else f'text {version + 1}'}{until}"
 
 
 def late_subscribers_panel(issue: Issue) -> SafeString | str:

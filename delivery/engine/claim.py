@@ -200,12 +200,19 @@ def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[Claimed
     suppressed = set(Suppression.objects.filter(core__any_of=cores).values_list("kind", "core"))
     issues = Issue.objects.filter(pk__in={row.issue_id for row in rows if row.issue_id}).order_by()
     is_paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
-    stopped = {
-        pk: DROPPED if dropped else Delivery.HeldFor.PAUSE.value
-        for pk, dropped in issues.filter(is_paused | Q(cancelled_at__isnull=False)).values_list(
-            "pk", "cancelled_at"
-        )
-    }
+    unusual = issues.filter(is_paused | Q(cancelled_at__isnull=False) | Q(version__gt=0))
+    stopped, is_edited = dict[int, str](), False
+    for pk, version, dropped, *pauses in unusual.values_list(
+        "pk", "version", "cancelled_at", "paused_at", "subscribable__sending_paused_at"
+    ):
+        is_edited |= version > 0
+        if dropped or any(pauses):
+            stopped[pk] = DROPPED if dropped else Delivery.HeldFor.PAUSE.value
+    if is_edited:
+        # Perhaps since the rows were read. With the lease a version stays.
+        mine = Delivery.objects.filter(pk__any_of=frozenset(pks), lease_token=ours.token)
+        versions = dict(mine.values_list("pk", "version"))
+        rows = [row._replace(version=versions[row.pk]) for row in rows]
     wanted: list[ClaimedDelivery] = []
     unwanted: dict[tuple[str, str, str, datetime | None], list[int]] = defaultdict(list)
     for row in rows:

@@ -335,9 +335,9 @@ class LetterCache:
     LIMIT = 20
 
     def __init__(self) -> None:
-        # By issue and channel, as a newsletter may also go to devices. Failures are kept, too, so that they
-        # are not repeated for every recipient.
-        self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
+        # By issue, version and channel, as a newsletter may also go to devices. Failures are kept, too, so
+        # that they are not repeated for every recipient.
+        self._issues: dict[tuple[int, int, str], PreparedLetter | Exception] = {}
         self._keys = SigningKeys()
 
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
@@ -353,13 +353,13 @@ class LetterCache:
             ask = recipient_params(newsletter) if newsletter else None
             made = PreparedLetter(mail_letter(mail, now=now), ask)
         else:
-            made = self._issue(row.issue_id, row.lane.kind)
+            made = self._issue(row.issue_id, row.version, row.lane.kind)
         keys = self._keys.of(made.letter.from_email) if row.destination.kind == "email" else ()
         if made.compose is None or made.letter.signing_keys != keys:
             letter = replace(made.letter, signing_keys=keys, has_own_code=made.ask is not None)
             made = PreparedLetter(letter, made.ask, channel(row.lane.kind).composer(letter))
             if row.issue_id is not None:
-                self._issues[row.issue_id, row.lane.kind] = made
+                self._issues[row.issue_id, row.version, row.lane.kind] = made
         recipient = recipient_of(row)
         if made.ask is not None:
             reader = HookRecipient(
@@ -378,20 +378,20 @@ class LetterCache:
         composer = channel(row.lane.kind).composer(change.letter)
         return PreparedLetter(change.letter, None, composer), recipient, change.sent
 
-    def _issue(self, issue_id: int, kind: str) -> PreparedLetter:
+    def _issue(self, issue_id: int, version: int, kind: str) -> PreparedLetter:
         """Return the cached letter or make it. Raises what making it raised."""
-        known = self._issues.get((issue_id, kind))
+        known = self._issues.get((issue_id, version, kind))
         if known is None:
             if len(self._issues) >= self.LIMIT:
                 self._issues.clear()
             issue = Issue.objects.select_related("subscribable").get(pk=issue_id)
             try:
-                known = PreparedLetter(issue_letter(issue), recipient_params(issue.subscribable))
+                known = PreparedLetter(issue_letter(issue, version), recipient_params(issue.subscribable))
             except (DatabaseError, InterfaceError):
                 raise
             except Exception as error:  # noqa: BLE001 - raised for each of its recipients
                 known = error
-            self._issues[issue_id, kind] = known
+            self._issues[issue_id, version, kind] = known
         if isinstance(known, Exception):
             raise known
         return known

@@ -28,7 +28,7 @@ MANY = 100
 LONGEST_GOODBYE = 10.0
 # Dates only where needed: reading three per row took as long as the rest. The destination's secrets are
 # nearly always empty, so they are read as text.
-_OWN = ("pk", "kind", "issue_id", "domain", "priority", "begun_at", "destination_id")
+_OWN = ("pk", "kind", "issue_id", "version", "domain", "priority", "begun_at", "destination_id")
 _DESTINATION = ("kind", "core", "label", "disabled_at", "disabled_reason")
 _SUBSCRIPTION = ("pk", "status", "display_name", "token", "subscribable_id", "paused_until")
 _OWN_ENDS, _DESTINATION_ENDS = len(_OWN), len(_OWN) + len(_DESTINATION) + 2
@@ -69,6 +69,7 @@ class ClaimedDelivery(NamedTuple):
     pk: int
     kind: str
     issue_id: int | None
+    version: int
     domain: str
     priority: int
     begun_before: datetime | None

@@ -5,12 +5,13 @@ it in a new way, change this module and the form of the letter's page.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from common.ports.panels import CannotAct
-from delivery.models import Broadcast, Issue
-from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, listed_names
+from delivery.models import Broadcast, Delivery, Issue
+from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, is_for_some, listed_names
 from subscriptions.models import Subscribable, SubscriberTag, Subscription
 from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
 from subscriptions.subscribers.tags import subscribers_in
@@ -48,8 +49,10 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
         tags = tags.select_for_update(no_key=True)
     keys = dict(tags.values_list("pk", "key"))
     others = set(_newsletters(audience.others).values_list("pk", flat=True))
+    got = set(Issue.objects.filter(pk__in=audience.got).values_list("pk", flat=True))
     gone = [f"the tag “{name}”" for pk, name in audience.tags.items() if pk not in keys]
     gone += [f"the newsletter “{name}”" for pk, name in audience.others.items() if pk not in others]
+    gone += [f"the issue “{name}”" for pk, name in audience.got.items() if pk not in got]
     if gone:
         raise WaitsForPerson(
             f"The recipients include {' and '.join(gone)}, which no longer exists. Choose recipients again."
@@ -58,7 +61,12 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
         any_of=frozenset(keys[pk] for pk in audience.any_of),
         none_of=frozenset(keys[pk] for pk in audience.none_of),
     )
-    return subscribers_in(segment, newsletters=[letter.subscribable_id, *sorted(others)]).reachable()
+    rows = subscribers_in(segment, newsletters=[letter.subscribable_id, *sorted(others)]).reachable()
+    if not got:
+        return rows
+    earlier = Q(issue__version=0) | Q(version__lt=F("issue__version"))
+    theirs = Delivery.objects.filter(earlier, issue__in=got, destination=OuterRef("destination"))
+    return rows.filter(Exists(theirs.filter(state__in=(Delivery.State.SENT, Delivery.State.STORED))))
 
 
 def each_once(letter: Issue | Broadcast, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
@@ -74,7 +82,7 @@ def count_readers(letter: Issue | Broadcast) -> tuple[int, int]:
     """Count recipients and all readers of its newsletters. Raises like `recipients_of`."""
     count = recipients_of(letter).count()
     audience = audience_of(letter)
-    if not audience.tags:
+    if not is_for_some(letter.audience):
         return count, count
     every = Subscription.objects.reachable()
     every = every.filter(subscribable__in=[letter.subscribable_id, *audience.others])
@@ -108,6 +116,7 @@ def named_now(letter: Issue | Broadcast) -> Audience:
         any_of=renamed(dict(audience.any_of), tags),
         none_of=renamed(dict(audience.none_of), tags),
         others=renamed(dict(audience.others), others),
+        got=audience.got,
     )
 
 
@@ -152,7 +161,7 @@ def altered_audience(
     chosen, kept = chosen_audience(letter.subscribable, **given), audience_of(letter)
     parts = {name: getattr(chosen if name in given else kept, name) for name in wanted}
     segment_of(any_of=parts["any_of"].values(), none_of=parts["none_of"].values())
-    return Audience(**parts)
+    return replace(kept, **parts)
 
 
 def _tags(names: tuple[str, ...], part: str) -> dict[int, str]:

@@ -15,14 +15,17 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import translation
+from django.utils.translation import gettext
 
+from channels.languages import spoken
 from common.backoff import delay
 from common.clock import utcnow
 from common.html.clean import html_of
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
-from common.text import one_line, without_controls
-from delivery.issues.audience import WaitsForPerson, audience_words, named_now
+from common.text import one_line, shortened, without_controls
+from delivery.issues.audience import WaitsForPerson, audience_of, audience_words, named_now
 from delivery.issues.contents import newsletter_facts
 from delivery.issues.publish import LATEST_RELEASE, publish
 from delivery.models import Broadcast, Issue, IssueItem
@@ -30,7 +33,7 @@ from delivery.rendering import subjects
 from delivery.rendering.issue import Rendered, render_issue
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rendering.typed_fields import TypedFields
-from delivery.rules.audience import EVERY_READER, Audience
+from delivery.rules.audience import EVERY_READER, Audience, is_for_some
 from feeds.parsing.entry import Entry
 from subscriptions.models import Subscribable
 
@@ -41,6 +44,12 @@ log = logging.getLogger(__name__)
 
 FIRST_LETTER_BACKOFF = timedelta(minutes=1)
 LONGEST_LETTER_BACKOFF = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LetterText:
+    subject: str
+    markdown: str
 
 
 class ChangedMeanwhile(CannotAct):
@@ -85,6 +94,27 @@ def begin_letter(
         changed_at=now,
         audience=audience.to_json(),
         **texts,
+    )
+
+
+def begin_correction(*, issue: Issue, author: str, now: datetime) -> Broadcast:
+    """Create a draft for those who got the issue, or its text before it was corrected."""
+    with translation.override(spoken(issue.subscribable.language)):
+        subject = gettext("Correction: %(title)s") % {"title": issue.title}
+    to = replace(audience_of(issue), got={issue.pk: issue.title})
+    subject = shortened(subject, LONGEST_SUBJECT)
+    return begin_letter(subscribable=issue.subscribable, author=author, now=now, subject=subject, audience=to)
+
+
+def copy_letter(*, letter: Broadcast, author: str, now: datetime) -> Broadcast:
+    """Create a draft with the text and recipients of another email."""
+    return begin_letter(
+        subscribable=letter.subscribable,
+        author=author,
+        now=now,
+        subject=letter.subject,
+        markdown=letter.markdown,
+        audience=audience_of(letter),
     )
 
 
@@ -176,11 +206,18 @@ def refuse_changed(letter: Broadcast, version: int) -> None:
         )
 
 
-def refuse_empty(letter: Broadcast) -> None:
+def refuse_empty(letter: Broadcast | LetterText) -> None:
     if not letter.subject:
         raise CannotAct("It has no subject. Write one, then send it.", "subject")
     if not letter.markdown.strip():
         raise CannotAct("It has no text. Write something, then send it.", "markdown")
+
+
+def checked_text(text: LetterText) -> LetterText:
+    """Return a sent letter's new text. Raises CannotAct."""
+    tidy = LetterText(**_texts(text.subject, text.markdown))
+    refuse_empty(tidy)
+    return tidy
 
 
 def _texts(subject: str, markdown: str) -> dict[str, str]:
@@ -195,10 +232,8 @@ def _texts(subject: str, markdown: str) -> dict[str, str]:
     return texts
 
 
-@dataclass(frozen=True, slots=True)
-class LetterText:
-    subject: str
-    markdown: str
+def letter_guid(letter: Broadcast) -> str:
+    return f"letter-{letter.pk}"
 
 
 def letter_text(letter: Broadcast) -> LetterText:
@@ -234,7 +269,7 @@ def make_letter(
         entries=(entry,),
         other_newsletters=tuple(audience.others.values()),
         # Letters for some tags are not archived.
-        archive_url="" if audience.tags else plain.archive_url,
+        archive_url="" if is_for_some(audience.to_json()) else plain.archive_url,
     )
     shared = {
         "from": facts.from_email,
@@ -314,7 +349,7 @@ def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
         # Collections have numbers or times here.
-        within_type_id=f"letter-{letter.pk}",
+        within_type_id=letter_guid(letter),
         audience=letter.audience,
         token=secrets.token_hex(12),
         title=rendered.title,
@@ -325,7 +360,7 @@ def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
         created_at=now,
     )
     IssueItem.objects.create(
-        issue=issue, position=0, entry=replace(made.entry, guid=f"letter-{letter.pk}").to_json()
+        issue=issue, position=0, entry=replace(made.entry, guid=letter_guid(letter)).to_json()
     )
     letter.issue, letter.next_try_at = issue, None
     letter.save(update_fields=["issue", "next_try_at"])

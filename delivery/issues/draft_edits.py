@@ -1,6 +1,7 @@
-"""Edits of a draft: leave posts out, put them back, move them, change words.
+"""Edits of an issue: leave posts out, put them back, move them, change words.
 
-Each edit renders the letter outside of any transaction. If the draft has changed meanwhile, it starts again.
+Each edit renders the letter outside of any transaction. If the issue has changed meanwhile, it starts again.
+After publication an edit makes a new version: for the issue's page, and for the rest of a paused issue.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,23 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat, Replace, Trim
 
 from channels.letter import LetterError
+from common.ports.panels import CannotAct
 from common.text import one_line, shortened
+from delivery.issues.audience import named_now
+from delivery.issues.broadcasts import (
+    LetterText,
+    checked_text,
+    letter_guid,
+    letter_text,
+    make_letter,
+    refuse_changed,
+)
 from delivery.issues.complete import complete_collection
-from delivery.issues.contents import Collected, collected, rendered_issue
+from delivery.issues.contents import Collected, card_of, collected, rendered_issue
+from delivery.issues.pause import locked_issue, take_newest_version
 from delivery.issues.publish import locked_draft
-from delivery.models import Issue, IssueItem, SetAside
+from delivery.models import Broadcast, Issue, IssueCard, IssueItem, IssueVersion, SetAside
+from delivery.models.delivery import NOT_FINISHED
 from delivery.rendering.errors import Rendered
 from delivery.rules.posts import Post
 from feeds.models import Item
@@ -38,6 +51,8 @@ from subscriptions.rules.edits import (
 )
 
 TRIES = 3
+MOST_VERSIONS = 100
+MEANWHILE = "Somebody else changes it at this moment: nothing was changed. Look at it again."
 NOT_THERE = "That post is no longer in this issue, so nothing was changed. Reload the page."
 
 
@@ -153,16 +168,18 @@ def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> boo
             raise CannotEdit("There is no such issue any more.")
         if issue.published_at is not None or issue.cancelled_at is not None:
             with transaction.atomic():
-                locked_draft(issue_id)
+                _locked(issue_id)
+            if Broadcast.objects.filter(issue=issue).exists():
+                raise CannotEdit("An editor wrote this email. Change its text, then save it.")
         before = draft_of(issue)
         after = change(before)
         if after == before:
             return False
         if not after.posts:
-            raise CannotEdit("It is the only post left in it. To send nothing, discard the issue.")
+            raise CannotEdit("It is the only post left in it. To send nothing, discard or cancel the issue.")
         if _store(issue, before, after, _rendered(issue, after), now):
             return True
-    raise CannotEdit("Somebody else changes it at this moment: nothing was changed. Look at it again.")
+    raise CannotEdit(MEANWHILE)
 
 
 def draft_of(issue: Issue) -> Draft:
@@ -194,31 +211,97 @@ def _rendered(issue: Issue, draft: Draft) -> Rendered:
     return rendered
 
 
+def refusal_to_edit(issue: Issue) -> str:
+    """Return why a published issue can't be edited now, or ""."""
+    if issue.issue_import_id is not None:
+        return "Another program sent this issue, so only its page can be hidden."
+    if issue.subscribable.channel != "email":
+        return "It was posted elsewhere. Edit it there."
+    if issue.version >= MOST_VERSIONS:
+        return f"It was edited {MOST_VERSIONS} times, which is the limit."
+    if issue.paused_at is None and issue.deliveries.filter(state__in=NOT_FINISHED).exists():
+        return "It’s being sent. Pause it first, then edit it."
+    return ""
+
+
+def _locked(issue_id: int) -> Issue:
+    """Return the locked issue if it can be edited. Raises CannotAct."""
+    issue = locked_issue(issue_id)
+    if issue.published_at is None:
+        return locked_draft(issue_id)
+    if why := refusal_to_edit(issue):
+        raise CannotAct(why)
+    return issue
+
+
 @transaction.atomic
 def _store(issue: Issue, before: Draft, after: Draft, rendered: Rendered, now: datetime) -> bool:
-    """Return False if the draft was edited since it was read. Raises CannotAct."""
-    locked = locked_draft(issue.pk)
-    if locked.revision != issue.revision:
+    """Return False if the issue was edited or published since it was read. Raises CannotAct."""
+    locked = _locked(issue.pk)
+    if (locked.revision, locked.published_at) != (issue.revision, issue.published_at):
         return False
+    is_out = issue.published_at is not None
+    if is_out and issue.pruned_at is None:
+        texts = ("title", "subject", "html", "text", "placeholders", "version")
+        IssueVersion.objects.create(
+            issue=issue,
+            entries=[post.entry for post in before.posts],
+            replaced_at=now,
+            **{name: getattr(issue, name) for name in texts},
+        )
     if (after.posts, after.aside) != (before.posts, before.aside):
         IssueItem.objects.filter(issue=issue).delete()
         SetAside.objects.filter(issue=issue).delete()
         IssueItem.objects.bulk_create(_rows(IssueItem, issue, after.posts), batch_size=500)
         SetAside.objects.bulk_create(_rows(SetAside, issue, after.aside), batch_size=500)
-        _note_left_out(issue.subscribable, before, after, now)
-    Issue.objects.filter(pk=issue.pk, published_at=None).update(
+        if not is_out:
+            _note_left_out(issue.subscribable, before, after, now)
+    Issue.objects.filter(pk=issue.pk).update(
         title=rendered.title,
         subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
+        html=rendered.html if locked.pruned_at is None else "",
+        text=rendered.text if locked.pruned_at is None else "",
         placeholders=rendered.placeholders,
         own_subject=after.wording.subject,
         note_top=after.wording.note_top,
         note_foot=after.wording.note_foot,
         steps=list(after.steps),
         revision=F("revision") + 1,
+        version=F("version") + int(is_out),
     )
+    issue.title = rendered.title
+    card = card_of(issue, [Entry.from_json(dict(post.entry)) for post in after.posts])
+    IssueCard.objects.filter(issue=issue).update(titles=card.titles, picture=card.picture, words=card.words)
+    if is_out:
+        locked.version += 1
+        take_newest_version(locked)
     return True
+
+
+def rewrite_letter(*, letter_id: int, text: LetterText, version: int, now: datetime) -> None:
+    """Change an email that an editor wrote and that was sent. Raises CannotAct, LetterError.
+
+    `version`: of the letter, as read.
+    """
+    letter = Broadcast.objects.select_related("issue__subscribable").get(pk=letter_id)
+    assert letter.issue is not None  # noqa: S101 - for mypy
+    refuse_changed(letter, version)
+    typed = checked_text(text)
+    if typed == letter_text(letter):
+        return
+    made = make_letter(
+        letter.issue.subscribable, typed, now=letter.issue.created_at, audience=named_now(letter)
+    )
+    before = draft_of(letter.issue)
+    entry = replace(made.entry, guid=letter_guid(letter)).to_json()
+    with transaction.atomic():
+        if not _store(
+            letter.issue, before, replace(before, posts=(DraftPost(None, entry),)), made.rendered, now
+        ):
+            raise CannotEdit(MEANWHILE)
+        changes = {"subject": typed.subject, "markdown": typed.markdown, "version": version + 1}
+        if not Broadcast.objects.filter(pk=letter_id, version=version).update(**changes, changed_at=now):
+            raise CannotEdit(MEANWHILE)
 
 
 def _rows(model: Any, issue: Issue, posts: Sequence[DraftPost]) -> list[Any]:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, SmallIntegerField, Value, When
 
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
@@ -110,9 +110,21 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
     Queues none while the newsletter is paused.
     """
     with transaction.atomic():
-        _refuse_unpublished(locked_issue(issue_id), "There’s nothing to resume.")
+        issue = locked_issue(issue_id)
+        _refuse_unpublished(issue, "There’s nothing to resume.")
+        # Those under way during an edit may have come back.
+        take_newest_version(issue)
         Issue.objects.filter(pk=issue_id, paused_at__isnull=False).update(paused_at=None, paused_reason="")
     return move(issue_ids=[issue_id], move=QUEUE, now=now, budget=TimeBudget(budget))
+
+
+def take_newest_version(issue: Issue) -> int:
+    """Let unsent deliveries of a locked issue have its newest text. Return how many changed.
+
+    Not those of which an attempt had an unknown end: repeated, they must say the same.
+    """
+    waiting = issue.deliveries.filter(state__in=(*WAITING, Delivery.State.HELD), begun_at=None)
+    return waiting.filter(version__lt=issue.version).update(version=issue.version) if issue.version else 0
 
 
 def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
@@ -219,14 +231,16 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     """Queue a delivery again, due now. Raises NotRetryable."""
     if is_forgotten(delivery):
         raise NotRetryable("This email can’t be sent again. Its content was deleted after KEEP_DAYS.")
+    issue = None
     if delivery.issue_id is not None:
-        _refuse_over(locked_issue(delivery.issue_id))
+        issue = locked_issue(delivery.issue_id)
+        _refuse_over(issue)
         # The pause would hold it again at once.
         paused = Delivery.objects.filter(state=Delivery.State.HELD, held_for=Delivery.HeldFor.PAUSE)
         if paused.filter(pk=delivery.pk).exists():
             raise NotRetryable(f"{PAUSED} Resume it first.")
     rows = Delivery.objects.filter(pk=delivery.pk, state__in=RETRYABLE)
-    if not rows.update(**_anew(now)):
+    if not rows.update(**_anew(now, issue)):
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
         raise NotRetryable(f"Delivery {delivery.pk} is {state}: there’s nothing to try again.")
     # Without a mail server a retry stores it again.
@@ -254,21 +268,25 @@ def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: time
     left, queued = TimeBudget(budget), 0
     while not left.is_spent:
         with transaction.atomic():
-            _refuse_over(locked_issue(issue_id))
+            issue = locked_issue(issue_id)
+            _refuse_over(issue)
             # Skip what failed again since then, or the loop might not end.
             rows = _may_be_sent(_failed(issue_id, domain)).filter(created_at__lt=now)
             free = rows.select_for_update(skip_locked=True, of=("self",))
             pks = list(free.values_list("pk", flat=True)[:DELIVERIES_A_BATCH])
             failed = Delivery.objects.filter(pk__in=pks, state=Delivery.State.FAILED)
-            count = failed.update(**_anew(now))
+            count = failed.update(**_anew(now, issue))
         if not count:
             break
         queued += count
     return queued
 
 
-def _anew(now: datetime) -> dict[str, object]:
-    fresh = {"due_at": now, "created_at": now, "attempts": 0, "sent_at": None}
+def _anew(now: datetime, issue: Issue | None) -> dict[str, object]:
+    fresh: dict[str, object] = {"due_at": now, "created_at": now, "attempts": 0, "sent_at": None}
+    if issue is not None and issue.version:
+        newest = Value(issue.version, SmallIntegerField())
+        fresh["version"] = Case(When(begun_at=None, then=newest), default=F("version"))
     return {"state": Delivery.State.QUEUED, "held_for": "", **fresh}
 
 

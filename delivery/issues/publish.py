@@ -149,6 +149,7 @@ def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, 
             options=issue.subscribable.options,
             now=now,
             key=key,
+            version=issue.version,
         )
         for kind in _kinds(issue.subscribable)
     )
@@ -166,6 +167,7 @@ def _queue_by(
     options: Mapping[str, str],
     now: datetime,
     key: str = "",
+    version: int = 0,
 ) -> int:
     recipients = recipients.filter(destination__kind=kind)
     values = {
@@ -174,6 +176,7 @@ def _queue_by(
         "key": Value(key),
         "template": Value(""),
         "context": Value("{}"),
+        "version": Value(version),
         "lane_id": lane_expression(kind=kind, recipients=recipients, options=options),
         "domain": domain_expression(kind),
         "priority": Value(Delivery.Priority.ISSUE),

@@ -12,7 +12,7 @@ from django.utils.timezone import get_default_timezone
 
 from delivery.lanes.lanes import why_resting
 from delivery.models import Delivery, Issue, Lane, LaneDomain, Restore
-from delivery.models.issue import FOR_SOME, SENT_HERE
+from delivery.models.issue import NOT_ON_PAGES, SENT_HERE
 from delivery.rules.reach import Reach, answer_of_all, expires, person_reach, reach
 from delivery.rules.reach_facts import (
     LastIssueFacts,
@@ -228,7 +228,9 @@ def _last_issues(
 ) -> dict[tuple[int, int], LastIssueFacts]:
     """Return each newsletter's newest issue for all readers, by newsletter and person."""
     keys = [each.pk for each in newsletters]
-    out = Issue.objects.filter(~FOR_SOME, SENT_HERE, subscribable=OuterRef("pk"), published_at__isnull=False)
+    out = Issue.objects.filter(
+        ~NOT_ON_PAGES, SENT_HERE, subscribable=OuterRef("pk"), published_at__isnull=False
+    )
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     pks = Subscribable.objects.filter(pk__in=keys).order_by().values_list(newest, flat=True)
     issues = Issue.objects.filter(pk__in=list(pks)).defer("html", "text", "placeholders")

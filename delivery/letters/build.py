@@ -42,20 +42,26 @@ SEALED = "sealed"
 INVITATION = "invitation"
 
 
-def issue_letter(issue: Issue) -> Letter:
-    """Return an issue's form letter with its posts as sent. Raises LetterError if it was pruned."""
-    if issue.pruned_at is not None:
+def issue_letter(issue: Issue, version: int | None = None) -> Letter:
+    """Return an issue's form letter with its posts, by default the newest version.
+
+    Raises LetterError if it was pruned.
+    """
+    old = None if version in (None, issue.version) else issue.versions.filter(version=version).first()
+    text = issue if version in (None, issue.version) else old
+    if issue.pruned_at is not None or text is None:
         raise LetterError("The content of this old issue was deleted, so it can’t be sent any more.")
-    entries = (Entry.from_json(row.entry) for row in issue.issue_items.order_by("position"))
+    rows = old.entries if old else issue.issue_items.order_by("position").values_list("entry", flat=True)
+    entries = map(Entry.from_json, rows)
     return newsletter_letter(
         issue.subscribable,
         kind=Delivery.Kind.ISSUE,
         token=issue.token,
-        title=issue.title,
-        subject=issue.subject,
-        html=issue.html,
-        text=issue.text,
-        placeholders=issue.placeholders,
+        title=text.title,
+        subject=text.subject,
+        html=text.html,
+        text=text.text,
+        placeholders=text.placeholders,
         entries=entries,
         web_url=issue_url(issue),
         at=issue.published_at,

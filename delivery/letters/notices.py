@@ -16,7 +16,7 @@ from delivery.issues.publish import LATE_KEY, queue, release_issue, waiting_for_
 from delivery.lanes.lanes import mail_to
 from delivery.letters.password_resets import mail_resets
 from delivery.models import Delivery
-from delivery.models.issue import FOR_SOME, SENT_HERE
+from delivery.models.issue import NOT_ON_PAGES, SENT_HERE
 from subscriptions.models import Notice, SignInRequest
 from subscriptions.subscribers.notices import LATEST
 from subscriptions.subscribers.sign_in import mail_links
@@ -36,7 +36,7 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     for pk in waiting_for_a_reader().filter(subscribable=reader.subscribable_id).values_list("pk", flat=True):
         release_issue(issue_id=pk, now=now)
     out = reader.subscribable.issues.filter(
-        ~FOR_SOME, SENT_HERE, published_at__isnull=False, cancelled_at=None, pruned_at=None
+        ~NOT_ON_PAGES, SENT_HERE, published_at__isnull=False, cancelled_at=None, pruned_at=None
     )
     issue = out.defer("html", "text").order_by("-published_at", "-pk").first()
     if issue is None:

@@ -21,7 +21,7 @@ from channels.letter import LetterError
 from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, site_theme, theme_of
 from delivery.models import Issue, LetterTemplate
-from delivery.models.issue import FOR_SOME
+from delivery.models.issue import NOT_ON_PAGES
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import USUAL_THEME, TemplateSource
 from delivery.rendering.mail import render_mail
@@ -64,13 +64,15 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
         theme=theme_of(newsletter) if around.template else USUAL_THEME,
     )
     form_facts = (newsletter.challenge, newsletter.offers_devices)
-    key = hashlib.sha256(pickle.dumps((issue.token, form_facts, around, facts))).hexdigest()
+    key = hashlib.sha256(pickle.dumps((issue.token, issue.version, form_facts, around, facts))).hexdigest()
     return _cache.get(key, lambda: _made(facts, newsletter, around, read=read, form=form))
 
 
 def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     """Annotate neighbours' and template's keys, in one query."""
-    out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("subscribable"), published_at__isnull=False)
+    out = Issue.objects.filter(
+        ~NOT_ON_PAGES, subscribable=OuterRef("subscribable"), published_at__isnull=False
+    )
     moment, pk = OuterRef("published_at"), OuterRef("pk")
     before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
     after = out.filter(Q(published_at__gt=moment) | Q(published_at=moment, pk__gt=pk))

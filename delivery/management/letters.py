@@ -239,7 +239,7 @@ def add_audience(parser: CommandParser) -> None:
 
 
 def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
-    return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
+    return {part: options[part] for part in AUDIENCE_PARTS if options.get(part) is not None}
 
 
 class WriteLetter(FeedletterCommand):

@@ -3,7 +3,7 @@ from delivery.models.bounce import Bounce, MailboxMessage
 from delivery.models.correction import Correction, RemotePost
 from delivery.models.delivery import Attempt, Delivery, Receipt, Restore
 from delivery.models.dkim import DkimKey
-from delivery.models.issue import Broadcast, Issue, IssueCard, IssueItem, SetAside
+from delivery.models.issue import Broadcast, Issue, IssueCard, IssueItem, IssueVersion, SetAside
 from delivery.models.issue_import import IssueImport, IssueImportLine, IssueImportPicture, IssueImportPiece
 from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
@@ -24,6 +24,7 @@ __all__ = [
     "IssueImportPicture",
     "IssueImportPiece",
     "IssueItem",
+    "IssueVersion",
     "Lane",
     "LaneDomain",
     "LaneShare",

@@ -129,6 +129,8 @@ class Delivery(models.Model):
     language = models.CharField(max_length=35, blank=True, default="")
     context = models.JSONField(default=dict, blank=True)
 
+    # Of its issue's text. Decided while it waits, so that repeated attempts send the same.
+    version = models.SmallIntegerField(default=0, db_default=0, editable=False)
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="deliveries", db_index=False)
     domain = models.CharField(max_length=255, blank=True, default="")
     priority = models.PositiveSmallIntegerField(default=5, help_text="Lower is sent first.")

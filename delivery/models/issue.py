@@ -8,8 +8,8 @@ from delivery.rules.audience import NARROWING, is_for_some
 from feeds.models import Item
 from subscriptions.models import Subscribable
 
-# Letters to some readers are on none of the newsletter's pages.
-FOR_SOME = Q(audience__has_any_keys=list(NARROWING))
+# On none of the newsletter's pages: letters to some readers, and what an editor took out of the archive.
+NOT_ON_PAGES = Q(audience__has_any_keys=list(NARROWING)) | Q(is_hidden=True)
 # Not old issues, which are only in the archive: they count nowhere, and nobody was to get them from here.
 SENT_HERE = Q(issue_import=None)
 
@@ -33,7 +33,10 @@ class Issue(models.Model):
     own_subject = models.TextField(blank=True, default="", db_default="")
     note_top = models.TextField(blank=True, default="", db_default="")
     note_foot = models.TextField(blank=True, default="", db_default="")
-    # Edits of a draft: their number, and the latest with data for undoing.
+    # Number of the text. Edits after publication make new ones: see IssueVersion.
+    version = models.SmallIntegerField(default=0, db_default=0, editable=False)
+    is_hidden = models.BooleanField(default=False, db_default=False, editable=False)
+    # Edits: their number, and the latest with data for undoing.
     revision = models.PositiveIntegerField(default=0, db_default=0)
     steps = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -86,8 +89,36 @@ class Issue(models.Model):
 
     @property
     def is_for_some(self) -> bool:
-        """Return whether it is only for some readers, and thus not in the archive."""
         return is_for_some(self.audience)
+
+    @property
+    def has_page(self) -> bool:
+        """Return whether it is on its newsletter's pages, if that has any."""
+        return not self.is_for_some and not self.is_hidden
+
+
+class IssueVersion(models.Model):
+    """Text that an edit replaced after publication, for deliveries with its number. Never changed."""
+
+    # No constraint: the previous release deletes issues without knowing versions.
+    issue = models.ForeignKey(
+        Issue, on_delete=models.CASCADE, related_name="versions", db_index=False, db_constraint=False
+    )
+    version = models.SmallIntegerField()
+    title = models.TextField()
+    subject = models.TextField()
+    html = models.TextField()
+    text = models.TextField()
+    placeholders = models.JSONField(default=dict)
+    # Its posts, as in IssueItem.entry.
+    entries = models.JSONField(default=list)
+    replaced_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="issue_version_once", fields=["issue", "version"]),)
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.version})"
 
 
 class IssueItem(models.Model):

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from common.passes import TimeBudget
 from delivery.bounces.record import forgettable_bounces
-from delivery.models import Attempt, Delivery, Issue, MailboxMessage
+from delivery.models import Attempt, Delivery, Issue, IssueVersion, MailboxMessage
 from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.webhooks.outbox import forgettable_calls
 
@@ -97,5 +97,6 @@ def _delete(rows: "QuerySet[Any]") -> int:
 def _forget_texts(rows: "QuerySet[Any]", *, now: datetime) -> int:
     # Workers that queue letters again lock the issue, too. `rows` checks again for pending ones: the first
     # lock decides.
-    list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    pks = list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    IssueVersion.objects.filter(issue__in=pks).delete()
     return rows.update(html="", text="", pruned_at=now)

@@ -39,6 +39,7 @@ from delivery.issues.publish import (
 from delivery.letters.trial import send_test_of_issue
 from delivery.models import Delivery, Issue
 from delivery.rules.progress import STATES, arrived, total, waiting
+from subscriptions.models import Subscribable
 from subscriptions.resources.newsletters import of_newsletter
 
 REST_FOLLOWS = " This is a large issue, so the rest follows soon."
@@ -89,6 +90,12 @@ def can_be_tested(issue: Issue) -> bool:
 
 def is_out(issue: Issue) -> bool:
     return issue.published_at is not None and issue.cancelled_at is None
+
+
+def may_have_page(issue: Issue) -> bool:
+    """Return whether the issue is on the newsletter's pages, or was."""
+    is_public = issue.subscribable.visibility != Subscribable.Visibility.PRIVATE
+    return issue.published_at is not None and is_public and not issue.is_for_some
 
 
 def can_go_again(issue: Issue) -> bool:
@@ -330,6 +337,18 @@ class Issues(Resource[Issue]):
         """Send an issue to subscribers who confirmed after it was published, each once."""
         queued = send_late(issue_id=issue.pk, now=now)
         return Done(f"Sending to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued})
+
+    @verb("Hide its page", fits=lambda issue: may_have_page(issue) and not issue.is_hidden, is_rare=True)
+    def hide(self, issue: Issue) -> str:
+        """Take an issue off the newsletter’s pages and feeds. Emails that were sent don’t change."""
+        Issue.objects.filter(pk=issue.pk).update(is_hidden=True)
+        return "Its page is hidden. Links to it say that there is no such page."
+
+    @verb("Show its page", fits=lambda issue: may_have_page(issue) and issue.is_hidden)
+    def unhide(self, issue: Issue) -> str:
+        """Show a hidden issue on the newsletter’s pages and feeds again."""
+        Issue.objects.filter(pk=issue.pk).update(is_hidden=False)
+        return "Its page is in the archive again."
 
     @verb("Cancel the rest", fits=has_rest, asks=asks_to_cancel, is_harmful=True)
     def cancel(self, issue: Issue, *, now: datetime, budget: timedelta | None) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from common.refused import Refused
 
-AUDIENCE_PARTS = ("any_of", "none_of", "others")
-NARROWING = ("any_of", "none_of")
+AUDIENCE_PARTS = ("any_of", "none_of", "others", "got")
+NARROWING = ("any_of", "none_of", "got")
 
 
 def is_for_some(stored: Mapping[str, Any]) -> bool:
@@ -23,14 +23,16 @@ class UnknownAudience(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Tags required (any of), tags excluded, and other newsletters included.
+    """Tags required (any of), tags excluded, other newsletters included, and issues that a reader got.
 
-    An empty one means every reader of the letter's newsletter.
+    `got`: with the text before a correction, if there was one. An empty audience means every reader of the
+    letter's newsletter.
     """
 
     any_of: Mapping[int, str] = field(default_factory=dict)
     none_of: Mapping[int, str] = field(default_factory=dict)
     others: Mapping[int, str] = field(default_factory=dict)
+    got: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def tags(self) -> dict[int, str]:
@@ -79,6 +81,8 @@ def audience_sentence(audience: Audience) -> str:
         words = f"those with {having}" + (f" and without {lacking}" if lacking else "")
     else:
         words = f"everybody without {lacking}" if lacking else "everybody who is confirmed"
+    if audience.got:
+        words += f", who got {listed_names(list(audience.got.values()), 'or')}"
     if audience.others:
         words += f", also of {listed_names(list(audience.others.values()), 'and')}; each person once"
     return words

@@ -12,7 +12,7 @@ from delivery.issues.contents import note_html
 from delivery.letters.pages import with_surroundings
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.models.issue import FOR_SOME
+from delivery.models.issue import NOT_ON_PAGES
 from delivery.rendering.page_posts import (
     LONGEST_PAGE_DESCRIPTION,
     Shown,
@@ -107,12 +107,14 @@ def newsletter_or_404(name: str) -> Subscribable:
 
 def published(newsletter: Subscribable) -> QuerySet[Issue]:
     """Return published issues, newest first, without html and text."""
-    out = newsletter.issues.filter(~FOR_SOME, published_at__isnull=False)
+    out = newsletter.issues.filter(~NOT_ON_PAGES, published_at__isnull=False)
     return out.defer("html", "text").order_by("-published_at", "-pk")
 
 
 def issue_or_404(name: str, pk: int) -> Issue:
     """Return a visible issue with newsletter and surroundings, in one query."""
-    shown = Issue.objects.filter(~FOR_SOME, subscribable__in=Subscribable.objects.with_pages().named(name))
+    shown = Issue.objects.filter(
+        ~NOT_ON_PAGES, subscribable__in=Subscribable.objects.with_pages().named(name)
+    )
     out = shown.filter(published_at__isnull=False).select_related("subscribable").defer("html", "text")
     return get_object_or_404(with_surroundings(out), pk=pk)

@@ -54,11 +54,12 @@ def feed(request: HttpRequest, name: str) -> HttpResponse:
     newsletter = newsletter_or_404(name)
     issues, brand = list(published(newsletter)[:IN_THE_FEED]), brand_of(newsletter)
     changed = issues[0].published_at if issues else newsletter.created_at
-    modified = int(changed.timestamp()) if changed else None
-    # Covers all of the feed's contents. Published issues don't change.
+    is_edited = any(issue.version for issue in issues)
+    modified = int(changed.timestamp()) if changed and not is_edited else None
+    # Covers all of the feed's contents.
     told: list[object] = [FEED_VERSION, page_url(newsletter)]
     told += [newsletter.title, newsletter.description, newsletter.language, brand]
-    told += [(issue.pk, issue.title, issue.published_at) for issue in issues]
+    told += [(issue.pk, issue.version, issue.title, issue.published_at) for issue in issues]
     etag = quote_etag(hashlib.sha256(repr(told).encode()).hexdigest()[:32])
     response: HttpResponse | None = get_conditional_response(request, etag, modified)
     if response is None:

@@ -49,9 +49,8 @@ _CARRIED: Mapping[str, str] = {
     " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
     " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
     "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
-    " IssueImport IssueImportLine IssueImportPicture Issue IssueItem SetAside IssueCard Broadcast"
-    " Correction Restore Delivery Attempt Receipt RemotePost"
-    " MailboxMessage Bounce",
+    " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
+    " Broadcast Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
     " Mention Composition Photo",

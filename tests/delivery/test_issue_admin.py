@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -10,18 +11,22 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from common.admin.html import object_url
 from common.clock import utcnow
 from delivery.engine.claimer import LetterCache
 from delivery.engine.send_task import read_claimed
-from delivery.issues.broadcasts import begin_letter
+from delivery.issues.broadcasts import begin_letter, send_letter
 from delivery.issues.pause import pause_newsletter
 from delivery.issues.publish import publish
-from delivery.models import Delivery, Issue
+from delivery.letters.build import issue_letter
+from delivery.links import issue_url
+from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import Subscribable
 from tests.delivery.ledger import queued, states
 from tests.factories import (
     AttemptFactory,
     BounceFactory,
+    BroadcastFactory,
     DeliveryFactory,
     FeedFactory,
     IssueFactory,
@@ -338,3 +343,80 @@ def test_the_list_of_issues_shows_emails_that_are_drafts_or_scheduled(admin_clie
     shown = admin_client.get(reverse("admin:delivery_issue_changelist")).content.decode()
     assert shown.index("Thank you") < shown.index("Spring")
     assert reverse("admin:delivery_broadcast_add") in shown
+
+
+def test_a_paused_issue_is_edited_on_its_page_and_the_rest_goes_out_corrected(admin_client: Client) -> None:
+    issue = an_issue(published_at=utcnow(), paused_at=utcnow(), html="<p>As it was.</p>")
+    queued(3, issue=issue, state="held", held_for="pause")
+    queued(2, issue=issue, state="sent", sent_at=utcnow())
+    shown = page(admin_client, issue)
+    assert "Emails not sent yet will have the new text." in shown
+    address = reverse("admin:delivery_issue_edit", args=[issue.pk])
+    words = {"subject": "", "note_top": "We were wrong.", "note_foot": "", "do": "words", "shown": ""}
+    said = admin_client.post(address, words, follow=True).content.decode()
+    assert "The 3 emails not sent yet will have this text." in said
+    assert "2 people got the first text, until" in said
+    assert "We were wrong." in said
+    assert dict(Delivery.objects.values_list("state", "version")) == {"held": 1, "sent": 0}
+    one = Delivery.objects.filter(state="sent").first()
+    assert "the first text, until" in admin_client.get(object_url(one)).content.decode()
+
+
+def test_the_page_of_a_sent_issue_is_edited_hidden_and_shown_again(
+    admin_client: Client, client: Client
+) -> None:
+    issue = an_issue(published_at=utcnow(), html="<p>As it was.</p>")
+    queued(2, issue=issue, state="sent", sent_at=utcnow())
+    address, there = object_url(issue), urlsplit(issue_url(issue)).path
+    assert 'name="note_top"' not in page(admin_client, issue)
+    assert 'name="note_top"' in admin_client.get(f"{address}?edit").content.decode()
+    words = {"subject": "", "note_top": "Mended here.", "note_foot": "", "do": "words", "shown": ""}
+    edit = reverse("admin:delivery_issue_edit", args=[issue.pk])
+    said = admin_client.post(edit, words, follow=True).content.decode()
+    assert "Its page in the archive has changed. Emails that were sent have not." in said
+    assert "Mended here." in client.get(there).content.decode()
+    assert "Its page is hidden." in act(admin_client, issue, "hide")
+    assert client.get(there).status_code == 404
+    feed = f"{there.partition('archive/')[0]}feed.xml"
+    assert issue.title not in client.get(feed).content.decode()
+    act(admin_client, issue, "unhide")
+    assert client.get(there).status_code == 200
+
+
+def test_a_correction_and_a_copy_are_begun_from_an_issue(admin_client: Client) -> None:
+    letter = BroadcastFactory(subject="Fair", markdown="On Sunday.")
+    SubscriptionFactory(subscribable=letter.subscribable)
+    send_letter(letter_id=letter.pk, version=1, now=utcnow())
+    Delivery.objects.update(state="sent", sent_at=utcnow())
+    issue = Issue.objects.get()
+    address = reverse("admin:delivery_issue_letter", args=[issue.pk])
+    copied = admin_client.post(address, {"do": "copy"}, follow=True).content.decode()
+    assert "On Sunday." in copied
+    corrected = admin_client.post(address, follow=True).content.decode()
+    assert "Correction: Fair" in corrected
+    assert "who got “Fair”" in corrected
+    begun = Broadcast.objects.latest("pk")
+    send = admin_client.get(reverse("admin:delivery_broadcast_send", args=[begun.pk])).content.decode()
+    assert "Only those who got" in send
+    # Choosing recipients keeps it.
+    data = {"whom": "1", "got": [str(issue.pk)], "version": begun.version, "do": ""}
+    admin_client.post(reverse("admin:delivery_broadcast_send", args=[begun.pk]), data)
+    begun.refresh_from_db()
+    assert begun.audience == {"got": {str(issue.pk): "Fair"}}
+
+
+def test_a_sent_email_of_ones_own_is_edited_in_its_editor(admin_client: Client) -> None:
+    letter = BroadcastFactory(subject="Fair", markdown="On Sunday.")
+    SubscriptionFactory(subscribable=letter.subscribable)
+    send_letter(letter_id=letter.pk, version=1, now=utcnow())
+    address = f"{object_url(letter)}?edit"
+    said = admin_client.get(address, follow=True).content.decode()
+    assert "Pause it first, then edit it." in said
+    assert "Paused." in act(admin_client, Issue.objects.get(), "pause")
+    assert "On Sunday." in admin_client.get(address).content.decode()
+    typed = {"subject": "Fair", "markdown": "On Saturday.", "version": "1", "do": "save"}
+    said = admin_client.post(address, typed, follow=True).content.decode()
+    assert "The 1 email not sent yet will have this text." in said
+    assert "On Saturday." in issue_letter(Issue.objects.get()).text
+    said = admin_client.post(address, typed, follow=True).content.decode()
+    assert "was changed meanwhile" in said

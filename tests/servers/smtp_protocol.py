@@ -245,7 +245,7 @@ class Controller(AioController):
         # Since Python 3.12.1 a server waits for its connections before it is closed.
         for each in self.made:
             if each.transport is not None:
-                each.transport.abort()
+                cast(asyncio.Transport, each.transport).abort()
         super().cancel_tasks(stop_loop)
 
     def _create_server(self) -> Any:

@@ -1,7 +1,9 @@
 """Forms of a broadcast: newsletter, audience and time."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -85,9 +87,17 @@ class AudienceForm(forms.Form):
         help_text="People on several lists get one copy.",
     )
 
+    got = forms.MultipleChoiceField(
+        label="Only those who got",
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        help_text="If it was corrected while it was paused, only those who got the earlier text.",
+    )
+
     def __init__(self, letter: Broadcast, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.newsletter = letter.subscribable
+        self.had: Mapping[int, str] = {}
         # Unreadable if from a newer release or if it names deleted rows; then it is chosen again.
         with suppress(UnknownAudience):
             chosen = audience_of(letter)
@@ -96,12 +106,15 @@ class AudienceForm(forms.Form):
                 self.initial[part] = [tags[key] for key in getattr(chosen, part) if key in tags]
             others = Subscribable.objects.filter(pk__in=chosen.others)
             self.initial["others"] = list(others.values_list("name", flat=True))
+            self.had = chosen.got
+            self.initial["got"] = [str(key) for key in chosen.got]
         names = list(SubscriberTag.objects.values_list("name", flat=True))
         others = Subscribable.objects.filter(channel="email").exclude(pk=letter.subscribable_id)
         offered = {
             "any_of": [(name, name) for name in names],
             "none_of": [(name, name) for name in names],
             "others": [(row.name, str(row)) for row in others.order_by("title", "name")],
+            "got": [(str(key), title) for key, title in self.had.items()],
         }
         for part, choices in offered.items():
             if choices:
@@ -111,8 +124,9 @@ class AudienceForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        got = {key: self.had[key] for key in map(int, data.pop("got", []))}
         try:
-            self.audience = chosen_audience(self.newsletter, **data)
+            self.audience = replace(chosen_audience(self.newsletter, **data), got=got)
         except Refused as error:
             add_refusal(self, error)
         return data

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
+from channels.letter import LetterError
 from common.admin.flows import asks
 from common.admin.html import add_url, facts, list_url, object_url, when
 from common.admin.model_admin import ServiceAdmin
@@ -36,6 +37,8 @@ from delivery.admin.broadcasts.forms import (
     seen,
     words_of,
 )
+from delivery.admin.edits.panels import EDITING
+from delivery.admin.edits.view import saved_words
 from delivery.issues.audience import audience_words
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
@@ -48,9 +51,10 @@ from delivery.issues.broadcasts import (
     send_letter,
     unschedule_letter,
 )
+from delivery.issues.draft_edits import refusal_to_edit, rewrite_letter
 from delivery.letters.templates import preview_written
 from delivery.letters.trial import send_test_written
-from delivery.models import Broadcast
+from delivery.models import Broadcast, Issue
 from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.resources.letters import letters
@@ -243,7 +247,7 @@ class BroadcastAdmin(SendPage):
         key = unquote(object_id)
         letter = self.found(request, int(key) if key.isdecimal() and len(key) < 19 else 0)
         if letter.issue is not None:
-            return HttpResponseRedirect(object_url(letter.issue))
+            return self.rewrite(request, letter, letter.issue)
         acts = {
             "save": self.save,
             "preview": self.save,
@@ -256,6 +260,27 @@ class BroadcastAdmin(SendPage):
             return self.desk(request, letter)
         self.require_change(request)
         return acts.get(request.POST.get("do", ""), self.desk)(request, letter)
+
+    def rewrite(self, request: HttpRequest, letter: Broadcast, issue: Issue) -> HttpResponse:
+        """Edit an email that was sent, or show its issue."""
+        if EDITING not in request.GET or not self.has_change_permission(request):
+            return HttpResponseRedirect(object_url(issue))
+        refused = None
+        if request.POST.get("do") == "save":
+            refused = posted_text(request)
+            try:
+                rewrite_letter(letter_id=letter.pk, text=refused, version=seen(request), now=utcnow())
+            except (Refused, LetterError) as error:
+                messages.error(request, f"Not saved. {error}")
+            else:
+                messages.success(request, saved_words(issue))
+                return HttpResponseRedirect(object_url(issue))
+        elif why := refusal_to_edit(issue):
+            messages.error(request, why)
+            return HttpResponseRedirect(object_url(issue))
+        elif request.method == "POST":
+            refused = posted_text(request)
+        return self.desk(request, letter, refused)
 
     def save(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
         place = "preview" if request.POST["do"] == "preview" else ""
@@ -367,7 +392,7 @@ class BroadcastAdmin(SendPage):
             "text": text,
             # A refused text still belongs to the version that its author saw.
             "version": seen(request) if refused else letter.version,
-            "edits": may_edit and letter.send_at is None,
+            "edits": may_edit and (letter.send_at is None or letter.issue is not None),
             "may_edit": may_edit,
             "may_drop": self.has_drop_permission(request),
             "picture_types": ACCEPTED,

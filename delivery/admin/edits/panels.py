@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django import forms
+from django.db.models import Count
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -17,11 +18,12 @@ from common.admin.html import brief, object_url, paragraph, short_when_there
 from common.clock import utcnow
 from common.text import one_line, pluralize, shortened
 from common.zones import zone_words
-from delivery.admin.issue_panels import letter_frame
+from delivery.admin.issue_panels import letter_frame, version_words
 from delivery.admin.issue_panels import posts as issue_posts
-from delivery.issues.draft_edits import as_it_stands, draft_of
+from delivery.issues.draft_edits import as_it_stands, draft_of, refusal_to_edit
 from delivery.letters.build import newsletter_letter
-from delivery.models import Issue
+from delivery.models import Broadcast, Delivery, Issue
+from delivery.rules.progress import ARRIVED
 from feeds.models import Item
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
@@ -127,6 +129,8 @@ MAY_EDIT_DRAFTS = "delivery.change_issue"
 PanelHtml = SafeString | str
 # Value of the form's field "page".
 NEWSLETTER = "newsletter"
+# In the query of a sent issue's page.
+EDITING = "edit"
 EACH = "Each post is sent on its own once it settles. These are next."
 
 
@@ -211,8 +215,8 @@ def next_letter(assignable: Assignable) -> PanelHtml:
 
 
 def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
-    """Show an issue's posts, with buttons if it is a draft."""
-    if issue.published_at is not None or issue.cancelled_at is not None:
+    """Show an issue's posts, with buttons while it is edited."""
+    if not is_edited_here(issue, request):
         titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
         said = paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
         return format_html("{}{}", issue_posts(issue), said)
@@ -232,9 +236,51 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
 
 
+def is_edited_here(issue: Issue, request: HttpRequest) -> bool:
+    """Return whether the issue's page has its editor: for drafts and paused ones, and others if asked."""
+    if issue.published_at is None:
+        return issue.cancelled_at is None
+    if not request.user.has_perm(MAY_EDIT_DRAFTS) or hasattr(issue, "broadcast"):
+        return False
+    return (issue.paused_at is not None or EDITING in request.GET) and not refusal_to_edit(issue)
+
+
 def edits_words(issue: Issue, request: HttpRequest) -> bool:
-    is_draft = issue.published_at is None and issue.cancelled_at is None
-    return is_draft and issue.subscribable.channel == "email" and request.user.has_perm(MAY_EDIT_DRAFTS)
+    is_mail = issue.subscribable.channel == "email"
+    return is_mail and is_edited_here(issue, request) and request.user.has_perm(MAY_EDIT_DRAFTS)
+
+
+def mending(issue: Issue, request: HttpRequest) -> PanelHtml:
+    """Show what can be done after a mistake: edit the text or page, write a correction, copy an email."""
+    is_ours = issue.published_at is not None and issue.issue_import_id is None
+    if not is_ours or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
+        return ""
+    letter = Broadcast.objects.filter(issue=issue).first()
+    address = f"{object_url(letter) if letter else object_url(issue)}?{EDITING}"
+    context = {
+        "refusal": refusal_to_edit(issue),
+        "edit_url": "" if is_edited_here(issue, request) else address,
+        "is_editing": EDITING in request.GET and is_edited_here(issue, request),
+        "is_paused": issue.paused_at is not None,
+        "done_url": object_url(issue),
+        "action": reverse("admin:delivery_issue_letter", args=[issue.pk]),
+        "may_write": request.user.has_perm("delivery.add_broadcast"),
+        "letter": letter,
+        "texts": text_counts(issue),
+    }
+    return render_to_string("admin/delivery/edits/mending.html", context, request=request)
+
+
+def text_counts(issue: Issue) -> list[str]:
+    """Return which text how many people got; nothing if all got the same."""
+    if not issue.version:
+        return []
+    out = Delivery.objects.filter(issue=issue, state__in=ARRIVED).order_by("version")
+    counts = out.values_list("version").annotate(Count("pk"))
+    return [
+        f"{pluralize(count, 'person', 'people')} got {version_words(issue, version)}."
+        for version, count in counts
+    ]
 
 
 def _undone(steps: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
@@ -15,13 +16,20 @@ from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
-from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT, NEWSLETTER, WordingForm, edit_url
+from delivery.admin.edits.panels import (
+    EDITING,
+    MAY_EDIT_DRAFTS,
+    MAY_EDIT_NEXT,
+    NEWSLETTER,
+    WordingForm,
+    edit_url,
+)
 from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
-from delivery.issues.draft_edits import make_now, move_post
+from delivery.issues.draft_edits import make_now, move_post, refusal_to_edit
 from delivery.issues.pause import is_paused
 from delivery.letters.trial import send_test_of_collection
-from delivery.models import Issue
+from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
@@ -157,15 +165,23 @@ def _acted(
 def page_of(request: HttpRequest, row: Any) -> str:
     """Return the page whose button was pressed: a newsletter's first tab has its next issue."""
     is_newsletters = isinstance(row, Assignable) and request.POST.get("page") == NEWSLETTER
-    return object_url(row.subscribable if is_newsletters else row)
+    address = object_url(row.subscribable if is_newsletters else row)
+    is_going_on = (
+        isinstance(row, Issue) and row.published_at is not None and request.POST.get("do") != "words"
+    )
+    return f"{address}?{EDITING}" if is_going_on else address
 
 
 def _back(request: HttpRequest, row: Any, do: str, item_id: int) -> HttpResponse:
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
-    place = f"?moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
-    return HttpResponseRedirect(f"{page_of(request, row)}{place}")
+    address = page_of(request, row)
+    mark = "&" if "?" in address else "?"
+    place = (
+        f"{mark}moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
+    )
+    return HttpResponseRedirect(f"{address}{place}")
 
 
 def _sent_anyway(title: str) -> str:
@@ -305,7 +321,7 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
             add_refusal(form, error)
         else:
             if do == "words":
-                messages.success(request, "Saved.")
+                messages.success(request, saved_words(words.row))
             elif is_changed:
                 messages.success(request, "Your text is saved.")
             return None
@@ -320,9 +336,18 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
         words.around,
         form=form,
         posted=posted,
-        is_over=isinstance(words.row, Issue) and words.row.published_at is not None,
+        is_over=isinstance(words.row, Issue) and bool(words.row.published_at and refusal_to_edit(words.row)),
         action=edit_url(name, words.row.pk),
     )
+
+
+def saved_words(row: Assignable | Issue) -> str:
+    if isinstance(row, Assignable) or row.published_at is None:
+        return "Saved."
+    rest = row.deliveries.filter(state=Delivery.State.HELD, version=F("issue__version")).count()
+    if row.paused_at is not None and rest:
+        return f"Saved. The {pluralize(rest, 'email')} not sent yet will have this text. Resume to send them."
+    return "Saved. Its page in the archive has changed. Emails that were sent have not."
 
 
 def _kept(request: HttpRequest) -> list[tuple[str, str]]:

@@ -2,8 +2,9 @@
 // Everything works without this. The preview is editor.js's.
 (() => {
   const form = document.getElementById("fl-editor");
-  const address = form?.dataset.keep;
-  if (!address) return;
+  if (!form) return;
+  // A sent email is saved by its button alone.
+  const address = form.dataset.keep;
 
   const PAUSE = 1200;
   const AGAIN = 5000;
@@ -44,6 +45,7 @@
   };
   const later = (pause) => {
     clearTimeout(timer);
+    if (!address) return;
     timer = setTimeout(async () => {
       if (isOver) return;
       if (keeping) return later(PAUSE);

@@ -57,7 +57,7 @@ def sender_over(process: ChildProcess, smtp: SmtpServer, width: int = 3) -> tupl
 
 def task(number: int, *, keys: tuple[SigningKey, ...] = ()) -> SendTask:
     to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, Sealed(""), "")
-    facts = (number, "issue", 1, "example.test", 5, None, number, LANE, to, None)
+    facts = (number, "issue", 1, 0, "example.test", 5, None, number, LANE, to, None)
     row = ClaimedDelivery(*facts, uuid4(), datetime.now(UTC))
     data = f"From: a@sender.example\r\nSubject: {number}\r\n\r\nHello.\r\n".encode()
 

@@ -142,7 +142,7 @@ def permit(lost: frozenset[int] = frozenset()) -> Permit:
 
 def task(number: int, *, priority: int = 5, of: Letter = LETTER, compose: Any = None) -> SendTask:
     to = ClaimedDestination("email", "a@example.test", "a@example.test", {}, cast(Any, None), "")
-    facts = (number, "issue", 1, "example.test", priority, None, number, LANE, to, None)
+    facts = (number, "issue", 1, 0, "example.test", priority, None, number, LANE, to, None)
     recipient = Recipient(delivery_id=number, core="a@example.test", label="")
     prepared = PreparedLetter(of, None, compose or (lambda one: one.delivery_id))
     row = ClaimedDelivery(*facts, uuid4(), NOW)

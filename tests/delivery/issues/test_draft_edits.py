@@ -102,10 +102,10 @@ def test_posts_move_and_words_change_and_all_is_undone() -> None:
         undo_in_draft(issue_id=issue.pk, now=NOW)
 
 
-def test_what_has_gone_out_is_not_changed() -> None:
+def test_what_is_being_sent_is_not_changed() -> None:
     issue, (first, *_) = a_draft()
     approve_issue(issue_id=issue.pk, now=NOW)
-    with pytest.raises(CannotAct, match="was already sent"):
+    with pytest.raises(CannotAct, match="Pause it first"):
         leave_out_of_draft(issue_id=issue.pk, item_id=first.pk, now=NOW)
     assert len(titles()) == 3
 
@@ -157,7 +157,7 @@ def test_what_changes_nothing_is_no_edit() -> None:
 
 def test_what_cannot_be_done_to_a_draft_is_said_and_changes_nothing() -> None:
     issue, (only,) = a_draft(1)
-    with pytest.raises(CannotEdit, match="discard the issue"):
+    with pytest.raises(CannotEdit, match="discard or cancel the issue"):
         leave_out_of_draft(issue_id=issue.pk, item_id=only.pk, now=NOW)
     for change in (leave_out_of_draft, put_back_in_draft):
         with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
