@@ -78,13 +78,13 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Not sent yet", issue_panels.draft, order=5),
         Panel("Result", issue_figures.how_far, order=10),
         Panel("Corrections", mending, order=12, asks=True),
+        Panel("Posts", draft_posts, order=13, asks=True),
         Panel("Details", issue_panels.describe_issue, order=15),
         Panel("Changes after posting", issue_panels.changed_later, order=17),
         Panel("Delivered over time", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Problems", issue_figures.trouble, order=30),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
-        Panel("Posts", draft_posts, order=40, asks=True),
         Panel("Email", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )
@@ -147,7 +147,7 @@ class IssueAdmin(ReadOnlyAdmin):
         return edit_settling(request, pk)
 
     def letter_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Begin an email: a correction for those who got this issue, or a copy of it."""
+        """Begin an email: a correction for the people who got this issue, or a copy of it."""
         if not request.user.has_perm("delivery.add_broadcast"):
             raise PermissionDenied
         issue = get_object_or_404(self.get_queryset(request), pk=pk, published_at__isnull=False)

@@ -98,7 +98,7 @@ def begin_letter(
 
 
 def begin_correction(*, issue: Issue, author: str, now: datetime) -> Broadcast:
-    """Create a draft for those who got the issue, or its text before it was corrected."""
+    """Create a draft for people who got the issue, or its text before it was corrected."""
     with translation.override(spoken(issue.subscribable.language)):
         subject = gettext("Correction: %(title)s") % {"title": issue.title}
     to = replace(audience_of(issue), got={issue.pk: issue.title})

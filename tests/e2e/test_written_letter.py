@@ -1,5 +1,6 @@
 """Writing a letter in a browser: typing, live preview, test, schedule, and sending."""
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -179,13 +180,17 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
     SubscribableFactory(name="daily", title="The Daily")
     page = begun(opened(f"{NEW}?subscribable={weekly.pk}", size, dark=dark))
     page.fill(TEXT, "Hello %toNicknameOrEmail%, look:\n\n")
-    page.get_by_text("Upload a picture").click()
     picture = {"name": "x.png", "mimeType": "image/png", "buffer": octets_of(drawn(600, 300))}
-    page.get_by_label("Picture", exact=True).set_input_files(picture)
-    page.get_by_label("Description").fill("The harbour")
-    page.get_by_role("button", name="Insert picture").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Picture", exact=True).click()
+    chooser.value.set_files(picture)
     page.get_by_text("Picture added.").wait_for()
-    page.frame_locator("#fl-day").get_by_alt_text("The harbour").wait_for()
+    # The description is asked for, and has the focus.
+    page.keyboard.type("The [old] harbour")
+    page.keyboard.press("Enter")
+    assert "![The old harbour](/pictures/" in page.input_value(TEXT)
+    assert not page.get_by_label("What does the picture show?").is_visible()
+    page.frame_locator("#fl-day").get_by_alt_text("The old harbour").wait_for()
     page.frame_locator("#fl-day").get_by_text("Hello Ada, look:", exact=True).wait_for()
     look(page, "letter-7-picture")
     assert_accessible(page)
@@ -207,7 +212,42 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
     page.get_by_text("Sending to 2 subscribers").wait_for()
     look(page, "letter-10-issue")
     assert Delivery.objects.count() == 2
-    assert "The harbour" in Issue.objects.get().html
+    assert "The old harbour" in Issue.objects.get().html
+
+
+@pytest.mark.parametrize(("kind", "part"), [("paste", "clipboardData"), ("drop", "dataTransfer")])
+def test_a_pasted_or_dropped_picture_is_uploaded(opened: Callable[..., Any], kind: str, part: str) -> None:
+    page = begun(opened(NEW))
+    page.fill(TEXT, "Look: ")
+    give = """([selector, kind, part, files]) => {
+        const data = new DataTransfer();
+        for (const [name, type, octets] of files)
+            data.items.add(new File([Uint8Array.from(atob(octets), (c) => c.charCodeAt(0))], name, { type }));
+        const event = new Event(kind, { bubbles: true, cancelable: true });
+        Object.defineProperty(event, part, { value: data });
+        return document.querySelector(selector).dispatchEvent(event);
+    }"""
+    octets = b64encode(octets_of(drawn(60, 30))).decode()
+    files = [["a.png", "image/png", octets], ["b.png", "image/png", octets], ["c.txt", "text/plain", "YQ=="]]
+    # The browser's own way, such as opening the file, is prevented.
+    assert not page.evaluate(give, [TEXT, kind, part, files])
+    shows = page.get_by_label("What does the picture show?")
+    shows.wait_for()
+    page.keyboard.type("The first")
+    page.get_by_role("button", name="Done").click()
+    assert shows.input_value() == ""
+    page.keyboard.type("The second")
+    page.keyboard.press("Enter")
+    text = page.input_value(TEXT)
+    assert text.startswith("Look: ![")
+    assert text.count("](/pictures/") == 2
+    assert "![The first](" in text
+    page.get_by_text("Saved at").wait_for()
+    assert Broadcast.objects.get().markdown.strip() == text.strip()
+    # Text is pasted as always, and a file that is no picture is refused with a sentence.
+    assert page.evaluate(give, [TEXT, kind, part, files[2:]])
+    page.evaluate(give, [TEXT, kind, part, [["x.png", "image/png", "YQ=="]]])
+    page.get_by_text("Not uploaded.").wait_for()
 
 
 def test_two_windows_are_told_of_each_other(opened: Callable[..., Any]) -> None:

@@ -16,7 +16,7 @@ from unfold.decorators import display
 
 from channels.letter import LetterError
 from common.admin.flows import asks
-from common.admin.html import add_url, facts, list_url, object_url, when
+from common.admin.html import add_url, brief, facts, list_url, object_url, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
@@ -405,7 +405,7 @@ class BroadcastAdmin(SendPage):
             "for_whom": panels.for_whom(letter),
             "is_for_some": is_for_some(letter.audience),
             "goes_at": panels.in_zone(letter.send_at, newsletter) if letter.send_at else "",
-            "saved_at": panels.in_zone(letter.changed_at, newsletter),
+            "saved_at": brief(letter.changed_at, zone=newsletter.zone),
         }
         return TemplateResponse(request, "admin/delivery/broadcast.html", context)
 

@@ -1,4 +1,4 @@
-// Writing a letter: it is saved while somebody types, and buttons write the signs of Markdown.
+// Writing an email: it is saved while somebody types, and buttons write the signs of Markdown.
 // Everything works without this. The preview is editor.js's.
 (() => {
   const form = document.getElementById("fl-editor");
@@ -101,73 +101,111 @@
     const begin = `${sign}[${words}](`.length;
     insert(`${sign}[${words}](https://)`, begin, begin + "https://".length);
   };
+  const upload = document.getElementById("fl-upload");
+  const [file, shows] = ["fl-picture", "fl-picture-shows"].map((id) => document.getElementById(id));
   const tools = [
-    ["Bold", around("**", "words"), "b"],
-    ["Italic", around("*", "words"), "i"],
-    ["Heading", lines("## ")],
-    ["Link", address_of("", "words"), "k"],
-    ["Picture", address_of("!", "description")],
-    ["List", lines("- ")],
-    ["Quote", lines("> ")],
+    ["Bold", "format_bold", around("**", "words"), "b"],
+    ["Italic", "format_italic", around("*", "words"), "i"],
+    ["Heading", "title", lines("## ")],
+    ["Link", "link", address_of("", "words"), "k"],
+    ["Picture", "image", () => file.click()],
+    ["List", "format_list_bulleted", lines("- ")],
+    ["Quote", "format_quote", lines("> ")],
   ];
-  for (const [name, act, key] of tools) {
+  for (const [name, icon, act, key] of tools) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = name;
-    if (key) {
-      button.title = `Ctrl+${key.toUpperCase()}`;
-      button.setAttribute("aria-keyshortcuts", `Control+${key.toUpperCase()}`);
-    }
+    button.ariaLabel = name;
+    button.title = key ? `${name} (Ctrl+${key.toUpperCase()})` : name;
+    if (key) button.setAttribute("aria-keyshortcuts", `Control+${key.toUpperCase()}`);
+    const sign = document.createElement("span");
+    sign.className = "material-symbols-outlined";
+    sign.ariaHidden = "true";
+    sign.textContent = icon;
+    button.append(sign);
     button.addEventListener("click", act);
     document.getElementById("fl-tools").append(button);
   }
   text.addEventListener("keydown", (event) => {
-    const tool = tools.find(([, , key]) => key && key === event.key.toLowerCase());
+    const tool = tools.find(([, , , key]) => key && key === event.key.toLowerCase());
     if (!tool || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
     event.preventDefault();
-    tool[1]();
+    tool[2]();
   });
-  // Whatever else puts something into the text, such as an uploaded picture, says so by this event.
-  text.addEventListener("feedletter:insert", (event) => insert(event.detail));
 
-  // A picture goes up by itself, not with what is saved: its fields have no names any more.
-  const upload = document.getElementById("fl-upload");
-  const [file, shows] = ["fl-picture", "fl-picture-shows"].map((id) => document.getElementById(id));
+  // A picture is chosen, pasted or dropped. It goes up at once, and then its description is asked for.
   const said = document.getElementById("fl-picture-said");
+  const row = shows.closest(".fl-field");
+  const undescribed = [];
+  let described = "";
   for (const field of [file, shows]) field.removeAttribute("name");
-  upload.querySelector("button").addEventListener("click", async (event) => {
-    event.preventDefault();
-    const button = event.currentTarget;
+  upload.open = file.multiple = true;
+  upload.classList.add("fl-upload-scripted");
+  const tell = (words, isWrong = false) => {
+    said.textContent = words;
+    said.classList.toggle("fl-wrong", isWrong);
+  };
+  const ask = () => {
+    row.hidden = !undescribed.length;
+    shows.value = described = "";
+    if (row.hidden) text.focus();
+    else shows.focus();
+  };
+  const send = async (picture) => {
     const data = new FormData();
     data.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
-    if (file.files.length) data.set("picture", file.files[0]);
-    data.set("shows", shows.value);
-    button.disabled = true;
-    said.classList.remove("fl-wrong");
-    said.textContent = "Uploading …";
-    try {
-      const answer = await fetch(upload.dataset.upload, { method: "POST", body: data, headers: { Accept: "application/json" } });
-      const made = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : null;
-      if (answer.status === 413) throw new Error("the file is too large");
-      if (!made) throw new Error(answer.redirected ? "sign in again in another window" : `the server answered ${answer.status}`);
-      if (made.problem) {
-        said.textContent = made.problem;
-        said.classList.add("fl-wrong");
-      } else {
-        text.dispatchEvent(new CustomEvent("feedletter:insert", { detail: made.markdown }));
-        file.value = shows.value = "";
-        said.textContent = "Picture added.";
+    data.set("picture", picture);
+    const answer = await fetch(upload.dataset.upload, { method: "POST", body: data, headers: { Accept: "application/json" } });
+    const made = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : null;
+    if (answer.status === 413) throw new Error("the file is too large");
+    if (!made) throw new Error(answer.redirected ? "sign in again in another window" : `the server answered ${answer.status}`);
+    if (made.problem) return tell(made.problem, true);
+    insert(`${made.markdown}\n\n`);
+    undescribed.push(made.markdown.slice(made.markdown.indexOf("](")));
+    tell("Picture added.");
+  };
+  const take = async (files) => {
+    for (const [at, picture] of [...files].entries()) {
+      tell(files.length > 1 ? `Uploading ${at + 1} of ${files.length} …` : "Uploading …");
+      try {
+        await send(picture);
+      } catch (error) {
+        tell(`Not uploaded: ${error.message}.`, true);
       }
-    } catch (error) {
-      said.textContent = `Not uploaded: ${error.message}.`;
-      said.classList.add("fl-wrong");
     }
-    button.disabled = false;
+    ask();
+  };
+  const pictures_of = (data) => [...(data?.files ?? [])].filter((each) => each.type.startsWith("image/"));
+  file.addEventListener("change", async () => {
+    await take(file.files);
+    file.value = "";
   });
-  // Enter sends the form by its first button, which would be this one.
-  shows.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
+  for (const [kind, part] of [["paste", "clipboardData"], ["drop", "dataTransfer"]]) {
+    text.addEventListener(kind, (event) => {
+      const pictures = pictures_of(event[part]);
+      if (!pictures.length) return;
+      event.preventDefault();
+      take(pictures);
+    });
+  }
+  shows.addEventListener("input", () => {
+    // The same picture may be there twice.
+    const begin = text.value.indexOf(`![${described}${undescribed[0]}`) + 2;
+    if (begin < 2) return;
+    const length = described.length;
+    described = shows.value.replace(/[\\[\]\n]/g, "");
+    text.setRangeText(described, begin, begin + length);
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  const done = (event) => {
     event.preventDefault();
-    upload.querySelector("button").click();
+    undescribed.shift();
+    ask();
+  };
+  upload.querySelector("button").addEventListener("click", done);
+  // Enter would send the form by its first button.
+  shows.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") done(event);
   });
+  row.hidden = true;
 })();
