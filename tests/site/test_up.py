@@ -12,12 +12,12 @@ from pytest_django import Settings
 
 from feedletter_site.management.commands.up import (
     address,
+    data_locked,
     greeting,
     plan,
     point_links_to,
     refuse_second,
     refuse_taken,
-    unlock,
 )
 from feedletter_site.ticks.schedule import STAGES
 from tests.e2e.processes import ROOT, clean_environment, manage, running, until
@@ -138,11 +138,11 @@ def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp
     refuse_second(tmp_path)
 
 
-def test_a_lock_is_given_back_though_a_child_has_its_file(tmp_path: Path) -> None:
-    file = refuse_second(tmp_path)
-    with subprocess.Popen(["/bin/sleep", "60"], pass_fds=[file]) as child:
-        unlock([file])
-        unlock([refuse_second(tmp_path)])
+def test_a_lock_is_given_back_though_a_child_has_its_file(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path
+    with data_locked() as files:
+        child = subprocess.Popen(["/bin/sleep", "60"], pass_fds=files)
+    with child, data_locked():
         child.kill()
 
 

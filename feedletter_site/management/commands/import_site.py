@@ -1,16 +1,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import CommandParser
-from django.db import connection
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.program import MANAGE
 from feedletter_site.export.site import import_site
 from feedletter_site.management.commands.export_site import PHRASE_HELP, phrase_of
-from feedletter_site.management.commands.up import refuse_second, refuse_shared_file, unlock
+from feedletter_site.management.commands.up import data_locked
 
 
 class Command(FeedletterCommand):
@@ -26,14 +24,9 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         path, phrase = options["file"], phrase_of(options["passphrase_file"])
-        locks: list[int | None] = [refuse_second(Path(settings.DATA_DIR))]
-        try:
-            locks.append(refuse_shared_file(connection))
-            with self.progress("Importing", expected="minutes per million rows") as progress:
-                without = options["without_secrets"]
-                counts = import_site(path, phrase, without_secrets=without, now=utcnow(), progress=progress)
-        finally:
-            unlock(locks)
+        with data_locked(), self.progress("Importing", expected="minutes per million rows") as progress:
+            without = options["without_secrets"]
+            counts = import_site(path, phrase, without_secrets=without, now=utcnow(), progress=progress)
         total = sum(counts.values())
         told = (
             f"{total:,} rows were imported. Sending is paused: look at the newsletters, then resume them."

@@ -1,12 +1,10 @@
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
-from django.db import connection
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from feedletter_site.management.commands.up import refuse_second, refuse_shared_file, unlock
+from feedletter_site.management.commands.up import data_locked
 from feedletter_site.services.backups import put_back
 
 
@@ -23,12 +21,8 @@ class Command(FeedletterCommand):
         path: Path = options["file"]
         if not options["yes"]:
             raise CommandError("This replaces the whole database. Stop the service, then add --yes.")
-        locks: list[int | None] = [refuse_second(Path(settings.DATA_DIR))]
-        try:
-            locks.append(refuse_shared_file(connection))
+        with data_locked():
             put_back(path)
             call_command("migrate", verbosity=0)
             call_command("after_restore", stdout=self.stderr)
-        finally:
-            unlock(locks)
         return Printed(f"The database is that of {path}. Everything unsent is held.", {"file": str(path)})

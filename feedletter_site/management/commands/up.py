@@ -4,7 +4,8 @@ import fcntl
 import os
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +57,16 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Printed:
         host, port = address(options["bind"])
-        for file in (refuse_second(Path(settings.DATA_DIR)), refuse_shared_file(connection)):
-            if file is not None:
-                # The supervisor, which replaces this process, keeps it.
+        with ExitStack() as ending:
+            for file in ending.enter_context(data_locked()):
                 os.set_inheritable(file, True)
-        refuse_taken(host, port)
-        with self.progress("Creating tables", expected="about ten seconds, the first time"):
-            call_command("migrate", verbosity=0)
-        return greeting(point_links_to(host, port), offer_setup())
+            refuse_taken(host, port)
+            with self.progress("Creating tables", expected="about ten seconds, the first time"):
+                call_command("migrate", verbosity=0)
+            said = greeting(point_links_to(host, port), offer_setup())
+            # The supervisor, which replaces this process, keeps the locks.
+            self.kept = ending.pop_all()
+        return said
 
 
 def greeting(site: str, setup_path: str | None) -> Printed:
@@ -91,6 +94,21 @@ def address(bind: str | None) -> tuple[str, int]:
         return env.bind("BIND", "127.0.0.1:8000")
     except ImproperlyConfigured as error:
         raise CommandError(str(error)) from error
+
+
+@contextmanager
+def data_locked() -> Iterator[list[int]]:
+    """Lock DATA_DIR and an SQLite database. Raises CommandError."""
+    files: list[int] = []
+    try:
+        files.append(refuse_second(Path(settings.DATA_DIR)))
+        files += [file for file in [refuse_shared_file(connection)] if file is not None]
+        yield files
+    finally:
+        for file in files:
+            # Closing would leave it locked while a forked process has the file, too.
+            fcntl.flock(file, fcntl.LOCK_UN)
+            os.close(file)
 
 
 def refuse_second(folder: Path) -> int:
@@ -124,14 +142,6 @@ def lock(path: Path, setting: str, doing: str) -> int:
             f"Another “{MANAGE} up” {doing}. Stop it first, or set another DATA_DIR and DATABASE_URL."
         ) from error
     return file
-
-
-def unlock(files: Iterable[int | None]) -> None:
-    for file in files:
-        if file is not None:
-            # Closing would leave it locked while a forked process has the file, too.
-            fcntl.flock(file, fcntl.LOCK_UN)
-            os.close(file)
 
 
 def next_free(host: str, port: int) -> int:
