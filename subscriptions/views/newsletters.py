@@ -84,13 +84,17 @@ class NewslettersPage(SignUpPage):
             }
             for each in newsletters
         ]
+        choices = [entry for entry in entries if entry["may_choose"]]
+        if len(choices) == 1:
+            choices[0]["is_chosen"] = True
         return {
             **context,
             "shown": shown,
             "entries": entries,
             "words": words,
             "has_search": bool(words) or found.count > FEW,
-            "may_choose": sum(entry["may_choose"] for entry in entries) > 1,
+            "may_choose": bool(choices),
+            "is_only_one": len(entries) == 1,
         }
 
 

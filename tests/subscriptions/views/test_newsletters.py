@@ -128,14 +128,6 @@ def test_more_at_once_than_fit_into_a_mail_are_refused(client: Client) -> None:
     assert not Subscription.objects.exists()
 
 
-def test_where_there_is_one_to_choose_its_own_page_has_the_form(client: Client) -> None:
-    SubscribableFactory()
-    SubscribableFactory(sign_up="closed", title="Closed")
-    page = client.get("/").content.decode()
-    assert "<form" not in page
-    assert "closed to new subscribers" in page
-
-
 def test_a_slip_in_the_address_is_asked_about_and_blocks_nothing(client: Client) -> None:
     SubscribableFactory(name="weekly")
     page = client.post("/s/weekly/", {"email": "Ada@gmial.com"}, follow=True).content.decode()
@@ -148,3 +140,19 @@ def test_a_slip_in_the_address_is_asked_about_and_blocks_nothing(client: Client)
 def test_the_directory_leads_subscribers_to_their_page(client: Client) -> None:
     SubscribableFactory()
     assert "Already subscribed?" in client.get("/").content.decode()
+
+
+def test_a_directory_of_one_newsletter_has_its_form(client: Client) -> None:
+    SubscribableFactory(name="weekly", title="The Weekly")
+    page = client.get("/").content.decode()
+    assert '<input type="hidden" name="newsletter" value="weekly">' in page
+    assert 'name="email"' in page
+    assert "Choose" not in page
+    client.post("/", {"newsletter": "weekly", "email": "ada@example.org"})
+    assert Subscription.objects.get().subscribable.name == "weekly"
+
+
+def test_the_only_open_newsletter_is_chosen_already(client: Client) -> None:
+    SubscribableFactory(name="weekly")
+    SubscribableFactory(name="closed", sign_up="closed")
+    assert 'value="weekly" checked' in client.get("/").content.decode()
