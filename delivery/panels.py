@@ -41,6 +41,7 @@ from delivery.rendering.engine import letter_templates
 from delivery.resources.newsletters import newsletters
 from delivery.rules.item_fate import fate_cell
 from feeds.models import Item
+from subscriptions.admin_words import FIRST_ISSUE
 from subscriptions.models import Destination, Subscribable, Subscription
 
 SENT_SHOWN = 30
@@ -184,11 +185,10 @@ def first_issue(subscribable: Subscribable) -> SafeString | str:
     """Show what the first reader will get; "" once there is one."""
     if not subscribable.awaits_first_reader:
         return ""
-    said = "The first issue is sent when your first subscriber confirms."
     waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
     if waiting is None:
-        return "" if readers_of(subscribable.pk).exists() else paragraph(said)
-    return format_html("{}{}", paragraph(said), facts([("The first subscriber gets", link_to(waiting))]))
+        return "" if readers_of(subscribable.pk).exists() else paragraph(FIRST_ISSUE)
+    return format_html("{}{}", paragraph(FIRST_ISSUE), facts([("The newest now", link_to(waiting))]))
 
 
 def whether_person_reached(destination: Destination) -> SafeString | str:

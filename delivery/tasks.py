@@ -1,5 +1,6 @@
 from celery import shared_task
 from celery.signals import worker_shutting_down
+from django.utils import timezone
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
@@ -17,6 +18,7 @@ from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.webhooks.calls import call_due
+from subscriptions.branding.site import admin_zone
 
 worker_shutting_down.connect(stop)
 
@@ -46,10 +48,11 @@ def reap() -> None:
 @shared_task(name="delivery.alert")
 @skip_if_running
 def alert() -> None:
-    tell_admins(now=utcnow())
-    tell_of_drafts(now=utcnow())
-    tell_of_pauses(now=utcnow())
-    tell_of_caps(now=utcnow())
+    with timezone.override(admin_zone()):
+        tell_admins(now=utcnow())
+        tell_of_drafts(now=utcnow())
+        tell_of_pauses(now=utcnow())
+        tell_of_caps(now=utcnow())
 
 
 @shared_task(name="delivery.webhooks")

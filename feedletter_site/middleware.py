@@ -10,7 +10,7 @@ from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFi
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
 from common.api.problems import MEDIA_TYPE
@@ -22,6 +22,7 @@ from common.text import one_line, shortened
 from feedletter_site.env import Network
 from feedletter_site.services.password_limits import remember_browser
 from reader.pages.access import policy_to_own_sites, reading_page
+from subscriptions.branding.site import admin_zone
 from subscriptions.subscribers.rate_limits import note_proxy
 
 log = logging.getLogger(__name__)
@@ -119,9 +120,11 @@ class AdminPolicyMiddleware(Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        if request.path_info.startswith(("/admin/", "/setup/")):
-            response.headers.setdefault("Content-Security-Policy", ADMIN_POLICY)
+        if not request.path_info.startswith(("/admin/", "/setup/")):
+            return self.get_response(request)
+        with timezone.override(admin_zone()):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Security-Policy", ADMIN_POLICY)
         return response
 
 

@@ -10,6 +10,11 @@ from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.completion import why_open
 from subscriptions.rules.words import clock_words, describe, moment_words
 
+# Said wherever a newsletter has no subscriber yet.
+FIRST_ISSUE = (
+    "Your first subscriber gets the newest issue on confirming. Earlier ones are only in the archive."
+)
+
 
 def waits_for(assignable: Assignable) -> str:
     if assignable.last_error:

@@ -328,7 +328,7 @@ def locked_draft(issue_id: int) -> Issue:
     """Return a locked draft. Raises CannotAct."""
     issue = _unpublished(issue_id)
     if issue.awaits_reader:
-        raise CannotAct(f"“{issue}” is approved and will be sent when the first subscriber confirms.")
+        raise CannotAct(f"“{issue}” is approved, and waits for the first subscriber.")
     return issue
 
 

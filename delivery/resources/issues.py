@@ -223,7 +223,7 @@ class Issues(Resource[Issue]):
             return self.release(issue, at=at, now=now)
         queued = approve_issue(issue_id=issue.pk, now=now)
         if Issue.objects.filter(pk=issue.pk, published_at=None).exists():
-            return "Approved. It will be sent when the first subscriber confirms."
+            return "Approved. If it’s still the newest, it’s sent when the first subscriber confirms."
         return f"Sending to {pluralize(queued, 'subscriber')}."
 
     @verb("Send at …", on=(ADMIN,), fits=is_draft, asks=asks_to_release)

@@ -10,6 +10,7 @@ from feedletter_site.models import FirstStep
 from feedletter_site.services.backups import BACK_UP
 from feeds.models import Feed
 from reader.models import Reader
+from subscriptions.admin_words import FIRST_ISSUE
 from subscriptions.models import Consent, Subscribable, Subscription
 from subscriptions.rules.origin import How
 
@@ -83,7 +84,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
             "Keep the standard look",
         ),
         Step(
-            "reader", "Be the first subscriber", "The first issue is sent when somebody subscribes.",
+            "reader", "Be the first subscriber", FIRST_ISSUE,
             "Subscribe yourself", add_url(Subscription, **reader),
             Subscription.objects.confirmed().exists(),
         ),

@@ -1,5 +1,6 @@
 import hashlib
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
+from subscriptions.branding.site import alter_site
+
 
 class FirstAdminForm(forms.Form):
     """The address is the user's name, too."""
@@ -40,6 +43,11 @@ class FirstAdminForm(forms.Form):
         strip=False,
         help_text="At least 8 characters.",
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "data-show": "Show"}),
+    )
+
+    # Filled in by the browser.
+    time_zone = forms.CharField(
+        required=False, max_length=64, widget=forms.HiddenInput(attrs={"data-zone": ""})
     )
 
     def clean(self) -> dict[str, Any]:
@@ -101,6 +109,9 @@ def create_first_admin(form: FirstAdminForm) -> User:
         user = form.user()
         user.save()
         token_file().unlink()
+        with suppress(ValidationError):
+            if "TIME_ZONE" not in settings.GIVEN:
+                alter_site(time_zone=form.cleaned_data["time_zone"])
     return user
 
 

@@ -381,7 +381,7 @@ def _sent_words(document: Preview) -> str:
     if not document.total:
         return "The feed has no posts now. New ones will be sent."
     if document.total == 1:
-        return f"Its one post {'will be sent' if document.sent else 'won’t be sent'}."
+        return f"Its one post {'can be sent' if document.sent else 'won’t be sent'}."
     if not document.sent:
         return f"None of its {document.total:,} posts will be sent."
-    return f"{document.sent:,} of its {document.total:,} posts will be sent."
+    return f"{document.sent:,} of its {document.total:,} posts can be sent."

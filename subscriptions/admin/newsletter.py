@@ -36,6 +36,7 @@ from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site
 from subscriptions.admin_words import (
+    FIRST_ISSUE,
     collection_name,
     next_issue_title,
     rhythm_for_admins,
@@ -329,9 +330,7 @@ class SubscribableAdmin(ServiceAdmin):
             messages.warning(request, CLOSED)
         made = define_subscribable(feeds=list(data["feeds"]), **fields)
         obj.pk, obj.awaits_first_reader = made.pk, made.awaits_first_reader
-        first = (
-            " The first issue is sent when your first subscriber confirms." if obj.awaits_first_reader else ""
-        )
+        first = f" {FIRST_ISSUE}" if obj.awaits_first_reader else ""
         messages.success(request, f"“{obj}” is ready. New posts are sent: {rhythm_for_admins(obj)}.{first}")
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -17,7 +17,8 @@ from common.admin.model_admin import ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.pictures.picture import MOST_BYTES
 from common.ports import channels
-from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
+from subscriptions.branding.site import SITE_FIELDS, admin_zone, alter_site, site_settings
+from subscriptions.forms.admin import ZoneField
 from subscriptions.forms.pictures import PictureField
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
@@ -103,6 +104,9 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
     logo = PictureField(
         help_text=f"A PNG, JPEG, WebP or GIF. Shown {MOST_LOGO_HEIGHT} pixels high; twice that is sharp."
     )
+    time_zone = ZoneField(
+        help_text="For dates in this admin and in emails to its users. Newsletters have their own."
+    )
     imprint_url = forms.URLField(
         label="Imprint",
         required=False,
@@ -133,6 +137,10 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
             " A newsletter may have its own.",
         }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["time_zone"] = str(admin_zone())
+
     def _post_clean(self) -> None:
         """The service validates."""
 
@@ -141,7 +149,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
 class SiteSettingsAdmin(ServiceAdmin):
     form = SiteForm
     fieldsets = (
-        (None, {"fields": ("name", "about")}),
+        (None, {"fields": ("name", "about", "time_zone")}),
         ("Look", {"fields": ("logo", "logo_says_name", "accent")}),
         ("At the foot of pages and emails", {"fields": ("imprint_url", "privacy_url")}),
     )

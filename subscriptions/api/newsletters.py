@@ -18,7 +18,7 @@ from subscriptions.api import bodies
 from subscriptions.api.bodies import ChangeSite
 from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer
 from subscriptions.branding.brands import picture_url
-from subscriptions.branding.site import alter_site, site_settings
+from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
 from subscriptions.models import SiteSettings
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from subscriptions.resources.destinations import destinations
@@ -42,7 +42,7 @@ class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
 
     class Meta:
         model = SiteSettings
-        fields = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url", "privacy_url")
+        fields = SITE_FIELDS
         read_only_fields = fields
 
     def get_logo(self, row: SiteSettings) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -14,9 +15,10 @@ from subscriptions.branding.brands import kept_picture, picture_url
 from subscriptions.models import SiteSettings
 from subscriptions.models.site import ONLY
 from subscriptions.rules.site import SiteFacts, logo_size, usual_name
+from subscriptions.rules.validation import check_zone
 
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-SITE_FIELDS = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url", "privacy_url")
+SITE_FIELDS = ("name", "about", "logo", "logo_says_name", "accent", "time_zone", "imprint_url", "privacy_url")
 
 
 def site_settings() -> SiteSettings:
@@ -41,6 +43,16 @@ def site_facts() -> SiteFacts:
         logo_height=height,
         says_name=row.logo_says_name,
     )
+
+
+def admin_zone() -> ZoneInfo:
+    """Return the zone for dates in the admin and in emails to its users."""
+    try:
+        stored = SiteSettings.objects.filter(pk=ONLY).values_list("time_zone", flat=True).first()
+    except DatabaseError:
+        # For the page shown while the database is down.
+        stored = ""
+    return ZoneInfo(stored or settings.TIME_ZONE)
 
 
 def for_pages(request: HttpRequest) -> dict[str, Any]:
@@ -70,6 +82,11 @@ def alter_site(**changes: Any) -> SiteSettings:
     row.full_clean()
     if row.accent and not COLOUR.fullmatch(row.accent):
         raise ValidationError({"accent": "A colour is written as #1a5fb4."})
+    if row.time_zone:
+        try:
+            check_zone(row.time_zone)
+        except ValueError as error:
+            raise ValidationError({"time_zone": str(error)}) from error
     for name in ("imprint_url", "privacy_url"):
         if (url := getattr(row, name)) and not url.startswith(("https://", "http://")):
             raise ValidationError({name: "An address begins with https:// or http://."})

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import NOT_PROVIDED
 from django.forms.utils import flatatt
+from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
@@ -148,6 +149,11 @@ class ZoneWidget(UnfoldAdminSelect2Widget):  # type: ignore[misc]
 
 
 class ZoneField(forms.ChoiceField):
+    widget = ZoneWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=lambda: [(name, name) for name in sorted(zone_names())], **kwargs)
+
     def validate(self, value: Any) -> None:
         try:
             check_zone(str(value))
@@ -163,8 +169,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminSelectWidget(),
     )
     time_zone = ZoneField(
-        help_text="Days and times are in this time zone. Type to search, for example Paris.",
-        widget=ZoneWidget(),
+        help_text="Days and times are in this time zone. Type to search, for example Paris."
     )
     at = forms.TimeField(
         help_text="When the issue is sent, for example 07:00. It has the posts that settled by then.",
@@ -199,7 +204,6 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _offer(self, "channel", [(kind.key, kind.label) for kind in channels.newsletter_kinds()])
-        _offer(self, "time_zone", [(name, name) for name in sorted(zone_names())])
         names = {name for source in template_sources for name in source()} | {self.instance.template}
         _offer(self, "template", [("", "The usual one"), *((name, name) for name in sorted(names) if name)])
         _explain(
@@ -233,7 +237,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
                 _explain(self, "name", "Part of its address and of commands. Empty: made from the title.")
             closed = "Private and closed at first if its feed needs credentials."
             _explain(self, "visibility", closed)
-            self.fields["time_zone"].initial = settings.TIME_ZONE
+            self.fields["time_zone"].initial = timezone.get_current_timezone_name()
             self.fields["at"].initial = EARLY
             if not self.is_bound and "time_zone" not in self.initial:
                 self.fields["time_zone"].widget.attrs["data-of-browser"] = ""

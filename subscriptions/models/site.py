@@ -49,6 +49,13 @@ class SiteSettings(models.Model):
         default="",
         help_text="Sets the colour of links and buttons, such as #1a5fb4. A newsletter may have its own.",
     )
+    time_zone = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The admin’s time zone, such as Europe/Berlin. If empty, TIME_ZONE.",
+    )
     imprint_url = models.URLField(
         "imprint",
         max_length=500,

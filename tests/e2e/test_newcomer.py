@@ -105,7 +105,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     assert visible_fields(page) == ["title", "arrangement", "time_zone"]
     look_at(page, "new-newsletter")
     newcomer.click("button", "Create")
-    newcomer.see("The first issue is sent when your first subscriber confirms")
+    newcomer.see("Your first subscriber gets the newest issue")
     look_at(page, "newsletter-created")
     newcomer.click("link", "Subscribe yourself")
     assert page.input_value("input[name=email_email]") == "ada@example.org"

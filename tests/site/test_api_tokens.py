@@ -69,6 +69,8 @@ CHANGING = [
     ("letters", "post", "letters/1/send/"),
     ("letters", "post", "letters/1/unschedule/"),
     ("sending", "post", "issues/1/approve/"),
+    ("sending", "post", "issues/1/hide/"),
+    ("sending", "post", "issues/1/unhide/"),
     ("sending", "post", "issues/1/pause/"),
     ("sending", "post", "issues/1/resume/"),
     ("sending", "post", "issues/1/cancel/"),

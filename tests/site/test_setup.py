@@ -5,7 +5,10 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from pytest_django import Settings
 
+from common.admin.html import object_url
 from feedletter_site.sign_in.setup import offer_setup
+from subscriptions.branding.site import admin_zone
+from tests.factories import NOW, FeedFactory
 
 pytestmark = pytest.mark.django_db
 GOOD = {"email": "ada@example.org", "password": "a-long-pass-17"}
@@ -100,3 +103,25 @@ def test_a_weak_password_is_refused_and_the_link_stays(client: Client, link: str
     assert "too short" in answer.content.decode()
     assert not get_user_model().objects.exists()
     assert client.get(link).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "given", "zone"),
+    [
+        ("Europe/Paris", False, "Europe/Paris"),
+        ("Europe/Paris", True, "UTC"),
+        ("Mars/Olympus", False, "UTC"),
+        ("", False, "UTC"),
+    ],
+)
+def test_the_browsers_time_zone_becomes_the_admins_unless_the_operator_gave_one(
+    client: Client, link: str, settings: Settings, sent: str, given: bool, zone: str
+) -> None:
+    settings.GIVEN = frozenset({"TIME_ZONE"} if given else ())
+    client.post(link, {**GOOD, "time_zone": sent})
+    assert get_user_model().objects.exists()
+    assert str(admin_zone()) == zone
+    feed = FeedFactory(floods_sent_at=NOW)
+    page = client.get(object_url(feed)).content.decode().replace("\N{NO-BREAK SPACE}", " ")
+    assert ("13:00 CET" in page) == (zone == "Europe/Paris")
+    assert ("12:00 UTC" in page) == (zone == "UTC")

@@ -17,6 +17,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from channels.oauth import NotConnected
 from common.admin.html import add_url, list_url
@@ -159,7 +160,7 @@ def add_connected(
         parsed=parsed,
         now=utcnow(),
         stopped=True,
-        time_zone=settings.TIME_ZONE,
+        time_zone=timezone.get_current_timezone_name(),
     )
     messages.success(request, f"Connected as {made.destination.label}. Nothing is posted yet.")
     return made.subscribable

@@ -34,9 +34,9 @@
     const all = Number(form.dataset.all);
     const number = start === "all" ? all : start === "last" ? Math.min(count, all) : 0;
     const shown = (value) => value.toLocaleString("en");
-    if (total === 1) sentence.textContent = `Its one post ${number ? "will be sent" : "won’t be sent"}.`;
+    if (total === 1) sentence.textContent = `Its one post ${number ? "can be sent" : "won’t be sent"}.`;
     else if (total) {
-      sentence.textContent = `${number ? `${shown(number)} of its ${shown(total)}` : `None of its ${shown(total)}`} posts will be sent.`;
+      sentence.textContent = number ? `${shown(number)} of its ${shown(total)} posts can be sent.` : `None of its ${shown(total)} posts will be sent.`;
     }
   };
   for (const button of form.querySelectorAll("[data-plain-only]")) button.hidden = true;

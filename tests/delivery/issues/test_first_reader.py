@@ -110,7 +110,7 @@ def test_what_is_approved_waits_and_is_no_draft_any_more() -> None:
     (issue,) = made(newsletter)
     assert approve_issue(issue_id=issue.pk, now=NOW) == 0
     assert not drafts().exists()
-    with pytest.raises(CannotAct, match="will be sent when the first subscriber"):
+    with pytest.raises(CannotAct, match="waits for the first subscriber"):
         approve_issue(issue_id=issue.pk, now=NOW)
     discard_issue(issue_id=issue.pk, now=NOW)
     reader_of(newsletter)
