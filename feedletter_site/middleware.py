@@ -9,6 +9,7 @@ from django.core.exceptions import DisallowedHost
 from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFileUploadHandler
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
@@ -116,15 +117,28 @@ class ProxyMiddleware(Middleware):
 class AdminPolicyMiddleware(Middleware):
     """Restrict the admin's pages to our own files (CSP 3), because they show content of strangers.
 
-    Alpine, which Unfold uses, needs eval.
+    Alpine, which Unfold uses, needs eval. Pages are compressed, and files that `collectstatic` has not
+    compressed.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith(("/admin/", "/setup/")):
+        is_admin = request.path_info.startswith(("/admin/", "/setup/"))
+        if not is_admin and not request.path_info.startswith(settings.STATIC_URL):
             return self.get_response(request)
+        if not is_admin:
+            return self.compressed(request, self.get_response(request))
         with timezone.override(admin_zone()):
             response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", ADMIN_POLICY)
+        return self.compressed(request, response)
+
+    def compressed(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Compress text, but not a part of a file (206)."""
+        is_text = response.headers.get("Content-Type", "").startswith(
+            ("text/", "application/json", "image/svg")
+        )
+        if response.status_code == HTTPStatus.OK and is_text:
+            GZipMiddleware(self.get_response).process_response(request, response)
         return response
 
 

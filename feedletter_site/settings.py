@@ -386,6 +386,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static-root"
+# Before Unfold's: an icon font of the icons that are used, no fonts for text, no library for charts.
+STATICFILES_DIRS = [BASE_DIR / "feedletter_site/unfold_static"]
 # Images run collectstatic, clones do not.
 _COLLECTED = (STATIC_ROOT / "staticfiles.json").exists()
 WHITENOISE_USE_FINDERS = not _COLLECTED

@@ -1,0 +1,1 @@
+// Our charts are SVG: Unfold's library for others is left out.
