@@ -3,10 +3,10 @@ from typing import Any
 from django.contrib.admin import SimpleListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.html import list_link
+from common.parts import Part
 from common.ports.panels import Action, Panel, add
 from common.text import pluralize
 from feeds.models import Feed
@@ -32,7 +32,7 @@ class ServersFilter(SimpleListFilter):
         return queryset.filter(guild_feed__isnull=True)
 
 
-def of_servers(feed: Feed) -> SafeString | str:
+def of_servers(feed: Feed) -> Part:
     count = GuildFeed.objects.present().filter(feed=feed).count()
     if not count:
         return ""

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
-from common.admin.html import brief, facts, html_table, link_to, list_link, listed, paragraph, when
+from common.admin.html import brief, list_link, when
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Button, Facts, Link, Part, Table, Text, listed
 from common.ports.panels import Column, Panel, add
 from common.ports.registries import template_sources
 from common.text import shortened
@@ -58,7 +57,7 @@ def install() -> None:
     add(
         "feeds.Item",
         Column("fate", "newsletters", fate_cells),
-        Panel("What happened", lambda item: paragraph(fate_of(item, utcnow())), order=10),
+        Panel("What happened", lambda item: fate_of(item, utcnow()), order=10),
         Panel("Issues", item_issues, order=30),
     )
     add(
@@ -96,7 +95,7 @@ def install() -> None:
             "do they get it?",
             lambda rows: {pk: reach.answer for pk, reach in reaches_of(rows, now=utcnow()).items()},
         ),
-        Panel("Do they get it?", lambda row: paragraph(reach_of(row, now=utcnow()).sentence), order=5),
+        Panel("Do they get it?", lambda row: reach_of(row, now=utcnow()).sentence, order=5),
         Panel("Mailbox", where_email_is, order=6),
         Panel("Sent emails", lambda row: sent_to(row.destination), order=20),
         Panel("Bounces", lambda row: bounces_of(row.destination.bounces.all()), order=25),
@@ -112,20 +111,20 @@ def install() -> None:
     add("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
 
 
-def fate_cells(items: Sequence[Item]) -> dict[int, SafeString | str]:
+def fate_cells(items: Sequence[Item]) -> dict[int, Part]:
     places = places_of_items([item.pk for item in items], utcnow())
     return {pk: fate_cell(each) for pk, each in places.items()}
 
 
-def item_issues(item: Item) -> SafeString:
+def item_issues(item: Item) -> Part:
     rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
     shown = list(rows.order_by("pk"))
     delivered = how_delivered([row.issue_id for row in shown])
-    return html_table(
+    return Table(
         ("issue", "newsletter", "published", "emails"),
         (
             (
-                link_to(row.issue),
+                Link(row.issue),
                 row.issue.subscribable,
                 when(row.issue.published_at, _not_out(row.issue), zone=row.issue.subscribable.zone),
                 delivered.get(row.issue_id, "none"),
@@ -151,73 +150,69 @@ def _not_out(issue: Issue) -> str:
     return "waits for its first subscriber" if issue.awaits_reader else "waits for approval"
 
 
-def recent_issues(subscribable: Subscribable) -> SafeString:
+def recent_issues(subscribable: Subscribable) -> Part:
     rows = list(subscribable.issues.defer("html", "text").order_by("-created_at", "-pk")[:ISSUES_SHOWN])
     counts = progress.counts_of(row.pk for row in rows)
     shown = []
     for row in rows:
         row.subscribable = subscribable  # saves a query each
         said = result_words(row, counts[row.pk]) if row.published_at else ""
-        shown.append((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
-    return html_table(
+        shown.append((Link(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
+    return Table(
         ("issue", "published", "emails"),
         shown,
         "No issue has been sent yet. “Next issue” says when the first one is.",
     )
 
 
-def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | str]:
+def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, Part]:
     """Return each newsletter's last issue and result, "115 sent, 2 failed". Two queries in total."""
     rows = {row.subscribable_id: row for row in progress.newest_of_each(row.pk for row in newsletters)}
     counts = progress.counts_of(row.pk for row in rows.values())
-    shown: dict[int, SafeString | str] = {each.pk: "none yet" for each in newsletters}
+    shown: dict[int, Part] = {each.pk: "none yet" for each in newsletters}
     for each in newsletters:
         if (row := rows.get(each.pk)) is not None:
             row.subscribable = each  # saves a query each
             said = result_words(row, counts[row.pk])
-            note = f"{brief(row.published_at)}: {said}"
-            html = '<span class="fl-last-issue">{}<span class="fl-note">{}</span></span>'
-            shown[each.pk] = format_html(html, link_to(row, shortened(str(row), LONGEST_TITLE)), note)
+            note = Text(f"{brief(row.published_at)}: {said}", "note")
+            shown[each.pk] = Text((Link(row, shortened(str(row), LONGEST_TITLE)), note), "last-issue")
     return shown
 
 
-def first_issue(subscribable: Subscribable) -> SafeString | str:
+def first_issue(subscribable: Subscribable) -> Part:
     """Show what the first reader will get; "" once there is one."""
     if not subscribable.awaits_first_reader:
         return ""
     waiting = waiting_for_a_reader().filter(subscribable=subscribable).first()
     if waiting is None:
-        return "" if readers_of(subscribable.pk).exists() else paragraph(FIRST_ISSUE)
-    return format_html("{}{}", paragraph(FIRST_ISSUE), facts([("The newest now", link_to(waiting))]))
+        return "" if readers_of(subscribable.pk).exists() else FIRST_ISSUE
+    return (FIRST_ISSUE, Facts(("The newest now", Link(waiting))))
 
 
-def whether_person_reached(destination: Destination) -> SafeString | str:
+def whether_person_reached(destination: Destination) -> Part:
     """Show one sentence if it applies to all newsletters, else one each."""
     now = utcnow()
     if (found := reach_of_person(destination, now=now)) is not None:
-        return paragraph(found.sentence)
+        return found.sentence
     every = destination.subscriptions.select_related("subscribable", "destination")
     rows = list(every.order_by("pk")[:SUBSCRIPTIONS_SHOWN])
     if not rows:
-        return paragraph(
-            "Gets nothing: subscribed to nothing. Use “Add a subscriber” to add them to a newsletter."
-        )
+        return "Gets nothing: subscribed to nothing. Use “Add a subscriber” to add them to a newsletter."
     reaches = reaches_of(rows, now=now)
     if len(rows) == 1:
-        return paragraph(reaches[rows[0].pk].sentence)
-    return facts((link_to(row, row.subscribable), reaches[row.pk].sentence) for row in rows)
+        return reaches[rows[0].pk].sentence
+    return Facts(*((Link(row, row.subscribable), reaches[row.pk].sentence) for row in rows))
 
 
-def where_email_is(subscription: Subscription) -> SafeString | str:
+def where_email_is(subscription: Subscription) -> Part:
     """Link to the mailbox; "" if email is really sent."""
     if subscription.subscribable.channel != "email" or not keeps_letters():
         return ""
-    link = '<a class="fl-button" href="{}">Open the mailbox</a>'
-    said = paragraph("Email isn’t sent yet. It’s kept in a mailbox on this server.")
-    return format_html("{}{}", said, format_html(link, reverse("delivery:mailbox")))
+    said = "Email isn’t sent yet. It’s kept in a mailbox on this server."
+    return (said, Button(reverse("delivery:mailbox"), "Open the mailbox"))
 
 
-def sent_to(destination: Destination) -> SafeString:
+def sent_to(destination: Destination) -> Part:
     """Count an address's deliveries by state, and list the newest, of all newsletters."""
     every = Delivery.objects.filter(destination=destination)
     related = every.order_by("-pk").select_related("issue__subscribable", "subscription__subscribable")
@@ -225,18 +220,13 @@ def sent_to(destination: Destination) -> SafeString:
     shown = []
     for row in rows[:SENT_SHOWN]:
         about: Issue | Subscription | None = row.issue or row.subscription
-        what = link_to(row, row.issue or row.get_kind_display())
+        what = Link(row, row.issue or row.get_kind_display())
         newsletter = about.subscribable if about else "–"
         state = row.get_state_display().lower()
         shown.append((what, newsletter, state, when(row.sent_at), row.last_error))
     if len(rows) > SENT_SHOWN:
         more = list_link(Delivery, "Older ones", destination__id__exact=destination.pk)
         shown.append((more, "", "", "", ""))
-    newest = html_table(
-        ("what", "newsletter", "state", "sent", "server’s answer"), shown, "Nothing was sent yet."
-    )
-    if not shown:
-        return newest
     # "12 sent, 1 failed", with links.
     counts = every.order_by("state").values_list("state")
     links = [
@@ -248,12 +238,13 @@ def sent_to(destination: Destination) -> SafeString:
         )
         for state, count in counts.annotate(n=Count("pk"))
     ]
-    return format_html("{}{}", paragraph(listed(links)), newest)
+    head = ("what", "newsletter", "state", "sent", "server’s answer")
+    return (Text(listed(links)) if links else "", Table(head, shown, "Nothing was sent yet."))
 
 
-def bounces_of(rows: "QuerySet[Bounce]") -> SafeString | str:
-    shown = [
-        (link_to(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
+def bounces_of(rows: "QuerySet[Bounce]") -> Part:
+    shown = (
+        (Link(row, row.get_kind_display()), when(row.at), row.diagnostic, row.effect)
         for row in rows.order_by("-at", "-pk")[:BOUNCES_SHOWN]
-    ]
-    return html_table(("what", "when", "server’s answer", "result"), shown) if shown else ""
+    )
+    return Table(("what", "when", "server’s answer", "result"), shown, "")

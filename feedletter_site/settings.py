@@ -357,7 +357,7 @@ TEMPLATES = [
                 "subscriptions.branding.site.for_pages",
                 "common.program.for_pages",
             ],
-            "builtins": ["common.formats.dates"],
+            "builtins": ["common.formats.dates", "common.admin.draw"],
         },
     }
 ]

@@ -2,11 +2,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-
-from common.admin.html import add_url, button, html_table, link_to, when
+from common.admin.html import add_url, when
 from common.admin.resources import actions_of
+from common.parts import Button, Link, Part, Table, Text
 from common.ports import channels
 from common.ports.panels import Column, Panel, add
 from common.text import pluralize
@@ -30,7 +28,7 @@ def install() -> None:
     )
 
 
-def users_of_feeds(rows: Sequence[Feed]) -> dict[int, SafeString | str]:
+def users_of_feeds(rows: Sequence[Feed]) -> dict[int, Part]:
     """Return "2 newsletters · 1 bridge · 3 readers" by key."""
     used = Subscribable.feeds.through.objects.filter(feed__in=rows)
     bridges = {kind.key for kind in channels.bridge_kinds()}
@@ -43,27 +41,28 @@ def users_of_feeds(rows: Sequence[Feed]) -> dict[int, SafeString | str]:
     }
 
 
-def newsletters_of_feed(feed: Feed) -> SafeString:
+def newsletters_of_feed(feed: Feed) -> Part:
     if feed.dropping:
-        return format_html("<p>{}</p>", "It is being deleted.")
+        return "It is being deleted."
     # Bridges have their own panel.
     rows = list(feed.subscribables.exclude(channel__in=[kind.key for kind in channels.bridge_kinds()]))
     text = "Create another newsletter from this feed" if rows else "Create a newsletter from this feed"
-    further = button(add_url(Subscribable, feeds=feed.pk), text)
-    shown = html_table(
-        ("newsletter", "schedule"),
-        ((link_to(row), rhythm_here(row)) for row in rows),
-        "No newsletter uses this feed, so its posts aren’t sent.",
-    )
     warning = exposure(feed)
-    alert = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
-    return format_html("{}{}<p>{}</p>", alert, shown, further)
+    return (
+        Text(warning, "alert") if warning else "",
+        Table(
+            ("newsletter", "schedule"),
+            ((Link(row), rhythm_here(row)) for row in rows),
+            "No newsletter uses this feed, so its posts aren’t sent.",
+        ),
+        Button(add_url(Subscribable, feeds=feed.pk), text),
+    )
 
 
-def collections_of_post(item: Item) -> SafeString:
+def collections_of_post(item: Item) -> Part:
     if stuck := FailedAssignment.objects.filter(item=item).first():
         message = f"It couldn’t be added to an issue. Next try: {when(stuck.next_try_at)}. {stuck.last_error}"
-        return format_html('<p class="fl-alert">{}</p>', message)
+        return Text(message, "alert")
     rows = item.assignments.select_related("assignable__subscribable")
     shown = []
     for row in rows.prefetch_related("assignable__subscribable__feeds"):
@@ -71,13 +70,11 @@ def collections_of_post(item: Item) -> SafeString:
         out = _left_out_by_hand(row.left_out_at, held.subscribable) if row.left_out_at else ""
         if row.is_withdrawn:
             out = withdrawn_words(item, held.subscribable)
-        shown.append((link_to(held, held.subscribable), out or "Will be sent.", waits_for(held)))
+        shown.append((Link(held, held.subscribable), out or "Will be sent.", waits_for(held)))
     if item.state == Item.State.UNASSIGNED:
         ahead = LeftOut.objects.filter(item=item, by_hand=True).select_related("subscribable")
-        shown += [
-            (link_to(row.subscribable), _left_out_by_hand(row.at, row.subscribable), "") for row in ahead
-        ]
-    return html_table(
+        shown += [(Link(row.subscribable), _left_out_by_hand(row.at, row.subscribable), "") for row in ahead]
+    return Table(
         ("newsletter", "this post", "when"), shown, "It is in no next issue. “What happened” says why."
     )
 

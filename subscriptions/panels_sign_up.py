@@ -1,7 +1,5 @@
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-
 from common.clock import utcnow
+from common.parts import Part, Text
 from common.ports.panels import Panel, add
 from common.text import pluralize
 from subscriptions.models import Subscribable
@@ -21,14 +19,11 @@ def install() -> None:
     add("subscriptions.Subscribable", Panel("Refused sign-ups", turned_away, order=15, tab="subscribers"))
 
 
-def turned_away(newsletter: Subscribable) -> SafeString | str:
+def turned_away(newsletter: Subscribable) -> Part:
     refusals = count_refusals(newsletter, now=utcnow())
     if not refusals:
         return ""
     reasons = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(refusals.items()))
-    return format_html(
-        '<p class="fl-alert">{} got no confirmation email in the last day: {}.'
-        " SIGN_UP_LIMITS sets the limits.</p>",
-        pluralize(sum(refusals.values()), "sign-up"),
-        reasons,
-    )
+    number = pluralize(sum(refusals.values()), "sign-up")
+    words = f"{number} got no confirmation email in the last day: {reasons}. SIGN_UP_LIMITS sets the limits."
+    return Text(words, "alert")

@@ -1,26 +1,24 @@
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter
-from django.utils.safestring import SafeString
 
 from chat.models import ServerAlert
 from common.admin.flows import asks
-from common.admin.html import facts, link_to, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
+from common.parts import Facts, Link, Part
 from common.ports.panels import Panel
 
 
-def what_was_told(alert: ServerAlert) -> SafeString:
-    return facts(
-        [
-            ("Server", link_to(alert.guild)),
-            ("About", link_to(alert.guild_feed) if alert.guild_feed else "–"),
-            ("Trouble", alert.trouble),
-            ("State", alert.get_state_display()),
-            ("Discord said", alert.last_error or "–"),
-            ("Decided", alert.get_decision_display() if alert.decision else "–"),
-            ("Done", when(alert.applied_at)),
-        ]
+def what_was_told(alert: ServerAlert) -> Part:
+    return Facts(
+        ("Server", Link(alert.guild)),
+        ("About", Link(alert.guild_feed) if alert.guild_feed else "–"),
+        ("Trouble", alert.trouble),
+        ("State", alert.get_state_display()),
+        ("Discord said", alert.last_error or "–"),
+        ("Decided", alert.get_decision_display() if alert.decision else "–"),
+        ("Done", when(alert.applied_at)),
     )
 
 

@@ -3,15 +3,15 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from chat.guilds.servers import ban_guild, bot_settings, unban_guild
 from chat.models import Guild, GuildFeed
-from common.admin.html import html_table, link_to, list_link, moment_of, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 
@@ -27,13 +27,13 @@ def standing_of(guild: Guild) -> str:
     return "waiting for you" if bot_settings().only_allowed and not guild.is_allowed else "here"
 
 
-def its_feeds(guild: Guild) -> SafeString:
+def its_feeds(guild: Guild) -> Part:
     rows = guild.guild_feeds.select_related("subscribable", "feed")
     shown = (
-        (one.number, link_to(one), link_to(one.feed), str(one.channel_id), when(one.removed_at, "–"))
+        (one.number, Link(one), Link(one.feed), str(one.channel_id), when(one.removed_at, "–"))
         for one in rows[:100]
     )
-    return html_table(("number", "feed of the server", "feed", "channel", "removed"), shown, "No feeds yet.")
+    return Table(("number", "feed of the server", "feed", "channel", "removed"), shown, "No feeds yet.")
 
 
 def allow(request: HttpRequest, keys: list[int]) -> str:
@@ -91,8 +91,8 @@ class GuildAdmin(ServiceAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @display(description="feeds", ordering="feed_count")
-    def feeds(self, guild: Any) -> SafeString | str:
+    @column("feeds", ordering="feed_count")
+    def feeds(self, guild: Any) -> Part:
         return list_link(GuildFeed, f"{guild.feed_count:,}", guild__id__exact=guild.pk)
 
     @display(description="state", label=STATE_COLOURS)

@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from chat.commands.feeds import fate_words
@@ -11,33 +10,32 @@ from chat.guilds.feeds import remove_feed
 from chat.guilds.history import latest_fates
 from chat.guilds.rights import channel_refusal
 from chat.models import GuildFeed
-from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 
 
-def describe(one: GuildFeed) -> SafeString:
-    return facts(
-        [
-            ("Server", link_to(one.guild)),
-            ("Its number there", one.number),
-            ("Feed", link_to(one.feed)),
-            ("Bridge", link_to(one.subscribable)),
-            ("Channel", str(one.channel_id)),
-            ("Added by", str(one.added_by)),
-            ("Added", when(one.added_at)),
-            ("Removed", when(one.removed_at)),
-            ("Discord refuses", refusal.words if (refusal := channel_refusal(one)) else "–"),
-        ]
+def describe(one: GuildFeed) -> Part:
+    return Facts(
+        ("Server", Link(one.guild)),
+        ("Its number there", one.number),
+        ("Feed", Link(one.feed)),
+        ("Bridge", Link(one.subscribable)),
+        ("Channel", str(one.channel_id)),
+        ("Added by", str(one.added_by)),
+        ("Added", when(one.added_at)),
+        ("Removed", when(one.removed_at)),
+        ("Discord refuses", refusal.words if (refusal := channel_refusal(one)) else "–"),
     )
 
 
-def latest(one: GuildFeed) -> SafeString:
+def latest(one: GuildFeed) -> Part:
     rows = ((fate.title, fate_words(fate)) for fate in latest_fates(one, now=utcnow()))
-    return html_table(("post", "status"), rows, "No posts yet.")
+    return Table(("post", "status"), rows, "No posts yet.")
 
 
 def remove(request: HttpRequest, keys: list[int]) -> str:

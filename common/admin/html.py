@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, tzinfo
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
@@ -9,11 +10,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from unfold.decorators import display
 
+from common.admin.draw import address, inline
 from common.clock import utcnow
+from common.parts import Link, Part
 from common.text import pluralize
 from common.zones import zone_words
 
+object_url = address
 ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 
 
@@ -58,16 +63,9 @@ def link_to(obj: Model, text: object = "") -> SafeString:
     return format_html(ADMIN_LINK, object_url(obj), text or obj)
 
 
-def object_url(obj: Model) -> str:
-    meta = obj._meta
-    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[obj.pk])
-
-
-def web_link(url: str, text: str = "") -> SafeString | str:
+def web_link(url: str, text: str = "") -> Link | str:
     """Feeds are not trusted, so other schemes stay text."""
-    if urlsplit(url).scheme not in ("http", "https"):
-        return text or url
-    return format_html('<a class="fl-link" href="{}" rel="noopener noreferrer">{}</a>', url, text or url)
+    return Link(url, text) if urlsplit(url).scheme in ("http", "https") else text or url
 
 
 def list_url(model: type[Model], **filters: Any) -> str:
@@ -76,8 +74,8 @@ def list_url(model: type[Model], **filters: Any) -> str:
     return f"{url}?{urlencode(filters)}" if filters else url
 
 
-def list_link(model: type[Model], text: object, **filters: Any) -> SafeString:
-    return format_html(ADMIN_LINK, list_url(model, **filters), text)
+def list_link(model: type[Model], text: object, **filters: Any) -> Link:
+    return Link(list_url(model, **filters), text)
 
 
 def add_url(model: type[Model], **initial: Any) -> str:
@@ -147,3 +145,16 @@ def ago(delta: timedelta) -> str:
         if seconds >= size:
             return pluralize(seconds // size, word)
     return pluralize(seconds, "second")
+
+
+def column(description: str, ordering: str | None = None) -> Callable[[Any], Any]:
+    """Declare a column of a list whose cells are parts."""
+
+    def decorated(shown: Callable[[Any, Any], Part]) -> Any:
+        @wraps(shown)
+        def cell(admin: Any, row: Any) -> SafeString:
+            return inline(shown(admin, row))
+
+        return display(description=description, ordering=ordering)(cell)
+
+    return decorated

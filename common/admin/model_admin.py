@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.views import ChangeList
 
+from common.admin.draw import block, inline
 from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
@@ -178,7 +179,7 @@ class ServiceAdmin(PageWords, OwnTransactions):
         obj = context.get("original")
         if obj is None and not context.get("is_popup"):
             news = (each for each in panels.added(self.label, panels.Panel) if each.is_new)
-            context["panels_last"] = [(each, each.render(None, request)) for each in news]
+            context["panels_last"] = [(each, block(each.render(None, request))) for each in news]
         elif obj is not None and not context.get("is_popup"):
             tab = self.tab(request, obj)
             if tab and not self.get_fieldsets(request, obj):
@@ -222,8 +223,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
         every = sorted((*self.own_panels, *later), key=lambda panel: panel.order)
         if tab:
             every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]
-        rendered = [(each, each.render(obj, request) if each.asks else each.render(obj)) for each in every]
-        return [(panel, html) for panel, html in rendered if html]
+        parts = ((each, each.render(obj, request) if each.asks else each.render(obj)) for each in every)
+        return [(panel, html) for panel, part in parts if (html := block(part))]
 
     def every_action(self) -> list[panels.Action]:
         return [*self.own_actions, *panels.added(self.label, panels.Action)]
@@ -296,7 +297,7 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 def shown_column(column: panels.Column) -> Callable[[Any], Any]:
     def shown(row: Any) -> Any:
-        return row.columns[column.name]
+        return inline(row.columns[column.name])
 
     shown.short_description = column.title  # type: ignore[attr-defined]
     shown.__name__ = column.name

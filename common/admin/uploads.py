@@ -10,21 +10,19 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from common.admin.html import html_table, list_url, moment_of, object_url, paragraph
+from common.admin.draw import block
+from common.admin.html import list_url, moment_of, object_url
 from common.admin.lists import as_csv
 from common.admin.model_admin import ReadOnlyAdmin
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
+from common.parts import Part, Table, Template
 from common.ports.panels import Action
-from common.text import pluralize
 from common.uploads import MOST_BYTES, PIECE_SIZE, Upload
 
 EVERY_SECONDS = 1
@@ -95,19 +93,13 @@ def report_panel(
     heads: Sequence[str],
     sections: Iterable[tuple[str, int, "QuerySet[Any]"]],
     cells: Callable[[Any], tuple[Any, ...]],
-) -> SafeString | str:
-    """Draw the first lines of each section, which has a label and a number, and a link to all lines."""
-    drawn = []
+) -> Part:
+    """Show the first lines of each section, which has a label and a number, and a link to all lines."""
+    shown = []
     for label, number, lines in sections:
-        if not (shown := [cells(line) for line in lines.order_by("pk")[:LINES_SHOWN]]):
-            continue
-        drawn += [format_html('<h3 class="fl-h">{}: {}</h3>', label, f"{number:,}"), html_table(heads, shown)]
-        if more := lines.count() - len(shown):
-            drawn.append(paragraph(f"and {pluralize(more, 'more line')}"))
-    if not drawn:
-        return ""
-    link = format_html('<p><a class="fl-link" href="{}">Download the report as CSV</a></p>', url)
-    return format_html_join("", "{}", ((each,) for each in (link, *drawn)))
+        if rows := [cells(line) for line in lines.order_by("pk")[:LINES_SHOWN]]:
+            shown.append((label, number, Table(heads, rows), lines.count() - len(rows)))
+    return Template("admin/report.html", {"url": url, "sections": shown}) if shown else ""
 
 
 def words_about_worker(row: Upload, now: datetime) -> str:
@@ -122,7 +114,7 @@ def words_about_worker(row: Upload, now: datetime) -> str:
 
 def work_progress(
     row: Upload, *, percent: int, lines: str, words: str, facts: Sequence[tuple[str, str]]
-) -> SafeString:
+) -> Part:
     """Render a panel that its page polls while a worker is busy; `lines` is the total."""
     context = {
         "address": reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_progress", args=[row.pk]),
@@ -135,7 +127,7 @@ def work_progress(
         "facts": facts,
         "trouble": row.trouble,
     }
-    return render_to_string("admin/work_progress.html", context)
+    return Template("admin/work_progress.html", context)
 
 
 def size_of(row: Upload) -> str:
@@ -186,7 +178,7 @@ class UploadAdmin(ReadOnlyAdmin):
         js = (Script("feedletter/issue.js", defer=True),)
 
     @staticmethod
-    def how_far(row: Any) -> SafeString:
+    def how_far(row: Any) -> Part:
         raise NotImplementedError
 
     def report_of(self, row: Any) -> tuple[str, Iterator[list[str]]]:
@@ -204,7 +196,7 @@ class UploadAdmin(ReadOnlyAdmin):
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return only the panel, which the page polls."""
-        return HttpResponse(self.how_far(self._row(request, pk)))
+        return HttpResponse(block(self.how_far(self._row(request, pk))))
 
     def report_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
         name, rows = self.report_of(self._row(request, pk))

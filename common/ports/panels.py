@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-from django.utils.safestring import SafeString
-
+from common.parts import Part
 from common.refused import Refused
 
 FORM_ORDER = 50
@@ -23,14 +22,14 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`render` returns safe HTML, or "" to omit the panel; with `asks` it also gets the request.
+    """`render` returns parts, or "" to omit the panel; with `asks` it also gets the request.
 
     An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first. `is_new`:
     it belongs to the page that adds an object, and gets None and the request.
     """
 
     title: str
-    render: Callable[..., SafeString | str]
+    render: Callable[..., Part]
     order: int = FORM_ORDER + 10
     is_beside: bool = False
     tab: str = ""
@@ -44,7 +43,7 @@ class Column:
 
     name: str
     title: str
-    of_rows: Callable[[Sequence[Any]], Mapping[int, SafeString | str]]
+    of_rows: Callable[[Sequence[Any]], Mapping[int, Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +82,10 @@ class Action:
         return self.confirm is not None
 
 
-Part = TypeVar("Part", Panel, Column, TabForm, Action)
+Addition = TypeVar("Addition", Panel, Column, TabForm, Action)
 
 _installers: list[Callable[[], None]] = []
-_parts: dict[str, list[Any]] = defaultdict(list)
+_added: dict[str, list[Any]] = defaultdict(list)
 
 
 def install_later(path: str) -> None:
@@ -94,14 +93,14 @@ def install_later(path: str) -> None:
     _installers.append(lambda: import_module(path).install())
 
 
-def add(model: str, *parts: Panel | Column | TabForm | Action) -> None:
+def add(model: str, *additions: Panel | Column | TabForm | Action) -> None:
     """`model` is a label such as "feeds.Item"."""
-    _parts[model].extend(parts)
+    _added[model].extend(additions)
 
 
-def added(model: str, kind: type[Part]) -> list[Part]:
+def added(model: str, kind: type[Addition]) -> list[Addition]:
     install()
-    return [part for part in _parts[model] if isinstance(part, kind)]
+    return [each for each in _added[model] if isinstance(each, kind)]
 
 
 def install() -> None:

@@ -6,18 +6,17 @@ from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter, SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from channels.rules.sms_words import CODE_WORDS
 from common.admin.flows import asks
-from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.lists import FewChoices, LargeList, newest
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Table
 from common.ports.channels import all_kinds
 from common.ports.panels import Panel
 from common.program import MANAGE
@@ -44,7 +43,7 @@ BOUNCE_COLOURS = {
 }
 
 
-def waits_for(delivery: Delivery) -> SafeString | str:
+def waits_for(delivery: Delivery) -> Part:
     """Explain a hold; "" for deliveries that are done or will be sent in due time."""
     if delivery.state == Delivery.State.HELD:
         match delivery.held_for:
@@ -68,38 +67,32 @@ def waits_for(delivery: Delivery) -> SafeString | str:
     lane = delivery.lane
     if not lane.paused:
         return _full_day(delivery)
-    return format_html("{} is paused: {} Resume it to send this.", link_to(lane), lane.paused_reason)
+    return (Link(lane), f" is paused: {lane.paused_reason} Resume it to send this.")
 
 
-def _full_day(delivery: Delivery) -> SafeString | str:
+def _full_day(delivery: Delivery) -> Part:
     if delivery.due_at > utcnow() or not day_is_full(delivery.lane, utcnow()):
         return ""
-    return format_html(
-        "{} has sent as many messages as it may within 24 hours. Sending continues automatically.",
-        link_to(delivery.lane),
-    )
+    said = " has sent as many messages as it may within 24 hours. Sending continues automatically."
+    return (Link(delivery.lane), said)
 
 
-def _paused(delivery: Delivery) -> SafeString | str:
+def _paused(delivery: Delivery) -> Part:
     issue = delivery.issue
     if issue is None or not is_paused(issue):
         return ""
     if issue.paused_at is not None:
-        return format_html("{} is paused. Resume it to send this.", link_to(issue))
-    reason = issue.subscribable.sending_paused_reason
-    return format_html("{} is paused: {} Resume it to send this.", link_to(issue.subscribable), reason)
+        return (Link(issue), " is paused. Resume it to send this.")
+    newsletter = issue.subscribable
+    return (Link(newsletter), f" is paused: {newsletter.sending_paused_reason} Resume it to send this.")
 
 
-def _domain(delivery: Delivery) -> SafeString | str:
+def _domain(delivery: Delivery) -> Part:
     paused = LaneDomain.objects.filter(lane=delivery.lane_id, domain=delivery.domain, paused=True).first()
     if paused is None:
         return ""
-    return format_html(
-        "Emails to {} are paused in {}: {} Resume them there to send this.",
-        delivery.domain,
-        link_to(delivery.lane),
-        paused.paused_reason,
-    )
+    why = f": {paused.paused_reason} Resume them there to send this."
+    return (f"Emails to {delivery.domain} are paused in ", Link(delivery.lane), why)
 
 
 # More matches only if little was typed.
@@ -117,46 +110,42 @@ DELIVERY_COLOURS = {
 ATTEMPTS_SHOWN = 50
 
 
-def describe_delivery(delivery: Delivery) -> SafeString:
-    rows: list[tuple[str, Any]] = [
-        ("State", delivery.get_state_display().lower()),
-        ("To", link_to(delivery.destination)),
-        ("What", link_to(delivery.issue) if delivery.issue else delivery.get_kind_display()),
-        ("Subscriber", link_to(delivery.subscription) if delivery.subscription else "–"),
-        ("Queued", when(delivery.created_at)),
-    ]
-    if delivery.state in ("queued", "deferred"):
-        rows.append(("Sent from", when(delivery.due_at)))
-    if waits := waits_for(delivery):
-        rows.append(("Waits for", waits))
-    if delivery.issue and delivery.issue.version:
-        rows.append(("Text", version_words(delivery.issue, delivery.version)))
-    if post := changed_delivery(delivery):
-        rows.insert(3, ("Of", link_to(post)))
-    if delivery.sent_at:
-        rows.append(("Sent", when(delivery.sent_at)))
-    if delivery.remote_id:
-        rows.append(("The server’s id for it", delivery.remote_id))
+def describe_delivery(delivery: Delivery) -> Part:
+    post = changed_delivery(delivery)
     receipt = Receipt.objects.filter(delivery=delivery).first()
-    if receipt is not None:
-        why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
-        said = f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
-        rows.append(("Later report of the service", said))
-    if delivery.last_error:
-        rows.append(("Last error", delivery.last_error))
-    return facts([*rows, ("Sent through", link_to(delivery.lane))])
+    return Facts(
+        ("State", delivery.get_state_display().lower()),
+        ("To", Link(delivery.destination)),
+        ("What", Link(delivery.issue) if delivery.issue else delivery.get_kind_display()),
+        ("Of", post and Link(post)),
+        ("Subscriber", Link(delivery.subscription) if delivery.subscription else "–"),
+        ("Queued", when(delivery.created_at)),
+        ("Sent from", when(delivery.due_at) if delivery.state in ("queued", "deferred") else ""),
+        ("Waits for", waits_for(delivery)),
+        ("Text", version_words(delivery.issue, delivery.version) if delivery.issue else ""),
+        ("Sent", when(delivery.sent_at, "")),
+        ("The server’s id for it", delivery.remote_id),
+        ("Later report of the service", receipt and receipt_words(receipt)),
+        ("Last error", delivery.last_error),
+        ("Sent through", Link(delivery.lane)),
+    )
 
 
-def post_changed_later(delivery: Delivery) -> SafeString | str:
+def receipt_words(receipt: Receipt) -> str:
+    why = CODE_WORDS.get(receipt.code, f"The service’s code: {receipt.code}." if receipt.code else "")
+    return f"{receipt.get_status_display().capitalize()}, {when(receipt.at)}. {why}".strip()
+
+
+def post_changed_later(delivery: Delivery) -> Part:
     """List later edits and the deletion of a post, or return ""."""
     changes = changes_of([delivery]).get(delivery.pk)
     if changes is None:
         return ""
-    return html_table(
+    return Table(
         ("what", "when", "result"),
         (
             (
-                link_to(row, row.get_kind_display()),
+                Link(row, row.get_kind_display()),
                 when(row.sent_at or row.created_at),
                 ": ".join(filter(None, (row.get_state_display().lower(), row.last_error))),
             )
@@ -166,9 +155,9 @@ def post_changed_later(delivery: Delivery) -> SafeString | str:
     )
 
 
-def failed_attempts(delivery: Delivery) -> SafeString:
+def failed_attempts(delivery: Delivery) -> Part:
     rows = delivery.attempt_rows.order_by("-at", "-pk")[:ATTEMPTS_SHOWN]
-    return html_table(
+    return Table(
         ("when", "outcome", "status", "the server’s answer"),
         ((when(row.at), row.outcome, row.status, row.text) for row in rows),
         "No attempt has failed.",
@@ -270,18 +259,17 @@ class DeliveryAdmin(LargeList):
         return delivery.state, delivery.get_state_display()
 
 
-def describe_bounce(bounce: Bounce) -> SafeString:
-    rows: list[tuple[str, Any]] = [
+def describe_bounce(bounce: Bounce) -> Part:
+    return Facts(
         ("What", bounce.get_kind_display()),
         ("Received", when(bounce.at)),
-        ("Address", link_to(bounce.destination) if bounce.destination else "Not known"),
-        ("Delivery", link_to(bounce.delivery) if bounce.delivery else "Not known"),
+        ("Address", Link(bounce.destination) if bounce.destination else "Not known"),
+        ("Delivery", Link(bounce.delivery) if bounce.delivery else "Not known"),
         ("Names", bounce.recipient or "Nobody"),
         ("Status", bounce.status or "None"),
         ("Server’s answer", bounce.diagnostic or "None"),
         ("Result", bounce.effect),
-    ]
-    return facts(rows)
+    )
 
 
 @admin.register(Bounce)

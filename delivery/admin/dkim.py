@@ -10,18 +10,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
 from common.admin.flows import asks
-from common.admin.html import button, facts, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Button, Code, Dot, Facts, Part, Text
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Panel
 from delivery.accounts.accounts import usual_sender
@@ -47,42 +46,35 @@ VERDICT_WORDS = {
 }
 
 
-def describe_key(key: DkimKey) -> SafeString:
-    rows: list[tuple[str, Any]] = [
+def describe_key(key: DkimKey) -> Part:
+    return Facts(
         ("Domain", key.domain),
         ("Selector", key.selector),
         ("Algorithm", key.get_algorithm_display()),
         ("Made", when(key.created_at)),
         ("State", STANDING[key.state]),
-    ]
-    if key.retired_at:
-        rows.append(("Retired", when(key.retired_at)))
-    return facts(rows)
+        ("Retired", when(key.retired_at, "")),
+    )
 
 
-def in_the_dns(key: DkimKey) -> SafeString | str:
+def in_the_dns(key: DkimKey) -> Part:
     """Look up in DNS whether the record is published; "" for retired keys."""
     if key.retired_at:
         return ""
     found = look_up(key)
-    dot = format_html(
-        '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>', VERDICT_TONES[found.verdict]
-    )
-    return format_html('<p class="fl-sentence">{}{}</p>', dot, found.says)
+    return Text((Dot(VERDICT_TONES[found.verdict]), found.says), "sentence")
 
 
-def dns_record(key: DkimKey) -> SafeString:
+def dns_record(key: DkimKey) -> Part:
     """Show the record in parts that a click selects."""
-    record = key.record
-    return format_html(
-        "<p>Publish this where the DNS of {} is kept; without it no signature counts. Type: TXT. Name:</p>"
-        '<pre class="fl-copy">{}</pre><p>Value:</p><pre class="fl-copy">{}</pre>'
-        "<p>Or, for a zone file, where a string has 255 characters at most:</p>"
-        '<pre class="fl-copy">{}</pre>',
-        key.domain,
-        record.name,
-        record.value,
-        record.zone_line,
+    return (
+        f"Publish this where the DNS of {key.domain} is kept; without it no signature counts. Type: TXT."
+        " Name:",
+        Code(key.record.name, is_copied=True),
+        "Value:",
+        Code(key.record.value, is_copied=True),
+        "Or, for a zone file, where a string has 255 characters at most:",
+        Code(key.record.zone_line, is_copied=True),
     )
 
 
@@ -221,12 +213,12 @@ def mail_check_url(newsletter: str = "") -> str:
     return f"{url}?newsletter={newsletter}" if newsletter else url
 
 
-def offer(subscribable: Subscribable) -> SafeString | str:
+def offer(subscribable: Subscribable) -> Part:
     """Return a newsletter's link to the check; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
-    return format_html(
-        "<p>Checks whether the sender, return address and mail server of this "
-        "newsletter are set up so that emails arrive.</p><p>{}</p>",
-        button(mail_check_url(subscribable.name), "Check email"),
+    return (
+        "Checks whether the sender, return address and mail server of this newsletter are set up so that"
+        " emails arrive.",
+        Button(mail_check_url(subscribable.name), "Check email"),
     )

@@ -11,16 +11,16 @@ from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import add_url, brief, list_link, object_url
+from common.admin.html import add_url, brief, column, list_link, object_url
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Part
 from common.ports.panels import Panel
 from common.text import shortened
 from delivery.admin import issue_figures, issue_panels
@@ -213,8 +213,8 @@ class IssueAdmin(ReadOnlyAdmin):
     def posts(self, issue: Any) -> str:
         return f"{issue.post_count:,}"
 
-    @display(description="delivered")
-    def reached(self, issue: Any) -> SafeString | str:
+    @column("delivered")
+    def reached(self, issue: Any) -> Part:
         if issue.published_at is None or issue.awaits_reader or issue.issue_import_id is not None:
             return "–"
         state = progress.issue_state(issue, issue.counts)

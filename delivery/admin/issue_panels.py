@@ -157,7 +157,9 @@ def describe_issue(issue: Issue) -> SafeString:
 
 
 def version_words(issue: Issue, version: int) -> str:
-    """Return words to follow “got”."""
+    """Return words to follow “got”; "" if there is one text."""
+    if not issue.version:
+        return ""
     if version == issue.version:
         return "the latest text"
     old = issue.versions.filter(version=version).first()

@@ -9,8 +9,6 @@ from django.contrib.admin import AllValuesFieldListFilter, BooleanFieldListFilte
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
@@ -18,13 +16,13 @@ from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
-from common.admin.day_plot import Bar, is_worth_drawing, sparkline
 from common.admin.flows import asks
-from common.admin.html import facts, html_table, link_to, list_link, moment_of, paragraph, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Bar, Box, Chart, Facts, Link, Meter, Part, Table, Text
 from common.ports.panels import Panel
 from common.text import pluralize
 from delivery.accounts.accounts import default_account, keeps_letters, server_of
@@ -69,132 +67,90 @@ LIMIT_LABELS = {
 WARM_UP_DAYS_SHOWN = 14
 
 
-def describe_lane(lane: Lane) -> SafeString:
-    shown = waiting_words(*Delivery.objects.filter(lane=lane).unsent())
-    rows: list[tuple[str, Any]] = [
-        ("Waiting to be sent", list_link(Delivery, shown, lane__id__exact=lane.pk)),
+def describe_lane(lane: Lane) -> Part:
+    waiting = waiting_words(*Delivery.objects.filter(lane=lane).unsent())
+    return Facts(
+        ("Server", _server(lane) if lane.kind == "email" else ""),
+        ("Waiting to be sent", list_link(Delivery, waiting, lane__id__exact=lane.pk)),
         ("Order", "One at a time, in order." if lane.serial else "Many at once."),
         ("Limits", ", ".join(in_words(lane, utcnow())) or "None."),
-    ]
-    if lane.kind == "email":
-        rows.insert(0, ("Server", _server(lane)))
-    if lane.paused:
-        rows.append(("Paused", lane.paused_reason or "No reason given."))
-    if lane.width < lane.concurrency:
-        said = (
-            f"{lane.width} of {lane.concurrency}. The server refused one more on "
-            f"{when(lane.server_takes_since)}: {lane.server_said} More are tried from time to "
-            "time. If the server never accepts more, lower the number of connections "
-            "to what it accepts."
-        )
-        rows.append(("Connections", said))
-    if why := why_resting(lane.kind, utcnow()):
-        rows.append(("The service", why))
-    if lane.free_at:
-        rows.append(("Rests until", when(lane.free_at)))
-    if lane.last_error:
-        rows.append(("Last error", lane.last_error))
-    if lane.refused_since and (todo := advice(meaning(lane.last_error))):
-        rows.append(("What to do", todo))
-    return facts(rows)
+        ("Paused", (lane.paused_reason or "No reason given.") if lane.paused else ""),
+        ("Connections", _fewer_connections(lane) if lane.width < lane.concurrency else ""),
+        ("The service", why_resting(lane.kind, utcnow())),
+        ("Rests until", when(lane.free_at, "")),
+        ("Last error", lane.last_error),
+        ("What to do", advice(meaning(lane.last_error)) if lane.refused_since else ""),
+    )
 
 
-def _server(lane: Lane) -> SafeString | str:
+def _fewer_connections(lane: Lane) -> str:
+    return (
+        f"{lane.width} of {lane.concurrency}. The server refused one more on "
+        f"{when(lane.server_takes_since)}: {lane.server_said} More are tried from time to "
+        "time. If the server never accepts more, lower the number of connections "
+        "to what it accepts."
+    )
+
+
+def _server(lane: Lane) -> Part:
     if lane.account == DEFAULT_ACCOUNT:
         if row := default_account():
-            return format_html("{} ({})", link_to(row), server_of(row))
+            return (Link(row), f" ({server_of(row)})")
         return "Emails are kept here, not sent." if keeps_letters() else "That of EMAIL_URL."
     account = Account.objects.mail().filter(name=lane.account).first()
     if account is None:
         return "Its email account no longer exists."
-    return format_html("{} ({})", link_to(account), server_of(account))
+    return (Link(account), f" ({server_of(account)})")
 
 
-def lane_use(lane: Lane) -> SafeString | str:
+def lane_use(lane: Lane) -> Part:
     """Show use per hour and day with limits, and a chart of 24 hours."""
     now = utcnow()
     shown = lane_status(lane, now)
     if not shown.counts:
-        return paragraph("Messages are counted once there is a limit per hour or per 24 hours, or a warm-up.")
-    bars = []
-    if shown.per_hour is not None:
-        bars.append(_bar(shown.used.hour, shown.per_hour, "in the last hour"))
-    if shown.today is not None:
-        why = " (warming up)" if shown.warms_up else ""
-        bars.append(_bar(shown.used.day, shown.today, f"in the last 24 hours{why}"))
-    plot = _plot(lane, shown.used.day) if shown.used.day else ""
-    return format_html("{}{}", format_html_join("", "{}", ((bar,) for bar in bars)), plot)
-
-
-def _bar(value: int, limit: int, words: str) -> SafeString:
-    return format_html(
-        '<div class="fl-used"><p><b>{}</b> of {} {}</p>'
-        '<progress class="fl-progress" max="{}" value="{}" aria-label="{}"></progress></div>',
-        f"{value:,}",
-        f"{limit:,}",
-        words,
-        limit,
-        min(value, limit),
-        f"{value} of {limit} {words}",
+        return "Messages are counted once there is a limit per hour or per 24 hours, or a warm-up."
+    of_day = f"in the last 24 hours{' (warming up)' if shown.warms_up else ''}"
+    return (
+        "" if shown.per_hour is None else Meter(shown.used.hour, shown.per_hour, "in the last hour"),
+        "" if shown.today is None else Meter(shown.used.day, shown.today, of_day),
+        _plot(lane, shown.used.day) if shown.used.day else "",
     )
 
 
-def _plot(lane: Lane, total: int) -> SafeString:
-    parts = last_day(lane, utcnow(), parts=48)
-    most = max(count for _, count in parts)
-    said = f"{pluralize(total, 'message')} in 24 hours, {most:,} at most in half an hour."
-    if not is_worth_drawing(count for _, count in parts):
-        return paragraph(said)
-    drawn = sparkline(
-        [Bar(count, f"{when(start)}: {pluralize(count, 'message')}") for start, count in parts],
-        name="fl-lane-day",
-        title="Messages in each half hour",
-        description=said,
-    )
-    return format_html(
-        '<figure class="fl-plot"><figcaption><b>Messages in each half hour</b>{}, at most {} in one'
-        '</figcaption>{}<p class="fl-axis"><span>24 hours ago</span><span>now</span></p></figure>',
-        pluralize(total, "message"),
-        f"{most:,}",
-        drawn,
+def _plot(lane: Lane, total: int) -> Part:
+    halves = last_day(lane, utcnow(), parts=48)
+    most = max(count for _, count in halves)
+    return Chart(
+        "Messages in each half hour",
+        f"{pluralize(total, 'message')} in 24 hours, {most:,} at most in half an hour.",
+        [Bar(count, f"{when(start)}: {pluralize(count, 'message')}") for start, count in halves],
+        "24 hours ago",
+        "now",
     )
 
 
-def warm_up(lane: Lane) -> SafeString | str:
+def warm_up(lane: Lane) -> Part:
     if lane.warm_up_from is None:
         return ""
     days = coming_days(lane, utcnow(), days=WARM_UP_DAYS_SHOWN)
     if not days:
-        return paragraph("The warm-up is over.")
+        return "The warm-up is over."
     rows = ((f"{day:%A}, {day.day} {day:%B}", f"{count:,}") for day, count in days)
     then = days[-1][0] + timedelta(days=1)
     over = f"From {then.day} {then:%B}, the warm-up no longer limits sending."
     end = "And so on." if len(days) == WARM_UP_DAYS_SHOWN else over
-    return format_html(
-        '<div class="fl-narrow">{}</div><p class="fl-quiet">{}</p>',
-        html_table(("Day", "Messages at most in 24 hours"), rows),
-        end,
-    )
+    return (Box("narrow", Table(("Day", "Messages at most in 24 hours"), rows)), Text(end, "quiet"))
 
 
-def connections(lane: Lane) -> SafeString | str:
-    now = utcnow()
-    shares = holders(lane, now)
-    if not shares:
-        return ""
+def connections(lane: Lane) -> Part:
+    shares = holders(lane, utcnow())
     rows = ((str(share.holder)[:8], share.connections, when(share.until)) for share in shares)
-    return html_table(("Worker", f"Connections of {lane.concurrency}", "Unless renewed, until"), rows)
+    return Table(("Worker", f"Connections of {lane.concurrency}", "Unless renewed, until"), rows, "")
 
 
-def of_domains(lane: Lane) -> SafeString | str:
-    now = utcnow()
-    shown = domain_standings(lane, now)
-    if not shown:
-        return ""
-    return html_table(
-        ("Domain", "State", "Limits", "Last hour", "Last 24 hours", "Held"),
-        (_domain_cells(lane, each) for each in shown),
-    )
+def of_domains(lane: Lane) -> Part:
+    rows = (_domain_cells(lane, each) for each in domain_standings(lane, utcnow()))
+    return Table(("Domain", "State", "Limits", "Last hour", "Last 24 hours", "Held"), rows, "")
 
 
 def _domain_cells(lane: Lane, shown: DomainStanding) -> tuple[Any, ...]:
@@ -365,7 +321,7 @@ class LaneAdmin(ServiceAdmin):
     def state_now(self, lane: Lane) -> str:
         return lane_state(lane, utcnow())
 
-    @display(description="limits")
-    def limits(self, lane: Lane) -> SafeString:
+    @column("limits")
+    def limits(self, lane: Lane) -> Part:
         # This class lets a cell grow with its text on a phone.
-        return format_html('<span class="fl-tags">{}</span>', ", ".join(in_words(lane, utcnow())) or "–")
+        return Text(", ".join(in_words(lane, utcnow())) or "–", "tags")

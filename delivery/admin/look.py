@@ -13,10 +13,8 @@ from django.db import transaction
 from django.forms.models import fields_for_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminRadioSelectWidget,
@@ -27,6 +25,7 @@ from unfold.widgets import (
 from common.admin.colour_input import ColourInput
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
+from common.parts import Part, Template
 from common.pictures.picture import CleanPicture
 from common.ports.panels import Action, TabForm
 from delivery.customisation import (
@@ -233,7 +232,7 @@ def shown_look(draft: LookDraft) -> tuple[Preview, str]:
     return shown, said
 
 
-def look_preview(newsletter: Subscribable, request: HttpRequest) -> SafeString | str:
+def look_preview(newsletter: Subscribable, request: HttpRequest) -> Part:
     """Return the panel beside the form; "" for a bridge."""
     if newsletter.channel != "email":
         return ""
@@ -247,7 +246,7 @@ def look_preview(newsletter: Subscribable, request: HttpRequest) -> SafeString |
         "said": said,
         "is_lost": bool(draft.data),
     }
-    return render_to_string("admin/delivery/look.html", context)
+    return Template("admin/delivery/look.html", context)
 
 
 def look_view(request: HttpRequest, newsletter: str) -> HttpResponse:
@@ -272,7 +271,7 @@ def usual_look(request: HttpRequest, keys: list[int]) -> str:
 USUAL_LOOK = Action("usual_look", "Reset the look", usual_look, fits=has_look, is_rare=True, tab=TAB)
 
 
-def new_preview(_newsletter: None, request: HttpRequest) -> SafeString:
+def new_preview(_newsletter: None, request: HttpRequest) -> Part:
     """Return the panel, which the script fills."""
     context = {
         "show_url": reverse("admin:delivery_new_show"),
@@ -281,7 +280,7 @@ def new_preview(_newsletter: None, request: HttpRequest) -> SafeString:
         "said": "",
         "is_new": True,
     }
-    return render_to_string("admin/delivery/look.html", context)
+    return Template("admin/delivery/look.html", context)
 
 
 def new_newsletter_view(request: HttpRequest) -> HttpResponse:

@@ -9,13 +9,11 @@ from django.contrib.admin import RelatedFieldListFilter
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.flows import asks
-from common.admin.html import add_url, facts, link_to, list_link, paragraph, when
+from common.admin.html import add_url, list_link, when
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
@@ -32,6 +30,7 @@ from common.admin.uploads import (
     work_progress,
 )
 from common.clock import utcnow
+from common.parts import Facts, Link, Part
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import pluralize, shortened
@@ -76,7 +75,7 @@ def label_of(row: IssueImport, result: str) -> str:
     return RESULTS_AS_SHOWN[Result(result)][row.begun_at is not None]
 
 
-def how_far(row: IssueImport) -> SafeString:
+def how_far(row: IssueImport) -> Part:
     """Polled by the page while a worker is busy."""
     is_open = row.state in row.OPEN
     return work_progress(
@@ -88,7 +87,7 @@ def how_far(row: IssueImport) -> SafeString:
     )
 
 
-def report(row: IssueImport) -> SafeString | str:
+def report(row: IssueImport) -> Part:
     """Show the first lines of each result."""
     numbers, zone = dict(counts_of([row])[row.pk]), row.subscribable.zone
     labels = [(label_of(row, result), row.lines.filter(result=result)) for result in Result]
@@ -100,23 +99,21 @@ def report(row: IssueImport) -> SafeString | str:
     )
 
 
-def about_import(row: IssueImport) -> SafeString:
-    pairs: list[tuple[str, Any]] = [
-        ("Newsletter", link_to(row.subscribable)),
+def about_import(row: IssueImport) -> Part:
+    number = row.issues.count()
+    issues = list_link(Issue, pluralize(number, "issue"), issue_import__id__exact=row.pk)
+    return Facts(
+        ("Newsletter", Link(row.subscribable)),
         ("From", row.program or "unknown"),
         ("Pictures", row.get_pictures_display()),
         ("For paying subscribers", "imported, too" if row.with_paid else "not imported"),
         ("Private", "imported, too" if row.with_private else "not imported"),
         ("Size", size_of(row) if row.size else "imported by a command"),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
-    ]
-    if row.address:
-        pairs.append(("Old address", row.address))
-    if row.ended_at:
-        pairs.append(("Ended", when(row.ended_at)))
-    if number := row.issues.count():
-        pairs.append(("Issues", list_link(Issue, pluralize(number, "issue"), issue_import__id__exact=row.pk)))
-    return facts(pairs)
+        ("Old address", row.address),
+        ("Ended", when(row.ended_at, "")),
+        ("Issues", issues if number else ""),
+    )
 
 
 def what_undoing_does(keys: list[int]) -> list[str]:
@@ -137,14 +134,13 @@ def what_stays(row: IssueImport) -> str:
     return "Issues imported before stay until you undo the import." if row.issues.exists() else ""
 
 
-def import_offer(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:
+def import_offer(subscribable: Subscribable, request: HttpRequest) -> Part:
     """Link on a newsletter's tab “Issues”."""
     if is_bridge(subscribable) or not request.user.has_perm("delivery.add_issueimport"):
         return ""
     url = add_url(IssueImport, newsletter=subscribable.pk)
     words = "Bring the issues that you sent with another program into the archive. Nothing is sent."
-    link = format_html('<p><a class="fl-link" href="{}">{}</a></p>', url, PAGE)
-    return format_html("{}{}", paragraph(words), link)
+    return (words, Link(url, PAGE))
 
 
 class IssueImportForm(forms.Form):

@@ -6,15 +6,15 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, link_to, listed, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, listed
 from common.ports.channels import Field, InvalidDestination
 from common.ports.panels import Panel
 from common.text import pluralize
@@ -36,17 +36,15 @@ from subscriptions.forms.admin import filled, form_field, name_of
 SHOWN = 20
 
 
-def describe_service_account(account: ServiceAccount) -> SafeString:
-    used = listed(link_to(row) for row in destinations_of_account(account)[:SHOWN])
-    sends = listed(link_to(row) for row in newsletters_of_account(account)[:SHOWN])
-    return facts(
-        [
-            ("Service", service_of(account)),
-            ("Connected as", account.label or "not asked so far"),
-            ("Asked last", when(account.tried_at, "not yet")),
-            ("Newsletters", sends) if sends else ("Posts to", used or "nothing so far"),
-            ("Added", when(account.created_at)),
-        ]
+def describe_service_account(account: ServiceAccount) -> Part:
+    used = listed(Link(row) for row in destinations_of_account(account)[:SHOWN])
+    sends = listed(Link(row) for row in newsletters_of_account(account)[:SHOWN])
+    return Facts(
+        ("Service", service_of(account)),
+        ("Connected as", account.label or "not asked so far"),
+        ("Asked last", when(account.tried_at, "not yet")),
+        ("Newsletters", sends) if sends else ("Posts to", used or "nothing so far"),
+        ("Added", when(account.created_at)),
     )
 
 

@@ -7,16 +7,16 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, listed, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.api.permissions import SCOPES, may_hand_on
 from common.clock import utcnow
+from common.parts import Facts, Part, listed
 from common.ports.panels import Panel
 from feedletter_site.api_urls import router
 from feedletter_site.models import ApiToken
@@ -53,17 +53,15 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
     )
 
 
-def about(token: ApiToken) -> SafeString:
-    return facts(
-        [
-            ("Key", f"fl_{token.prefix}_…"),
-            ("May", listed(token.scopes)),
-            ("Made", when(token.created_at)),
-            ("By", token.made_by or "a command"),
-            ("Last used", when(token.last_used_at, "Not yet.")),
-            ("Expires", when(token.expires_at, "Never.")),
-            ("Status", why_not(token, now=utcnow()) or "Valid."),
-        ]
+def about(token: ApiToken) -> Part:
+    return Facts(
+        ("Key", f"fl_{token.prefix}_…"),
+        ("May", listed(token.scopes)),
+        ("Made", when(token.created_at)),
+        ("By", token.made_by or "a command"),
+        ("Last used", when(token.last_used_at, "Not yet.")),
+        ("Expires", when(token.expires_at, "Never.")),
+        ("Status", why_not(token, now=utcnow()) or "Valid."),
     )
 
 

@@ -10,11 +10,10 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import facts, listed, when
+from common.admin.html import when
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
@@ -32,6 +31,7 @@ from common.admin.uploads import (
 )
 from common.clock import utcnow
 from common.optional_apps import is_on
+from common.parts import Facts, Part, listed
 from common.ports.panels import Action, Panel
 from common.refused import Refused
 from common.text import pluralize, shortened
@@ -91,7 +91,7 @@ def label_of(row: Arrival, fate: ImportResult) -> str:
     return FATES_AS_SHOWN[fate][row.begun_at is not None]
 
 
-def how_far(row: Arrival) -> SafeString:
+def how_far(row: Arrival) -> Part:
     """Refreshes itself while a worker works."""
     return work_progress(
         row,
@@ -110,7 +110,7 @@ def sentence_about_state(row: Arrival, now: datetime) -> str:
     return SAID.get(State(row.state), UNCHANGED)
 
 
-def report(row: Arrival) -> SafeString | str:
+def report(row: Arrival) -> Part:
     """Show the first lines of each fate, the most urgent first."""
     numbers = dict(counts_of([row])[row.pk])
     labels = [(label_of(row, fate), row.lines.filter(what=fate)) for fate in ORDER]
@@ -122,16 +122,15 @@ def report(row: Arrival) -> SafeString | str:
     )
 
 
-def about_arrival(row: Arrival) -> SafeString:
-    pairs: list[tuple[str, Any]] = [
+def about_arrival(row: Arrival) -> Part:
+    return Facts(
         ("From", source_called(row.source).name),
         *_options_of(row),
         ("Size", size_of(row)),
         ("Uploaded", listed([when(row.created_at), *([f"by {row.by}"] if row.by else ())])),
         ("Begun", when(row.begun_at)),
         ("Ended", when(row.ended_at)),
-    ]
-    return facts(pairs)
+    )
 
 
 def _options_of(row: Arrival) -> Iterator[tuple[str, str]]:
@@ -318,9 +317,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
     )
     own_panels = (
         Panel("Progress", how_far, order=10),
-        Panel(
-            "Notes", lambda row: format_html_join("", "<p>{}</p>", ((note,) for note in row.notes)), order=20
-        ),
+        Panel("Notes", lambda row: tuple(row.notes), order=20),
         Panel("Report", report, order=30),
         Panel("About this import", about_arrival, order=40),
     )

@@ -12,26 +12,14 @@ from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from common.admin.html import (
-    ago,
-    brief,
-    facts,
-    html_table,
-    link_to,
-    list_link,
-    listed,
-    moment_of,
-    paragraph,
-    web_link,
-    when,
-)
+from common.admin.html import ago, brief, column, list_link, moment_of, web_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Table, Text, listed
 from common.ports import panels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
@@ -103,7 +91,7 @@ def _set_status(keys: list[int], status: str) -> list[int]:
     return [feed.pk for feed in feeds]
 
 
-def undoable(request: HttpRequest, said: str, action: str, keys: Sequence[int]) -> SafeString | str:
+def undoable(request: HttpRequest, said: str, action: str, keys: Sequence[int]) -> str:
     if not keys or len(keys) > UNDONE_AT_ONCE:
         return said
     chosen = format_html_join(
@@ -172,7 +160,7 @@ ACTIONS = (
 )
 
 
-def hub(feed: Feed) -> SafeString | str:
+def hub(feed: Feed) -> Part:
     row = subscription_of(feed)
     if row is None:
         offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
@@ -180,17 +168,21 @@ def hub(feed: Feed) -> SafeString | str:
             return ""
         host = urlsplit(offer.hub).hostname or offer.hub
         if not feed.use_hub:
-            return paragraph(SWITCHED_OFF.format(host))
-        return paragraph(SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL))
-    rows: list[tuple[str, Any]] = [("Hub", row.hub), ("Pushes", describe_pushes(row, utcnow()))]
-    if row.last_error and row.state != HubSubscription.State.DENIED:
-        rows.append(("Last error", row.last_error))
-    if row.state == HubSubscription.State.ACTIVE:
-        rows.append(("Agreed until", f"{when(row.expires_at)}. Renewed before then."))
-    rows.append(("Last push", when(row.last_push_at, "None so far.")))
-    if row.refused:
-        rows.append(("Ignored", f"{pluralize(row.refused, 'push', 'pushes')} with a wrong or no signature"))
-    return facts(rows)
+            return SWITCHED_OFF.format(host)
+        return SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL)
+    is_denied, is_active = (
+        row.state == HubSubscription.State.DENIED,
+        row.state == HubSubscription.State.ACTIVE,
+    )
+    unsigned = f"{pluralize(row.refused, 'push', 'pushes')} with a wrong or no signature"
+    return Facts(
+        ("Hub", row.hub),
+        ("Pushes", describe_pushes(row, utcnow())),
+        ("Last error", "" if is_denied else row.last_error),
+        ("Agreed until", f"{when(row.expires_at)}. Renewed before then." if is_active else ""),
+        ("Last push", when(row.last_push_at, "None so far.")),
+        ("Ignored", unsigned if row.refused else ""),
+    )
 
 
 def describe_pushes(row: HubSubscription, now: datetime) -> str:
@@ -242,23 +234,24 @@ HEALTH_LABELS = {
 }
 
 
-def how_it_goes(feed: Feed) -> SafeString:
+def how_it_goes(feed: Feed) -> Part:
     now = utcnow()
-    rows: list[tuple[str, Any]] = [
+    are_sent = feed.hold_floods and feed.floods_sent_at
+    return Facts(
         ("Address", web_link(feed.url)),
         ("Last reading", last_reading(feed, now)),
+        ("Last error", feed.last_error if feed.failures else ""),
         ("Next reading", next_reading(feed, now)),
-    ]
-    if feed.failures:
-        rows.insert(2, ("Last error", feed.last_error))
-    if feed.warning:
-        rows.append(("Problems", feed.warning))
-    if feed.hold_floods and feed.floods_sent_at:
-        rows.append(("Many posts at once", f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}"))
-    return facts([*rows, ("Posts", states(feed))])
+        ("Problems", feed.warning),
+        (
+            "Many posts at once",
+            f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}" if are_sent else "",
+        ),
+        ("Posts", states(feed)),
+    )
 
 
-def states(feed: Feed) -> SafeString | str:
+def states(feed: Feed) -> Part:
     counts = dict(feed.items.order_by().values_list("state").annotate(Count("pk")))
     links = [
         list_link(Item, f"{counts[state]:,} {label}", feed__id__exact=feed.pk, state__exact=state)
@@ -268,16 +261,16 @@ def states(feed: Feed) -> SafeString | str:
     return listed(links) if links else "None yet. They appear once the feed is read."
 
 
-def newest_posts(feed: Feed) -> SafeString:
+def newest_posts(feed: Feed) -> Part:
     rows = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     items = list(rows[:NEWEST])
     # Apps that send posts add columns.
     columns = panels.added(Item._meta.label, panels.Column)
     later = [column.of_rows(items) for column in columns]
-    return html_table(
+    return Table(
         ("post", "published", *(column.title for column in columns)),
         (
-            (link_to(item), brief(item.published_at), *(cells.get(item.pk, "") for cells in later))
+            (Link(item), brief(item.published_at), *(cells.get(item.pk, "") for cells in later))
             for item in items
         ),
         "No posts yet. They appear after the first reading.",
@@ -351,14 +344,14 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     def shown_health(self, feed: Feed) -> str:
         return feed.health
 
-    @display(description="tags")
-    def shown_tags(self, feed: Feed) -> SafeString | str:
+    @column("tags")
+    def shown_tags(self, feed: Feed) -> Part:
         tags = sorted(feed.tags.all(), key=lambda tag: tag.name.casefold())
         links = [list_link(Feed, tag.name, tag=tag.pk) for tag in tags]
-        return format_html('<span class="fl-tags">{}</span>', listed(links)) if links else "–"
+        return Text(listed(links), "tags") if links else "–"
 
-    @display(description="posts", ordering="item_count")
-    def posts(self, feed: Any) -> SafeString:
+    @column("posts", ordering="item_count")
+    def posts(self, feed: Any) -> Part:
         return list_link(Item, f"{feed.item_count:,}", feed__id__exact=feed.pk)
 
     @display(description="settling", ordering="waiting_count")

@@ -1,15 +1,14 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.flows import asks
-from common.admin.html import facts, html_table, link_to, list_link, moment_of, web_link, when
+from common.admin.html import list_link, moment_of, web_link, when
 from common.admin.lists import FewChoices, LargeList, newest
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Strong, Table, Text
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.admin.filters import HeldFilter, SentFilter
@@ -34,7 +33,7 @@ WHY_FLOODS_ARE_HELD = (
 ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch it on."
 
 
-def held(feed: Feed) -> SafeString | str:
+def held(feed: Feed) -> Part:
     if feed.held_since is None:
         return ""
     items = Item.objects.held().filter(feed=feed)
@@ -44,15 +43,13 @@ def held(feed: Feed) -> SafeString | str:
     are = "is" if count == 1 else "are"
     said = f"{pluralize(count, 'post')} {are} held since {when(feed.held_since)}."
     shown = items.defer("entry").order_by("-published_at", "-pk")[:HELD_SHOWN]
-    rows = ((link_to(item), when(item.published_at)) for item in shown)
+    rows = ((Link(item), when(item.published_at)) for item in shown)
     whys = {RESTORED: WHY_RESTORED, SENT_ELSEWHERE: WHY_ELSEWHERE_IS_HELD}
     reason = items.filter(reason__in=whys).values_list("reason", flat=True).first() or ""
     decide = f"See all {count:,}" if count > HELD_SHOWN else "Decide for each post"
-    return format_html(
-        '<p class="fl-sentence"><strong>{}</strong> {}</p>{}<p>{}</p>',
-        said,
-        whys.get(reason, WHY_FLOODS_ARE_HELD),
-        html_table(("post", "published"), rows),
+    return (
+        Text((Strong(said), f" {whys.get(reason, WHY_FLOODS_ARE_HELD)}"), "sentence"),
+        Table(("post", "published"), rows),
         list_link(Item, decide, feed__id__exact=feed.pk, held="yes"),
     )
 
@@ -108,9 +105,9 @@ STATE_LABELS = {
 }
 
 
-def about(item: Item) -> SafeString:
-    rows = [
-        ("Feed", link_to(item.feed)),
+def about(item: Item) -> Part:
+    return Facts(
+        ("Feed", Link(item.feed)),
         ("Link", web_link(item.link) or "–"),
         ("Its id in the feed", item.guid),
         ("Published", when(item.published_at, "The feed does not say.")),
@@ -118,14 +115,10 @@ def about(item: Item) -> SafeString:
         ("Unchanged since", when(item.stable_since)),
         ("Last seen in the feed", when(item.last_checked)),
         ("Settled", when(item.final_at, "Not.")),
-    ]
-    if item.vanished_at:
-        rows.append(("Withdrawn", when(item.vanished_at)))
-    if item.set_aside_at:
-        rows.append(("Withdrawn", when(item.set_aside_at)))
-    if item.held_at:
-        rows.append(("Held since", when(item.held_at)))
-    return facts(rows)
+        ("Withdrawn", when(item.vanished_at, "")),
+        ("Withdrawn", when(item.set_aside_at, "")),
+        ("Held since", when(item.held_at, "")),
+    )
 
 
 def is_held(item: Item) -> bool:

@@ -8,14 +8,13 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Lower
 from django.http import HttpRequest
-from django.utils.html import escape, format_html
-from django.utils.safestring import SafeString
-from unfold.decorators import display
+from django.utils.html import escape
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import html_table, link_to, list_link
+from common.admin.html import column, list_link
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.parts import Link, Part, Table
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from feeds.models import Feed, Tag
@@ -123,18 +122,12 @@ class TagFilter(SimpleListFilter):
         return queryset.filter(tags=int(value)) if value.isdecimal() and len(value) < 19 else queryset.none()
 
 
-def its_feeds(tag: Tag) -> SafeString:
+def its_feeds(tag: Tag) -> Part:
     feeds = tag.feeds.order_by("title", "pk")
     count = feeds.count()
-    shown = html_table(
-        ("feed", "health"),
-        ((link_to(feed), feed.health) for feed in feeds[:FEEDS_SHOWN]),
-        "No feed has this tag.",
-    )
-    if not count:
-        return shown
+    rows = ((Link(feed), feed.health) for feed in feeds[:FEEDS_SHOWN])
     every = list_link(Feed, f"See {pluralize(count, 'feed')} in the list", tag=tag.pk)
-    return format_html("{}<p>{}</p>", shown, every)
+    return (Table(("feed", "health"), rows, "No feed has this tag."), every if count else "")
 
 
 def what_deleting_does(keys: list[int]) -> list[str]:
@@ -175,6 +168,6 @@ class TagAdmin(ServiceAdmin):
     def save_model(self, request: HttpRequest, obj: Tag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
 
-    @display(description="feeds", ordering="count")
-    def shown_feeds(self, tag: Any) -> SafeString:
+    @column("feeds", ordering="count")
+    def shown_feeds(self, tag: Any) -> Part:
         return list_link(Feed, f"{tag.count:,}", tag=tag.pk)

@@ -10,12 +10,10 @@ from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
-from common.admin.day_plot import Bar, is_worth_drawing, sparkline
-from common.admin.html import ago, html_table, link_to, web_link, when
+from common.admin.html import ago, web_link, when
 from common.clock import utcnow
+from common.parts import Bar, Box, Chart, Dot, Fold, Link, Part, Table, Text
 from common.text import pluralize, shortened
 from feeds.items.dry_run import dry_run, remarks, sentence
 from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
@@ -55,9 +53,9 @@ class ForecastPage:
         rows = []
         for row in run.rows[:FORECASTS_SHOWN]:
             title = row.title or row.link or row.guid
-            linked = web_link(row.link, title) if row.link else title
+            linked: Part = web_link(row.link, title) if row.link else title
             if row.pk:
-                linked = link_to(Item(pk=row.pk), title)
+                linked = Link(Item(pk=row.pk), title)
             rows.append(
                 {
                     "title": linked,
@@ -93,31 +91,30 @@ HEAD = ("when", "what came", "answer", "size", "took", "read again")
 TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outcome.READ: "good"}
 
 
-def at_a_glance(feed: Feed) -> SafeString:
+def at_a_glance(feed: Feed) -> Part:
     polls = readings(feed, limit=POLLS_PLOTTED)
-    return format_html(
-        '<div class="fl-plots">{}{}</div>', publishing(posts_per_week(feed, now=utcnow())), answering(polls)
-    )
+    return Box("plots", (publishing(posts_per_week(feed, now=utcnow())), answering(polls)))
 
 
-def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
+def publishing(weeks: Sequence[tuple[date, int]]) -> Chart:
     bars = [Bar(count, f"Week of {_day(week)}: {pluralize(count, 'post')}") for week, count in weeks]
     counts = [count for _, count in weeks]
     busiest = max(counts)
     words = f"{counts[-1] or 'none'} so far this week, {busiest:,} at most"
-    return _plot("Posts a week", bars, words if busiest else "none", _day(weeks[0][0]), "this week")
+    return Chart("Posts a week", words if busiest else "none", bars, _day(weeks[0][0]), "this week")
 
 
-def answering(polls: Sequence[Poll]) -> SafeString:
+def answering(polls: Sequence[Poll]) -> Chart:
     if not polls:
-        return _figure("Time to answer", SafeString(""), "Not read yet.")
+        return Chart("Time to answer", "Not read yet.", ())
     bars = []
     for poll in reversed(polls):
         failed = poll.outcome == Poll.Outcome.FAILED
         words = f"{when(poll.at)}: {'failed' if failed else _ms(poll.duration_ms)}"
-        bars.append(Bar(poll.duration_ms, words, bad=failed))
+        bars.append(Bar(poll.duration_ms, words, is_bad=failed))
     since = f"{ago(utcnow() - polls[-1].at)} ago"
-    return _plot("Time to answer", bars, latency_words(polls), since, f"{ago(utcnow() - polls[0].at)} ago")
+    until = f"{ago(utcnow() - polls[0].at)} ago"
+    return Chart("Time to answer", latency_words(polls), bars, since, until)
 
 
 def latency_words(polls: Sequence[Poll]) -> str:
@@ -127,43 +124,23 @@ def latency_words(polls: Sequence[Poll]) -> str:
     return f"{_ms(round(median(took)))} usually, {trouble}" if took else trouble
 
 
-def _plot(title: str, bars: Sequence[Bar], words: str, start: str, end: str) -> SafeString:
-    if not is_worth_drawing(bar.value or bar.bad for bar in bars):
-        return _figure(title, SafeString(""), words)
-    name = f"fl-{title.split()[0].lower()}"
-    axis = format_html('<p class="fl-axis"><span>{}</span><span>{}</span></p>', start, end)
-    drawn = sparkline(bars, name=name, title=title, description=words)
-    return _figure(title, format_html("{}{}", drawn, axis), words)
-
-
-def _figure(title: str, drawn: SafeString, words: str) -> SafeString:
-    return format_html(
-        '<figure class="fl-plot"><figcaption><b>{}</b> {}</figcaption>{}</figure>', title, words, drawn
-    )
-
-
-def timeline(feed: Feed) -> SafeString:
+def timeline(feed: Feed) -> Part:
     stretches = folded(readings(feed))
-    shown = html_table(HEAD, map(_row, stretches[:LINES]), "Not read yet.")
+    shown = Table(HEAD, map(_row, stretches[:LINES]), "Not read yet.")
     older, hidden = stretches[LINES : LINES + MORE_LINES], stretches[LINES + MORE_LINES :]
     if not older:
-        return format_html('<div class="fl-timeline">{}</div>', shown)
+        return Box("timeline", shown)
     words = KEPT
     if hidden:
         words = (
             f"{pluralize(sum(len(each.polls) for each in hidden), 'reading')} before that not shown. {KEPT}"
         )
     number = pluralize(sum(len(each.polls) for each in stretches[LINES:]), "older reading")
-    unfolded = format_html(
-        '<details class="fl-older"><summary>{}</summary>{}<p class="fl-quiet">{}</p></details>',
-        number,
-        html_table(HEAD, map(_row, older)),
-        words,
-    )
-    return format_html('<div class="fl-timeline">{}{}</div>', shown, unfolded)
+    unfolded = Fold(number, (Table(HEAD, map(_row, older)), Text(words, "quiet")))
+    return Box("timeline", (shown, unfolded))
 
 
-def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
+def _row(stretch: PollStretch) -> tuple[Part, ...]:
     poll = stretch.newest
     newest, oldest = timezone.localtime(poll.at), timezone.localtime(stretch.oldest.at)
     moment = f"{_day(oldest)}, {oldest:%H:%M}"
@@ -171,16 +148,11 @@ def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
         day = f"{_day(newest)}, " if newest.date() != oldest.date() else ""
         moment += f" to {day}{newest:%H:%M}"
     # The colour adds nothing to the words.
-    note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
-    what = format_html(
-        '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>{}{}',
-        "still" if brought_nothing(poll) else TONES[Poll.Outcome(poll.outcome)],
-        stretch_words(stretch),
-        note if poll.note else "",
-    )
+    dot = Dot("still" if brought_nothing(poll) else TONES[Poll.Outcome(poll.outcome)])
+    note = Text(shortened(poll.note, LONGEST_NOTE), "note") if poll.note else ""
     return (
         moment,
-        what,
+        (dot, stretch_words(stretch), note),
         answer(poll),
         filesizeformat(stretch.bytes) if stretch.bytes else "",
         f"{'about ' if len(stretch.polls) > 1 else ''}{_ms(stretch.milliseconds)}",

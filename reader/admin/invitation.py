@@ -5,15 +5,15 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import facts, link_to, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Facts, Link, Part
 from common.ports.panels import Panel
 from common.ports.site_mail import site_mail
 from reader.models import Invitation
@@ -49,18 +49,16 @@ class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
             del self.fields["email"]
 
 
-def about_invitation(invitation: Invitation) -> SafeString:
-    return facts(
-        [
-            ("For", invitation.name),
-            ("Made", when(invitation.made_at)),
-            ("By", invitation.made_by or "a command"),
-            ("Expires", when(invitation.expires_at)),
-            ("Used", when(invitation.used_at, "Not yet.")),
-            ("Let in", link_to(invitation.reader) if invitation.reader else "–"),
-            ("Maximum number of feeds", invitation.max_feeds or "set by READER_MAX_FEEDS"),
-            ("Status", why_over(invitation, now=utcnow()) or "Valid."),
-        ]
+def about_invitation(invitation: Invitation) -> Part:
+    return Facts(
+        ("For", invitation.name),
+        ("Made", when(invitation.made_at)),
+        ("By", invitation.made_by or "a command"),
+        ("Expires", when(invitation.expires_at)),
+        ("Used", when(invitation.used_at, "Not yet.")),
+        ("Let in", Link(invitation.reader) if invitation.reader else "–"),
+        ("Maximum number of feeds", invitation.max_feeds or "set by READER_MAX_FEEDS"),
+        ("Status", why_over(invitation, now=utcnow()) or "Valid."),
     )
 
 

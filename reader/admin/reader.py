@@ -4,13 +4,13 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
-from common.admin.html import add_url, facts, link_to, moment_of, when
+from common.admin.html import add_url, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Facts, Link, Part
 from common.ports.panels import Action, Panel
 from common.text import pluralize
 from reader.models import Channel, Follow, Invitation, Reader, Token
@@ -25,22 +25,20 @@ def standing_of(reader: Reader) -> str:
     return "here" if may_read(reader) else "blocked"
 
 
-def about_reader(reader: Reader) -> SafeString:
+def about_reader(reader: Reader) -> Part:
     follows = Follow.objects.filter(channel__reader=reader).values("feed").distinct().count()
     invitation = getattr(reader, "invitation", None)
-    return facts(
-        [
-            ("Name", reader.slug),
-            ("Signs in as", link_to(reader.user)),
-            ("Email address", reader.user.email or "–"),
-            ("Here since", when(reader.made_at)),
-            ("Added by", link_to(invitation, f"the invitation for {invitation}") if invitation else "–"),
-            ("Last seen", when(reader.last_seen_at, "Not yet.")),
-            ("Follows", pluralize(follows, "feed")),
-            ("In", pluralize(reader.channels.filter(is_notifications=False).count(), "channel")),
-            ("Apps with a key", reader.tokens.filter(revoked_at=None).count()),
-            ("Standing", standing_of(reader)),
-        ]
+    return Facts(
+        ("Name", reader.slug),
+        ("Signs in as", Link(reader.user)),
+        ("Email address", reader.user.email or "–"),
+        ("Here since", when(reader.made_at)),
+        ("Added by", Link(invitation, f"the invitation for {invitation}") if invitation else "–"),
+        ("Last seen", when(reader.last_seen_at, "Not yet.")),
+        ("Follows", pluralize(follows, "feed")),
+        ("In", pluralize(reader.channels.filter(is_notifications=False).count(), "channel")),
+        ("Apps with a key", reader.tokens.filter(revoked_at=None).count()),
+        ("Standing", standing_of(reader)),
     )
 
 

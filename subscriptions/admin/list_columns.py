@@ -5,15 +5,12 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
-from common.admin.html import html_table, paragraph
 from common.admin.model_admin import PREFIX
 from common.clock import utcnow
+from common.parts import Part, Table, Template
 from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
 from subscriptions.lists.importer import question_words
@@ -97,7 +94,7 @@ def list_columns(row: ListImport, guessed: Heading) -> list[ListColumn]:
     return columns
 
 
-def columns_table(row: ListImport) -> SafeString | str:
+def columns_table(row: ListImport) -> Part:
     """Show each column's meaning while somebody decides about the list."""
     if row.state not in row.WAITING or not row.names:
         return ""
@@ -108,8 +105,8 @@ def columns_table(row: ListImport) -> SafeString | str:
     ]
     is_asking = row.state == row.State.ASKING and "addresses" not in (row.findings or {})
     when = "once the questions are answered" if is_asking else "above"
-    note = paragraph(f"If a meaning is wrong, use “Change columns” {when}.")
-    return format_html("{}{}", html_table(("column", "meaning", "for example"), rows), note)
+    note = f"If a meaning is wrong, use “Change columns” {when}."
+    return (Table(("column", "meaning", "for example"), rows), note)
 
 
 class ColumnsForm(forms.Form):
@@ -201,7 +198,7 @@ def meanings_of(question: Judgement) -> list[tuple[str, str]]:
     ]
 
 
-def questions(row: ListImport, request: HttpRequest) -> SafeString | str:
+def questions(row: ListImport, request: HttpRequest) -> Part:
     """Show what must be answered before the list can be imported, as a form."""
     if row.state != row.State.ASKING or not request.user.has_perm("subscriptions.change_listimport"):
         return ""
@@ -210,7 +207,7 @@ def questions(row: ListImport, request: HttpRequest) -> SafeString | str:
         "action": reverse("admin:subscriptions_listimport_changelist"),
         "form": ColumnsForm([row.pk], prefix=PREFIX),
     }
-    return render_to_string("admin/subscriptions/list_questions.html", context, request)
+    return Template("admin/subscriptions/list_questions.html", context, request)
 
 
 def explain_columns(request: HttpRequest, keys: list[int], **given: Any) -> str:

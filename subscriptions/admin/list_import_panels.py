@@ -1,13 +1,11 @@
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
-from common.admin.html import ago, facts, html_table, link_to, paragraph, when
+from common.admin.html import ago, when
 from common.admin.uploads import CUT_OFF, size_of, words_about_worker, work_progress
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Table, Text
 from common.text import pluralize, shortened
 from subscriptions.lists.importer import lost_dates_words, unused_words
 from subscriptions.lists.reading import not_used
@@ -32,7 +30,7 @@ _UPPER_LIMITS = {
 UNCHANGED = "Nothing has changed yet. Importing doesn’t send any email."
 
 
-def how_far(row: ListImport) -> SafeString:
+def how_far(row: ListImport) -> Part:
     """Polled by the page while a worker is busy."""
     percent = min(100 * row.position // row.size, 100) if row.size else 0
     return work_progress(
@@ -122,29 +120,22 @@ def counts(row: ListImport) -> list[tuple[str, str]]:
     return [(name, f"{number:,}") for name, number, is_shown in rows if is_shown]
 
 
-def about_import(row: ListImport) -> SafeString:
-    pairs: list[tuple[str, Any]] = [("Newsletter", link_to(row.subscribable))]
-    if row.program:
-        pairs.append(("Looks like an export of", row.program))
+def about_import(row: ListImport) -> Part:
     # Until then a panel shows the columns.
-    if row.names and row.state not in row.WAITING:
-        taken, left = columns(row)
-        pairs.append(("Columns used", ", ".join(taken)))
-        if left:
-            pairs.append(("Columns not used", ", ".join(left)))
-    if note := understood(row).program.note:
-        pairs.append(("Note", note))
-    pairs += [
+    used, unused = columns(row) if row.names and row.state not in row.WAITING else ([], [])
+    return Facts(
+        ("Newsletter", Link(row.subscribable)),
+        ("Looks like an export of", row.program),
+        ("Columns used", ", ".join(used)),
+        ("Columns not used", ", ".join(unused)),
+        ("Note", understood(row).program.note),
         ("People in the file", _UPPER_LIMITS.get(row.status, f"at most {row.status}")),
         ("How they agreed", row.words or "Not given. If the file says it, that is kept."),
         ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
-    ]
-    if row.begun_at:
-        pairs.append(("Begun", when(row.begun_at)))
-    if row.ended_at:
-        pairs.append(("Ended", when(row.ended_at)))
-    return facts(pairs)
+        ("Begun", when(row.begun_at, "")),
+        ("Ended", when(row.ended_at, "")),
+    )
 
 
 def columns(row: ListImport) -> tuple[list[str], list[str]]:
@@ -155,15 +146,15 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
     return taken, [name for place, name in named if place not in places]
 
 
-def sample(row: ListImport) -> SafeString | str:
+def sample(row: ListImport) -> Part:
     if row.state != State.CHECKED or not row.sample:
         return ""
     kinds = list(OUTCOMES)
     rows = sorted(row.sample, key=lambda each: kinds.index(each[2]) if each[2] in kinds else len(kinds))
     shown = [(label, name, what_happens(kind, what)) for label, name, kind, what in rows]
     more = row.lines - len(shown)
-    drawn = html_table(("address", "name", "what happens"), shown)
-    return format_html("{}{}", drawn, paragraph(f"and {pluralize(more, 'more row')}") if more > 0 else "")
+    table = Table(("address", "name", "what happens"), shown)
+    return (table, f"and {pluralize(more, 'more row')}" if more > 0 else "")
 
 
 def what_happens(kind: str, what: str) -> str:
@@ -175,7 +166,7 @@ def what_happens(kind: str, what: str) -> str:
     return f"Not imported: {what}"
 
 
-def refused_lines(row: ListImport) -> SafeString | str:
+def refused_lines(row: ListImport) -> Part:
     lines = row.refused_lines.order_by("line")[:REFUSED_LINES_SHOWN]
     shown = [
         (f"{each.line:,}", shortened(", ".join(filter(None, each.cells)), LONGEST_LINE_SHOWN), each.reason)
@@ -184,6 +175,6 @@ def refused_lines(row: ListImport) -> SafeString | str:
     if not shown:
         return ""
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
-    link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
-    sentence = format_html("{}, fix them there, and import that file.", link)
-    return format_html("{}{}", html_table(("row", "content", "why"), shown), paragraph(sentence))
+    link = Link(url, f"Download all {row.refused:,} as CSV")
+    sentence = Text((link, ", fix them there, and import that file."))
+    return (Table(("row", "content", "why"), shown), sentence)

@@ -23,12 +23,13 @@ from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
 from common.admin.flows import asks
-from common.admin.html import brief, list_link, paragraph, when
+from common.admin.html import brief, column, list_link, when
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
+from common.parts import Part, Text
 from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
@@ -354,11 +355,10 @@ class SubscribableAdmin(ServiceAdmin):
             subscribable,
         )
 
-    @display(description="how often")
-    def shown_rhythm(self, subscribable: Subscribable) -> SafeString | str:
-        said = rhythm_here(subscribable)
+    @column("how often")
+    def shown_rhythm(self, subscribable: Subscribable) -> Part:
         kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
-        return format_html('{}<span class="fl-note">{}</span>', said, kind) if kind else said
+        return (rhythm_here(subscribable), Text(kind, "note") if kind else "")
 
     @display(description="next issue")
     def goes_out_next(self, subscribable: Any) -> str:
@@ -374,18 +374,18 @@ class SubscribableAdmin(ServiceAdmin):
             return "stopped"
         return "waits for its first subscriber" if subscribable.awaits_first_reader else "active"
 
-    @display(description="subscribers", ordering="subscriber_count")
-    def subscribers(self, subscribable: Any) -> SafeString:
+    @column("subscribers", ordering="subscriber_count")
+    def subscribers(self, subscribable: Any) -> Part:
         shown = f"{subscribable.subscriber_count:,}"
         return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
 
 
-def when_it_goes_out(assignable: Assignable) -> SafeString:
+def when_it_goes_out(assignable: Assignable) -> str:
     sentence = waits_for(assignable)
     if assignable.failures:
         at = when(assignable.next_try_at, zone=assignable.subscribable.zone)
         sentence = f"{sentence} Next try: {at}."
-    return paragraph(sentence)
+    return sentence
 
 
 def try_now(request: HttpRequest, keys: list[int]) -> str:

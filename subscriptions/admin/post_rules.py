@@ -3,11 +3,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
-from common.admin.html import html_table, link_to, paragraph, web_link, when
+from common.admin.html import web_link, when
+from common.parts import Lines, Link, Part, Table, Text
 from common.text import pluralize
 from subscriptions.collections.post_rules import MOST_RULES, change_rules, refuse_slow_rule, try_rules
 from subscriptions.models import FailedAssignment, LeftOut, PostRule, Subscribable
@@ -92,15 +91,16 @@ def save_rules(subscribable: Subscribable, formset: Any) -> None:
     change_rules(subscribable=subscribable, saved=saved, gone=formset.deleted_objects)
 
 
-def what_rules_do(subscribable: Subscribable) -> SafeString | str:
+def what_rules_do(subscribable: Subscribable) -> Part:
     rules = [rule for rule in subscribable.post_rules.all() if rule.active]
     if not subscribable.hooks and not rules:
         return ""
     zone = subscribable.zone
-    troubles = format_html_join(
-        "",
-        '<p class="fl-alert">{} On {} it couldn’t check a post, which was kept unchanged: {}</p>',
-        ((str(rule), when(rule.trouble_at, zone=zone), rule.trouble) for rule in rules if rule.trouble),
+    kept_whole = "{} On {} it couldn’t check a post, which was kept unchanged: {}"
+    troubles = (
+        Text(kept_whole.format(rule, when(rule.trouble_at, zone=zone), rule.trouble), "alert")
+        for rule in rules
+        if rule.trouble
     )
     tried = try_rules(subscribable)
     kept = sum(each.is_kept for each in tried)
@@ -114,31 +114,25 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
             verdict, end = "left out", "" if each.reason.endswith(".") else "."
             because = [each.reason[:1].upper() + each.reason[1:] + end]
         because += [trouble for trouble in each.troubles if trouble not in because]
-        lines = format_html_join("", "{}<br>", ((line,) for line in because))
-        rows.append((web_link(each.link, each.title), verdict, lines))
+        rows.append((web_link(each.link, each.title), verdict, Lines(because)))
     empty = "Its feeds have not been read yet, or are empty."
-    shown = html_table(("post", "it is", "because"), rows, empty)
-    return format_html("{}{}{}", troubles, paragraph(summary) if tried else "", shown)
+    return (*troubles, summary if tried else "", Table(("post", "it is", "because"), rows, empty))
 
 
-def left_out_lately(subscribable: Subscribable) -> SafeString | str:
+def left_out_lately(subscribable: Subscribable) -> Part:
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
     zone = subscribable.zone
-    shown = [(link_to(row.item), when(row.at, zone=zone), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
-    return html_table(("post", "when", "because"), shown) if shown else ""
+    shown = ((Link(row.item), when(row.at, zone=zone), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN])
+    return Table(("post", "when", "because"), shown, "")
 
 
-def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
+def what_is_stuck(subscribable: Subscribable) -> Part:
     rows = FailedAssignment.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
-        (link_to(row.item), row.last_error, when(row.next_try_at, zone=subscribable.zone))
+        (Link(row.item), row.last_error, when(row.next_try_at, zone=subscribable.zone))
         for row in rows.select_related("item").defer("item__entry")[:LEFT_OUT_SHOWN]
     ]
     if not shown:
         return ""
     explanation = "They’ve settled, but couldn’t be added to an issue. Nothing is lost: we try again."
-    return format_html(
-        '<p class="fl-alert">{}</p>{}',
-        explanation,
-        html_table(("post", "what went wrong", "tried again"), shown),
-    )
+    return (Text(explanation, "alert"), Table(("post", "what went wrong", "tried again"), shown))

@@ -4,7 +4,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 from django.utils.html import format_html
@@ -12,9 +11,10 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.admin.colour_input import ColourInput
-from common.admin.html import facts, web_link
+from common.admin.html import web_link
 from common.admin.model_admin import ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
+from common.parts import Code, Facts, Part, Template
 from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from subscriptions.branding.site import SITE_FIELDS, admin_zone, alter_site, site_settings
@@ -32,18 +32,18 @@ from subscriptions.subscribers.sign_up import is_by_code, is_open
 WIDGET = "feedletter/widget.js"
 
 
-def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
+def put_on_your_site(subscribable: Subscribable) -> Part:
     if not channels.get(subscribable.channel).public_sign_up:
         return ""
     url = page_url(subscribable)
     if not url:
         return "It’s private, so it has no page and only you can add subscribers."
     if not is_open(subscribable):
-        return facts([("Its page", web_link(url)), ("Sign-up", "Closed. Only you can add subscribers.")])
+        return Facts(("Its page", web_link(url)), ("Sign-up", "Closed. Only you can add subscribers."))
     if is_by_code(subscribable):
-        link_there = format_html("<code>{}</code>", link(subscribable, url))
         words = "Subscribers enter their number there, then a code. Put a link to it on your site:"
-        return format_html("{}<p>{}</p>", facts([("Its page", web_link(url)), ("How", words)]), link_there)
+        link_there = Code(link(subscribable, url), is_copied=True)
+        return (Facts(("Its page", web_link(url)), ("How", words)), link_there)
     context = {
         "url": url,
         "sites": [str(site) for site in sites(subscribable.embed_hosts)],
@@ -53,7 +53,7 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
         "link": link(subscribable, url),
         "preview": reverse("subscriptions:embed", args=[subscribable.name]),
     }
-    return render_to_string("admin/subscriptions/put_on_your_site.html", context)
+    return Template("admin/subscriptions/put_on_your_site.html", context)
 
 
 def widget(subscribable: Subscribable, url: str) -> SafeString:

@@ -10,8 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
-from django.utils.html import escape, format_html
-from django.utils.safestring import SafeString
+from django.utils.html import escape
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -19,11 +18,12 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.html import add_url, facts, html_table, link_to, list_link, listed, moment_of, when
+from common.admin.html import add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
+from common.parts import Facts, Link, Part, Table, listed
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
@@ -203,43 +203,41 @@ class SubscriberTagAdmin(ServiceAdmin):
     def save_model(self, request: HttpRequest, obj: SubscriberTag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
 
-    @display(description="people")
-    def people(self, tag: SubscriberTag) -> SafeString:
+    @column("people")
+    def people(self, tag: SubscriberTag) -> Part:
         return list_link(Destination, f"{people_by_tag().get(tag.pk, 0):,}", tag=tag.pk)
 
 
 DATA = "subscriptions_destination_data"
 
 
-def about_address(destination: Destination) -> SafeString:
-    rows = [
+def about_address(destination: Destination) -> Part:
+    suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
+    data = Link(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy")
+    return Facts(
         ("Channel", channel_name(destination.kind)),
         ("Address", destination.core),
         ("Added", when(destination.added_at)),
-    ]
-    if names := tag_names(destination):
-        rows.append(("Tags", names))
-    if suppressed := Suppression.objects.filter(kind=destination.kind, core=destination.core).first():
-        why = f": {suppressed.reason}" if suppressed.reason else ""
-        rows.append(("Do not email", f"since {when(suppressed.created_at)}{why}"))
-    if destination.disabled_at:
-        rows.append(("Disabled", when(destination.disabled_at)))
-        rows.append(("Why", destination.disabled_reason or "Not given."))
-    if is_person(destination):
-        url = reverse(f"admin:{DATA}", args=[destination.pk])
-        link = format_html('<a class="fl-link" href="{}">Download a copy</a>', url)
-        rows.append(("Their data", link))
-    return facts(rows)
+        ("Tags", tag_names(destination)),
+        ("Do not email", suppressed and suppressed_words(suppressed)),
+        ("Disabled", when(destination.disabled_at, "")),
+        ("Why", (destination.disabled_reason or "Not given.") if destination.disabled_at else ""),
+        ("Their data", data if is_person(destination) else ""),
+    )
 
 
-def wanted(destination: Destination) -> SafeString:
+def suppressed_words(row: Suppression) -> str:
+    return f"since {when(row.created_at)}{f': {row.reason}' if row.reason else ''}"
+
+
+def wanted(destination: Destination) -> Part:
     rows = destination.subscriptions.select_related("subscribable").order_by("pk")
     is_suppressed = bool(suppressed_cores([destination]))
-    return html_table(
+    return Table(
         ("newsletter", "status", "since"),
         (
             (
-                link_to(row, row.subscribable),
+                Link(row, row.subscribable),
                 shown_status(row, is_suppressed=is_suppressed),
                 when(row.left_at or row.confirmed_at or row.added_at),
             )
@@ -304,13 +302,13 @@ class DestinationAdmin(ListPages, LargeList):
     def address(self, person: Destination) -> str:
         return person.label
 
-    @display(description="newsletters")
-    def newsletters(self, person: Any) -> SafeString:
+    @column("newsletters")
+    def newsletters(self, person: Any) -> Part:
         shown = person.wanted[:NEWSLETTERS_NAMED]
         # Suppressed addresses get no confirmation mail.
         waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
-        names: list[Any] = [
-            link_to(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
+        names: list[Part] = [
+            Link(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
         ]
         if more := len(person.wanted) - len(shown):
             names.append(f"{more} more")

@@ -10,20 +10,26 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.flows import asks
-from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.html import moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, Table
 from common.ports import channels
 from common.ports.panels import Action, CannotAct, Panel
 from common.text import pluralize, shortened
 from subscriptions.admin.list_import import ListPages
-from subscriptions.admin.subscriber import TagOfSubscriptionFilter, destinations_of, tag_actions, tag_names
+from subscriptions.admin.subscriber import (
+    TagOfSubscriptionFilter,
+    destinations_of,
+    suppressed_words,
+    tag_actions,
+    tag_names,
+)
 from subscriptions.admin.subscription_filters import (
     MOST_FOUND,
     STATUS_COLOURS,
@@ -200,15 +206,15 @@ def subscriber_form() -> type[SubscriberForm]:
 CHANGES_SHOWN = 5
 
 
-def changes_of(subscription: Subscription) -> list[tuple[str, Any]]:
+def changes_of(subscription: Subscription) -> list[tuple[object, object]]:
     away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
         :CHANGES_SHOWN
     ]
     here = subscription.switches_here.select_related("old__subscribable", "rarer").order_by("-pk")[
         :CHANGES_SHOWN
     ]
-    to = [(_title(one, "to"), link_to(one.new, _said(one, one.new))) for one in away]
-    return [*to, *((_title(one, "from"), link_to(one.old, _said(one, one.old))) for one in here)]
+    to = [(_title(one, "to"), Link(one.new, _said(one, one.new))) for one in away]
+    return [*to, *((_title(one, "from"), Link(one.old, _said(one, one.old))) for one in here)]
 
 
 def _title(switch: FrequencyChange, way: str) -> str:
@@ -226,48 +232,43 @@ HELP = {"language": "Language of confirmation and other service emails, for exam
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
 
-def standing(subscription: Subscription) -> SafeString:
+def standing(subscription: Subscription) -> Part:
     is_suppressed = bool(suppressed_cores([subscription.destination]))
-    rows: list[tuple[str, Any]] = [
-        ("Newsletter", link_to(subscription.subscribable)),
-        ("Address", link_to(subscription.destination)),
+    to = subscription.destination
+    why = f": {subscription.get_left_why_display()}" if subscription.left_why else ""
+    is_paused = subscription.paused_until and subscription.paused_until > utcnow()
+    why_disabled = to.disabled_reason or "Nothing is sent to this address."
+    suppressed = Suppression.objects.filter(kind=to.kind, core=to.core).first()
+    return Facts(
+        ("Newsletter", Link(subscription.subscribable)),
+        ("Address", Link(to)),
         ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
         ("Added", when(subscription.added_at)),
         ("Confirmed", when(subscription.confirmed_at, "Not yet")),
-    ]
-    if names := tag_names(subscription.destination):
-        rows.append(("Tags", names))
-    if subscription.left_at:
-        why = subscription.get_left_why_display() if subscription.left_why else ""
-        rows.append(("Left", f"{when(subscription.left_at)}{': ' if why else ''}{why}"))
-    if subscription.paused_until and subscription.paused_until > utcnow():
-        rows.append(("Paused until", when(subscription.paused_until)))
-    rows += changes_of(subscription)
-    to = subscription.destination
-    if to.disabled_at:
-        rows.append(("Disabled", to.disabled_reason or "Nothing is sent to this address."))
-    if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
-        why = f": {suppressed.reason}" if suppressed.reason else ""
-        words = f"since {when(suppressed.created_at)}{why}"
-        rows.append(("Do not email", link_to(suppressed, words)))
-    return facts(rows)
+        ("Tags", tag_names(to)),
+        ("Left", f"{when(subscription.left_at)}{why}" if subscription.left_at else ""),
+        ("Paused until", when(subscription.paused_until) if is_paused else ""),
+        *changes_of(subscription),
+        ("Disabled", why_disabled if to.disabled_at else ""),
+        ("Do not email", suppressed and Link(suppressed, suppressed_words(suppressed))),
+    )
 
 
-def others(subscription: Subscription) -> SafeString | str:
+def others(subscription: Subscription) -> Part:
     rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
-    shown = [
+    shown = (
         (
-            link_to(row, row.subscribable),
+            Link(row, row.subscribable),
             row.get_status_display(),
             when(row.left_at or row.confirmed_at or row.added_at),
         )
         for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
-    ]
-    return html_table(("newsletter", "status", "since"), shown) if shown else ""
+    )
+    return Table(("newsletter", "status", "since"), shown, "")
 
 
-def how_they_agreed(subscription: Subscription) -> SafeString:
-    return html_table(
+def how_they_agreed(subscription: Subscription) -> Part:
+    return Table(
         ("what", "when", "how", "text they saw", "from"),
         (
             (

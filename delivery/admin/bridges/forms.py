@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminRadioSelectWidget,
@@ -16,8 +14,8 @@ from unfold.widgets import (
 from channels.letter import LetterError, Recipient
 from channels.oauth import OAuth
 from channels.webpush.spec import WebPushSpec
-from common.admin.html import paragraph
 from common.clock import utcnow
+from common.parts import Box, Lines, Part, Strong, Text
 from common.ports import channels
 from common.ports.channels import read_fields
 from common.refused import Refused
@@ -35,28 +33,22 @@ SAMPLE = Recipient(0, "", "")
 NOBODY_TOLD = "No device gets notifications yet. Subscribers can turn them on on its page."
 
 
-def notification_of(subscribable: Subscribable) -> SafeString | str:
+def notification_of(subscribable: Subscribable) -> Part:
     """Show the newest post as a notification; "" if devices get none."""
     if not subscribable.offers_devices:
         return ""
-    who = "" if count_devices(subscribable) else paragraph(NOBODY_TOLD)
+    who = "" if count_devices(subscribable) else NOBODY_TOLD
     try:
         [letter] = newest_letters(subscribable, now=utcnow())
     except (Refused, LetterError) as error:
-        return format_html("{}{}", who, paragraph(str(error)))
+        return (who, str(error))
     looks = looks_of(letter, SAMPLE, kind=WebPushSpec.key)
     if looks.refusal:
-        return format_html('{}<p class="fl-alert">{}</p>', who, looks.refusal)
+        return (who, Text(looks.refusal, "alert"))
     title, *lines = looks.text.split("\n")
-    body = format_html_join("", "<br>{}", ((line,) for line in lines if line))
     said = f"{looks.length:,} of the {looks.limit:,} octets that a push has room for"
-    return format_html(
-        '{}<div class="fl-look"><p><strong>{}</strong>{}</p></div><p class="fl-quiet fl-measure">{}</p>',
-        who,
-        title,
-        body,
-        said,
-    )
+    notification = Lines((Strong(title), *filter(None, lines)))
+    return (who, Box("look", Text(notification)), Text(said, "quiet fl-measure"))
 
 
 Arrangement = Subscribable.Arrangement

@@ -16,13 +16,14 @@ from unfold.decorators import display
 
 from channels.letter import LetterError
 from common.admin.flows import asks
-from common.admin.html import add_url, brief, facts, list_url, object_url, when
+from common.admin.html import add_url, brief, list_url, object_url, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
+from common.parts import Facts
 from common.pictures.picture import MOST_BYTES
 from common.refused import Refused
 from common.text import pluralize
@@ -131,7 +132,7 @@ class SendPage(LetterPage):
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
-            "rows": facts(panels.before_sending(letter)),
+            "rows": Facts(*panels.before_sending(letter)),
         }
         return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
 

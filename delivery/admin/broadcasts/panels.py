@@ -1,12 +1,9 @@
 """Panels about broadcasts on a newsletter's page."""
 
 from datetime import datetime
-from typing import Any
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-
-from common.admin.html import add_url, button, html_table, link_to, paragraph, when
+from common.admin.html import add_url, when
+from common.parts import Button, Link, Part, Table
 from common.refused import Refused
 from common.text import pluralize
 from delivery.accounts.accounts import account_words, sender_of
@@ -57,9 +54,9 @@ def goes_to(letter: Broadcast) -> str:
     return f"{number} now: {whom}"
 
 
-def before_sending(letter: Broadcast) -> list[tuple[str, Any]]:
+def before_sending(letter: Broadcast) -> list[tuple[object, object]]:
     newsletter = letter.subscribable
-    rows: list[tuple[str, Any]] = [
+    rows: list[tuple[object, object]] = [
         ("Newsletter", str(newsletter)),
         ("Subject", letter.subject),
         ("To", goes_to(letter)),
@@ -80,16 +77,16 @@ def before_sending(letter: Broadcast) -> list[tuple[str, Any]]:
 LETTERS_SHOWN = 10
 
 
-def letters_written(subscribable: Subscribable) -> SafeString | str:
+def letters_written(subscribable: Subscribable) -> Part:
     """List unsent broadcasts, with a button to write one; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
     rows = unsent_letters().filter(subscribable=subscribable).defer("markdown")[:LETTERS_SHOWN]
-    table = html_table(
+    table = Table(
         ("email", "state", "sent", "changed"),
         (
             (
-                link_to(row),
+                Link(row),
                 LETTER_STATE_WORDS[standing_of(row)],
                 in_zone(row.send_at, subscribable) if row.send_at else "when you send it",
                 when(row.changed_at, zone=subscribable.zone),
@@ -98,19 +95,17 @@ def letters_written(subscribable: Subscribable) -> SafeString | str:
         ),
         "No drafts.",
     )
-    begin = button(add_url(Broadcast, subscribable=subscribable.pk), "Write an email")
-    return format_html("{}{}", table, paragraph(begin))
+    return (table, Button(add_url(Broadcast, subscribable=subscribable.pk), "Write an email"))
 
 
-def drafts_and_scheduled() -> SafeString | str:
+def drafts_and_scheduled() -> Part:
     """List the newest unsent emails of all newsletters in one time zone; "" if there are none."""
-    rows = list(unsent_letters().select_related("subscribable").defer("markdown")[:LETTERS_SHOWN])
-    if not rows:
-        return ""
-    return html_table(
+    rows = unsent_letters().select_related("subscribable").defer("markdown")[:LETTERS_SHOWN]
+    return Table(
         ("email", "newsletter", "state", "scheduled"),
         (
-            (link_to(row), row.subscribable, LETTER_STATE_WORDS[standing_of(row)], when(row.send_at))
+            (Link(row), row.subscribable, LETTER_STATE_WORDS[standing_of(row)], when(row.send_at))
             for row in rows
         ),
+        "",
     )

@@ -7,13 +7,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from channels.letter import Recipient
 from channels.placeholders import field_names
-from common.admin.html import ADMIN_LINK, html_table, listed, when
+from common.admin.html import when
 from common.clock import utcnow
+from common.parts import Link, Part, Table, Text
 from delivery.customisation import source_of
 from delivery.letters.templates import (
     KnownTemplate,
@@ -122,12 +121,12 @@ def _rest() -> tuple[str, list[Row]]:
     )
 
 
-def letters(subscribable: Subscribable) -> SafeString | str:
+def letters(subscribable: Subscribable) -> Part:
     """List mails and pages with their templates; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
-    return html_table(
+    return Table(
         ("mail or page", "template", "changed", "by", "actions"),
         (_row(subscribable, known, own.get(known.name)) for known in known_templates()),
     )
@@ -140,19 +139,18 @@ def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str
 
 
 def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate | None) -> tuple[object, ...]:
-    title = format_html('{}<span class="fl-note">{}</span>', known.title, known.about)
-    links = listed(
-        (
-            format_html(ADMIN_LINK, page_of(subscribable, known.name), "Preview"),
-            format_html(ADMIN_LINK, page_of(subscribable, known.name, edit=True), "Edit"),
-        )
+    title = (known.title, Text(known.about, "note"))
+    links = (
+        Link(page_of(subscribable, known.name), "Preview"),
+        ", ",
+        Link(page_of(subscribable, known.name, edit=True), "Edit"),
     )
     if own is None:
         return title, "default", "", "", links
-    said = f"own, version {own.version}"
+    said: Part = f"own, version {own.version}"
     # It rendered when saved; a parameter may have been removed since.
     if problem := preview(subscribable=subscribable, name=own.name, now=utcnow()).problem:
-        said = format_html('{}<span class="fl-note fl-wrong">It does not render. {}</span>', said, problem)
+        said = (said, Text(f"It does not render. {problem}", "note fl-wrong"))
     return title, said, when(own.created_at), own.author, links
 
 

@@ -13,7 +13,6 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from channels.account import EMAIL
@@ -21,12 +20,13 @@ from channels.email.account_url import parse_email_url
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
-from common.admin.html import add_url, facts, link_to, listed, moment_of, object_url, when
+from common.admin.html import add_url, moment_of, object_url, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import report
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Facts, Link, Part, listed
 from common.ports.panels import Panel
 from delivery.accounts.accounts import (
     add_account,
@@ -61,29 +61,21 @@ def mail_set_up_url(account: Model | None = None) -> str:
     return f"{url}?account={account.pk}#account-{account.pk}" if account else url
 
 
-def describe_account(account: Account) -> SafeString:
+def describe_account(account: Account) -> Part:
     newsletters = newsletters_of(account)
     none = "None yet: choose it in a newsletter's form, under “How it travels”."
-    default = format_html(
-        '{} <a class="fl-link" href="{}">Email set-up</a>',
-        "Yes." if account.is_default else "No.",
-        mail_set_up_url(),
-    )
-    rows: list[tuple[str, Any]] = [
+    lane = Lane.objects.filter(kind=EMAIL, account=account.name).first()
+    return Facts(
         ("Server", server_of(account)),
         ("Sender", usual_sender(account.name)),
-        ("Default", default),
+        ("Default", ("Yes. " if account.is_default else "No. ", Link(mail_set_up_url(), "Email set-up"))),
         ("Tried", trial_words(account)),
-        ("Newsletters", listed(link_to(row) for row in newsletters) or none),
+        ("Newsletters", listed(Link(row) for row in newsletters) or none),
         ("Added", when(account.created_at)),
-    ]
-    if refused := refused_call_words(known_target(account)):
-        rows.append(("Webhook", refused))
-    if lane := Lane.objects.filter(kind=EMAIL, account=account.name).first():
-        rows.append(("Limits and use", link_to(lane, "Its lane")))
-        if lane.last_error:
-            rows.append(("Last error", lane.last_error))
-    return facts(rows)
+        ("Webhook", refused_call_words(known_target(account))),
+        ("Limits and use", lane and Link(lane, "Its lane")),
+        ("Last error", lane and lane.last_error),
+    )
 
 
 def trial_words(account: Account) -> str:

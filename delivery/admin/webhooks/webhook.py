@@ -15,8 +15,6 @@ from django.contrib.admin import (
 )
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -25,11 +23,12 @@ from unfold.widgets import (
 )
 
 from common.admin.flows import asks
-from common.admin.html import facts, html_table, link_to, list_link, moment_of, when
+from common.admin.html import list_link, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
 from common.clock import utcnow
+from common.parts import Code, Facts, Link, Part, Table
 from common.ports.events import EventKind
 from common.ports.panels import Panel
 from common.text import pluralize, shortened
@@ -98,32 +97,30 @@ WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "p
 EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
-def describe_webhook(webhook: Webhook) -> SafeString:
+def describe_webhook(webhook: Webhook) -> Part:
     waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED).count()
-    rows: list[tuple[str, Any]] = [
+    is_safe = webhook.url.startswith("https:")
+    return Facts(
         ("State", explained(webhook)),
         ("Waiting", pluralize(waiting, "call")),
         ("Added", when(webhook.created_at)),
-    ]
-    if webhook.rotated_at:
-        rows.append(("Secret changed", when(webhook.rotated_at)))
-    if not webhook.url.startswith("https:"):
-        rows.append(("Not encrypted", "Others on the network can read addresses of subscribers."))
-    return facts(rows)
+        ("Secret changed", when(webhook.rotated_at, "")),
+        ("Not encrypted", "" if is_safe else "Others on the network can read addresses of subscribers."),
+    )
 
 
-def last_calls(webhook: Webhook) -> SafeString:
+def last_calls(webhook: Webhook) -> Part:
     rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
-    shown = html_table(
+    table = Table(
         ("event", "when", "status", "answer"),
         (
-            (link_to(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
+            (Link(row, WHAT.get(row.kind, row.kind)), when(row.created_at), outcome(row), said(row))
             for row in rows
         ),
         "It has not been called yet. Send a test.",
     )
     every = list_link(WebhookCall, "All of its calls", webhook__id__exact=webhook.pk)
-    return format_html("{}<p>{}</p>", shown, every) if rows else shown
+    return (table, every if rows else "")
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -210,31 +207,27 @@ class WebhookAdmin(ServiceAdmin):
         return every.defer("secrets")
 
 
-def describe_call(call: WebhookCall) -> SafeString:
-    rows: list[tuple[str, Any]] = [
+def describe_call(call: WebhookCall) -> Part:
+    is_waiting = call.state == WebhookCall.State.QUEUED
+    return Facts(
         ("What happened", f"{WHAT.get(call.kind, call.kind)} ({call.kind})"),
-        ("Webhook", link_to(call.webhook)),
+        ("Webhook", Link(call.webhook)),
         ("Id", call.event_id),
         ("State", call.get_state_display().lower()),
         ("Happened", when(call.created_at)),
         ("Tries", call.attempts),
         ("Last answer", f"HTTP {call.status}" if call.status else "None."),
-    ]
-    if call.error:
-        rows.append(("Last error", call.error))
-    if call.sent_at:
-        rows.append(("Taken", when(call.sent_at)))
-    if call.state == WebhookCall.State.QUEUED:
-        rows += [("Next try", next_step(call)), ("Given up on", when(call.give_up_at))]
-    return facts(rows)
-
-
-def call_body(call: WebhookCall) -> SafeString:
-    if not call.body:
-        return format_html("<p>{}</p>", "It was forgotten, because the person it was about was erased.")
-    return format_html(
-        '<pre class="fl-copy">{}</pre>', json.dumps(json.loads(call.body), indent=2, ensure_ascii=False)
+        ("Last error", call.error),
+        ("Taken", when(call.sent_at, "")),
+        ("Next try", next_step(call) if is_waiting else ""),
+        ("Given up on", when(call.give_up_at) if is_waiting else ""),
     )
+
+
+def call_body(call: WebhookCall) -> Part:
+    if not call.body:
+        return "It was forgotten, because the person it was about was erased."
+    return Code(json.dumps(json.loads(call.body), indent=2, ensure_ascii=False), is_copied=True)
 
 
 @admin.register(WebhookCall)

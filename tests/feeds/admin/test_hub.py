@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from common.admin.draw import block
 from feeds.admin.feed import can_ask, hub
 from feeds.models import Feed, HubSubscription
 from tests.factories import FeedDocumentFactory, FeedFactory
@@ -37,17 +38,17 @@ def subscribed(feed: Feed, **changes: Any) -> HubSubscription:
 
 
 def test_a_feed_without_a_hub_has_no_panel() -> None:
-    assert hub(FeedFactory()) == ""
+    assert block(hub(FeedFactory())) == ""
 
 
 def test_before_it_is_asked_the_page_says_when_and_why_not(feed: Feed, settings: Any) -> None:
-    assert "after the feed’s next reading" in hub(feed)
+    assert "after the feed’s next reading" in block(hub(feed))
     feed.use_hub = False
-    assert "” is off" in hub(feed)
+    assert "” is off" in block(hub(feed))
     feed.use_hub, settings.SITE_URL = True, "http://127.0.0.1:8000"
-    assert "it can’t reach SITE_URL (http://127.0.0.1:8000)" in hub(feed)
+    assert "it can’t reach SITE_URL (http://127.0.0.1:8000)" in block(hub(feed))
     feed.status = "paused"
-    assert hub(feed) == ""
+    assert block(hub(feed)) == ""
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,8 @@ def test_before_it_is_asked_the_page_says_when_and_why_not(feed: Feed, settings:
 )
 def test_how_it_stands_is_said_in_a_sentence(feed: Feed, changes: dict[str, Any], said: str) -> None:
     subscribed(feed, **changes)
-    assert said in hub(feed)
-    assert "<b>" not in hub(feed)
+    assert said in block(hub(feed))
+    assert "<b>" not in block(hub(feed))
 
 
 def test_the_hub_is_asked_again_by_a_button(feed: Feed, admin_client: Client) -> None:

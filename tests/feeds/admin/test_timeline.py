@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from common.admin.draw import block
 from common.clock import utcnow
 from feeds.admin.timeline import answer, at_a_glance, latency_words, poll_words, read_again, timeline
 from feeds.models import Feed
@@ -35,7 +36,7 @@ def words(html: str) -> str:
 def test_quiet_readings_are_one_line_with_their_average(feed: Feed) -> None:
     for number in range(23):
         PollFactory(feed=feed, at=NOW + number * 10 * MINUTE, duration_ms=11 + number % 3)
-    said = words(timeline(feed))
+    said = words(block(timeline(feed)))
     assert "23 readings, nothing new 304 Not Modified about 12 ms after 10 minutes: its interval" in said
     assert "2 Mar, 12:00 to 15:40" in said
 
@@ -77,7 +78,7 @@ def test_a_reading_says_when_it_was_to_be_read_again_and_why(feed: Feed) -> None
 
 def test_what_was_wrong_is_shown_and_escaped(feed: Feed) -> None:
     PollFactory(feed=feed, **{**FAILED, "note": "<script>x</script>"})
-    html = timeline(feed)
+    html = block(timeline(feed))
     assert "fl-dot-bad" in html
     assert "&lt;script&gt;" in html
     assert "<script" not in html
@@ -86,22 +87,22 @@ def test_what_was_wrong_is_shown_and_escaped(feed: Feed) -> None:
 def test_older_readings_are_folded_away_and_the_page_stays_bounded(feed: Feed) -> None:
     for number in range(100):
         PollFactory(feed=feed, at=NOW + number * MINUTE, new=1, outcome="read")
-    html = timeline(feed)
+    html = block(timeline(feed))
     assert "<summary>97 older readings</summary>" in html
     assert html.count("<tr>") == 3 + 60 + 2
     assert "37 readings before that not shown" in html
 
 
 def test_a_feed_that_was_never_read_says_so(feed: Feed) -> None:
-    assert "Not read yet." in timeline(feed)
-    assert "Not read yet." in at_a_glance(feed)
+    assert "Not read yet." in block(timeline(feed))
+    assert "Not read yet." in block(at_a_glance(feed))
 
 
 def test_the_plots_say_their_numbers_in_words(feed: Feed) -> None:
     for weeks in range(1, 6):
         ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - (7 * weeks + 1) * DAY)
     PollFactory.create_batch(5, feed=feed, at=utcnow() - MINUTE, duration_ms=80)
-    html = at_a_glance(feed)
+    html = block(at_a_glance(feed))
     assert html.count('role="img"') == 2
     assert "none so far this week, 3 at most" in html
     assert "80\N{NO-BREAK SPACE}ms usually, none failed" in html
@@ -110,7 +111,7 @@ def test_the_plots_say_their_numbers_in_words(feed: Feed) -> None:
 def test_fewer_than_five_points_are_a_sentence_without_a_plot(feed: Feed) -> None:
     ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - 8 * DAY)
     PollFactory.create_batch(4, feed=feed, at=utcnow() - MINUTE, duration_ms=80)
-    html = at_a_glance(feed)
+    html = block(at_a_glance(feed))
     assert "<svg" not in html
     assert "fl-axis" not in html
     assert "none so far this week, 3 at most" in html
@@ -123,7 +124,7 @@ def test_failures_are_counted_apart_and_do_not_lengthen_the_usual_time(feed: Fee
     PollFactory(feed=feed, duration_ms=20)
     assert latency_words(polls) == "20\N{NO-BREAK SPACE}ms usually, 1 failed"
     assert latency_words(polls[3:]) == "1 failed"
-    assert "fl-bad" in at_a_glance(feed)
+    assert "fl-bad" in block(at_a_glance(feed))
 
 
 def test_the_questions_are_three_whatever_is_stored(feed: Feed) -> None:
@@ -131,8 +132,8 @@ def test_the_questions_are_three_whatever_is_stored(feed: Feed) -> None:
         PollFactory(feed=feed, at=NOW + number * MINUTE, new=number % 2)
         ItemFactory(feed=feed)
     with CaptureQueriesContext(connection) as asked:
-        at_a_glance(feed)
-        timeline(feed)
+        block(at_a_glance(feed))
+        block(timeline(feed))
     assert len(asked) == 3
 
 

@@ -1,0 +1,59 @@
+"""Parts as HTML."""
+
+from typing import Any
+
+import pytest
+
+from common.admin.draw import block, inline
+from common.parts import Button, Code, Facts, Link, Part, Table, Text, listed
+
+EVIL = '"><script>x</script>'
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        EVIL,
+        Link("/here", EVIL),
+        Link(EVIL, "here"),
+        Button("/here", EVIL),
+        Text((EVIL, Link("/here", EVIL))),
+        Code(EVIL),
+        Facts((EVIL, EVIL)),
+        Table((EVIL,), [(EVIL,)]),
+        Table((EVIL,), [], EVIL),
+    ],
+)
+def test_words_are_escaped(part: Any) -> None:
+    for drawn in (block(part), inline(part)):
+        assert "<script" not in drawn
+        assert "&lt;script&gt;" in drawn
+
+
+def test_sentences_become_paragraphs_below_each_other_but_not_within_a_line() -> None:
+    assert block(("One.", "", "Two.")) == "<p>One.</p><p>Two.</p>"
+    assert inline(("One, ", Text("two", "note"))) == 'One, <span class="fl-note">two</span>'
+
+
+def test_no_blank_parts_a_link_from_its_full_stop() -> None:
+    assert block(Text((Link("/a", "A"), "."))) == '<p><a class="fl-link" href="/a">A</a>.</p>'
+
+
+def test_only_links_to_other_sites_hide_where_they_are() -> None:
+    assert 'rel="noopener noreferrer"' in inline(Link("https://blog.example/", "blog"))
+    assert "rel=" not in inline(Link("/admin/", "admin"))
+
+
+def test_facts_without_a_value_are_left_out_but_not_zero() -> None:
+    drawn = block(Facts(("Tries", 0), ("Error", ""), ("Sent", None), ("Waiting", 1200)))
+    assert drawn == '<dl class="fl-facts"><dt>Tries</dt><dd>0</dd><dt>Waiting</dt><dd>1,200</dd></dl>'
+
+
+def test_a_table_without_rows_says_so_or_is_nothing() -> None:
+    assert block(Table(("post",), [])) == '<p class="fl-quiet">Nothing yet.</p>'
+    assert block(Table(("post",), [], "")) == ""
+
+
+@pytest.mark.parametrize(("parts", "shown"), [((), ""), (("a",), "a"), (("a", "b", "c"), "a, b, c")])
+def test_a_list_has_commas_between_its_parts(parts: tuple[Part, ...], shown: str) -> None:
+    assert inline(listed(parts)) == shown
