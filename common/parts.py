@@ -117,6 +117,14 @@ class Box(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class Live(Shown):
+    """Part that the page's script replaces by its name."""
+
+    name: str
+    part: "Part"
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """`words` is the tooltip. A bad bar has the full height."""
 

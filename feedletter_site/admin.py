@@ -22,8 +22,8 @@ from unfold.admin import TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
-from common.admin.flows import asks
 from common.admin.html import moment_of
+from common.admin.lists import asks
 from common.admin.page_words import EmptyList, PageWords, words_of
 from common.optional_apps import is_on
 from feedletter_site.api.admin import ApiTokenAdmin

@@ -2,8 +2,8 @@ from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter
 
 from chat.models import ServerAlert
-from common.admin.flows import asks
 from common.admin.html import moment_of, when
+from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.parts import Facts, Link, Part

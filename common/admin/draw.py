@@ -51,10 +51,6 @@ def _drawn(part: Any, tag: str) -> SafeString:
     return mark_safe(render_to_string(f"admin/parts/{name}.html", {"part": part, "tag": tag}).strip())  # noqa: S308
 
 
-# Until every page is made of parts.
-parts.Shown.__html__ = inline  # type: ignore[attr-defined]
-
-
 @register.filter
 def address(to: Model | str) -> str:
     """Return the URL of an object's page, or the URL that it is."""

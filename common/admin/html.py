@@ -1,5 +1,5 @@
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, tzinfo
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, tzinfo
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 from django.db.models import Model
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
@@ -19,48 +18,6 @@ from common.text import pluralize
 from common.zones import zone_words
 
 object_url = address
-ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
-
-
-def html_table(head: Iterable[str], rows: Iterable[Iterable[Any]], empty: str = "Nothing yet.") -> SafeString:
-    names = list(head)
-    # On phones each row becomes a card with labelled cells.
-    cell = '<td data-label="{}">{}</td>'
-    cells = (format_html_join("", cell, zip(names, map(with_commas, row), strict=True)) for row in rows)
-    body = format_html_join("", "<tr>{}</tr>", ((each,) for each in cells))
-    if not body:
-        return format_html('<p class="fl-quiet">{}</p>', empty)
-    top = format_html_join("", '<th scope="col">{}</th>', ((name,) for name in names))
-    return format_html(
-        '<table class="fl-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', top, body
-    )
-
-
-def with_commas(value: Any) -> Any:
-    return f"{value:,}" if type(value) is int else value
-
-
-def facts(pairs: Iterable[tuple[str, Any]]) -> SafeString:
-    rows = format_html_join(
-        "", "<dt>{}</dt><dd>{}</dd>", ((name, with_commas(value)) for name, value in pairs)
-    )
-    return format_html('<dl class="fl-facts">{}</dl>', rows)
-
-
-def listed(values: Iterable[Any]) -> SafeString:
-    return format_html_join(", ", "{}", ((value,) for value in values))
-
-
-def paragraph(text: Any) -> SafeString:
-    return format_html("<p>{}</p>", text)
-
-
-def button(url: str, text: str) -> SafeString:
-    return format_html('<a class="fl-button" href="{}">{}</a>', url, text)
-
-
-def link_to(obj: Model, text: object = "") -> SafeString:
-    return format_html(ADMIN_LINK, object_url(obj), text or obj)
 
 
 def web_link(url: str, text: str = "") -> Link | str:
@@ -96,6 +53,10 @@ def when(moment: datetime | None, empty: str = "–", *, zone: tzinfo | None = N
     return (
         f"{local.day}\N{NO-BREAK SPACE}{local:%b}\N{NO-BREAK SPACE}{local:%Y, %H:%M}\N{NO-BREAK SPACE}{shown}"
     )
+
+
+def short_day(day: date) -> str:
+    return f"{day.day} {day:%b}"
 
 
 def short_when(moment: datetime, *, now: datetime, zone: tzinfo | None = None) -> str:

@@ -1,8 +1,8 @@
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin import FieldListFilter, RelatedFieldListFilter
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
@@ -94,3 +94,23 @@ class FewChoices(RelatedFieldListFilter):
 
     def has_output(self) -> bool:
         return bool(self.lookup_choices or self.lookup_val)
+
+
+def asks(
+    question: str, usual: type[FieldListFilter], answers: Mapping[str, str] | None = None
+) -> type[FieldListFilter]:
+    """Return a filter with a question as its title; `answers` replaces labels."""
+
+    class Question(usual):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.title = question
+
+        def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+            for choice in super().choices(changelist):
+                words = str(choice["display"])
+                yield choice | {"display": (answers or {}).get(words, words)}
+
+    # Templates check the name of the class.
+    Question.__name__ = usual.__name__
+    return Question

@@ -9,9 +9,8 @@ from django.http import HttpRequest
 from unfold.decorators import display
 
 from channels.rules.sms_words import CODE_WORDS
-from common.admin.flows import asks
 from common.admin.html import moment_of, when
-from common.admin.lists import FewChoices, LargeList, newest
+from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of

@@ -14,8 +14,9 @@ from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
-from common.admin.flows import asks
+from common.admin.draw import block
 from common.admin.html import add_url, brief, column, list_link, object_url
+from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
@@ -184,7 +185,7 @@ class IssueAdmin(ReadOnlyAdmin):
         if issue is None:
             raise Http404
         progress.count_for_page(issue)
-        return HttpResponse(issue_figures.live(issue))
+        return HttpResponse(block(issue_figures.live(issue)))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Issue | None:
         issue = super().get_object(request, object_id, from_field)

@@ -2,20 +2,16 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, tzinfo
 from typing import Any
 
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 
-from common.admin.day_plot import Bar, is_worth_drawing, sparkline
-from common.admin.flows import Flow, flow_plot
-from common.admin.html import ago, html_table, link_to, list_link, list_url, when
+from common.admin.chart import plot_of
+from common.admin.html import ago, list_link, list_url, when
 from common.clock import utcnow
+from common.parts import Bar, Box, Chart, Flow, Fold, Link, Live, Part, Table, Template, Text, listed
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.bounces.list_growth import WEEKS, growth_of
@@ -29,50 +25,39 @@ from subscriptions.subscribers.counts import confirmed_counts
 DAYS = 84
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    title: str
-    words: str
-    drawn: SafeString
-    first: str
-    last: str
-    rows: list[tuple[str, GrowthStretch]]
+HEAD = ("when", "new", "confirmed", "left", "bounced")
 
 
-def of_newsletter(subscribable: Subscribable) -> SafeString | str:
+def of_newsletter(subscribable: Subscribable) -> Part:
     """Show a newsletter's growth; "" for a bridge, and without any subscriber ever."""
-    return drawn(subscribable) if subscribable.channel == "email" else ""
-
-
-def drawn(subscribable: Subscribable) -> SafeString | str:
+    if subscribable.channel != "email":
+        return ""
     today = timezone.localdate()
     now = confirmed_counts([subscribable.pk])[subscribable.pk]
-    return drawn_of(growth_of(subscribable, today), today, now)
+    return growth(growth_of(subscribable, today), today, now)
 
 
-def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> SafeString | str:
+def growth(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> Part:
     """Plot counted figures, or return "". `now` is the current number of subscribers."""
-    plots = plots_of(found, today)
-    if not plots:
+    charts = charts_of(found, today)
+    if not charts:
         return ""
-    return render_to_string(
-        "admin/delivery/growth.html", {"plots": plots, "now": pluralize(now, "subscriber"), "days": DAYS}
-    )
+    context = {"charts": charts, "now": pluralize(now, "subscriber"), "is_drawn": plot_of(charts[0])}
+    return Template("admin/delivery/growth.html", context)
 
 
-def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]:
+def charts_of(found: Mapping[str, Mapping[date, int]], today: date) -> tuple[Chart, ...]:
     if not any(found.values()):
-        return []
+        return ()
     by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
-    plots = [
-        _plot("fl-days", "The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
-        _plot("fl-weeks", "The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
-    ]
-    return [plot for plot in plots if plot.drawn] or plots[1:]
+    charts = (
+        _chart("The last 12 weeks, by day", by_days, lambda day: f"{day:%a} {day.day} {day:%b}"),
+        _chart("The last year, by week", by_weeks, lambda day: f"Week of {day.day} {day:%b %Y}"),
+    )
+    return tuple(filter(plot_of, charts)) or charts[1:]
 
 
-def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Plot:
-    said = said_of(totals(list(stretches)))
+def _chart(title: str, stretches: Sequence[GrowthStretch], label: Callable[[date], str]) -> Chart:
     flows = [
         Flow(
             each.confirmed,
@@ -83,10 +68,19 @@ def _plot(name: str, title: str, stretches: Sequence[GrowthStretch], label: Call
         )
         for each in stretches
     ]
-    rows = [(label(each.start), each) for each in reversed(stretches) if each != GrowthStretch(each.start)]
-    is_drawn = is_worth_drawing(flow.up + flow.down for flow in flows)
-    plot = flow_plot(flows, name=name, title=title, description=said) if is_drawn else SafeString("")
-    return Plot(title, said, plot, label(stretches[0].start), label(stretches[-1].start), rows)
+    rows = [
+        (label(each.start), each.new, each.confirmed, each.left, each.bounced)
+        for each in reversed(stretches)
+        if each != GrowthStretch(each.start)
+    ]
+    return Chart(
+        title,
+        said_of(totals(list(stretches))),
+        flows,
+        label(stretches[0].start),
+        label(stretches[-1].start),
+        below=Fold("The same as a table", Table(HEAD, rows, is_figures=True)) if rows else "",
+    )
 
 
 def said_of(each: GrowthStretch) -> str:
@@ -107,7 +101,7 @@ STATE_TONES = {
 }
 
 
-def how_far(issue: Issue) -> SafeString | str:
+def how_far(issue: Issue) -> Part:
     """Show progress, which the page polls during sending; "" for a draft."""
     if issue.published_at is None:
         return ""
@@ -135,9 +129,9 @@ def how_far(issue: Issue) -> SafeString | str:
         "words": progress_words(issue, state, counts),
         "parts": state_parts(issue, counts),
         "reason": issue.subscribable.sending_paused_reason if issue.subscribable.sending_paused_at else "",
-        "newsletter": link_to(issue.subscribable),
+        "newsletter": Link(issue.subscribable),
     }
-    return render_to_string("admin/issue_progress.html", context)
+    return Template("admin/issue_progress.html", context)
 
 
 def done(state: str, counts: Counter[str]) -> int:
@@ -187,55 +181,41 @@ def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     ]
 
 
-def live(issue: Issue) -> SafeString:
+def live(issue: Issue) -> Part:
     """Return all parts that change during sending, under their names on the page."""
-    parts = (("arrivals", arrivals(issue)), ("domains", by_domain(issue)))
-    said = format_html_join("", '<div data-live="{}">{}</div>', parts)
-    return format_html("{}{}", how_far(issue), said)
+    return (how_far(issue), Live("arrivals", arrivals(issue)), Live("domains", by_domain(issue)))
 
 
-def live_arrivals(issue: Issue) -> SafeString | str:
+def live_arrivals(issue: Issue) -> Part:
     """Return the chart, which gets a place as soon as sending begins."""
     return _live(issue, "arrivals", arrivals(issue), "The first emails are being sent.")
 
 
-def live_domains(issue: Issue) -> SafeString | str:
+def live_domains(issue: Issue) -> Part:
     return _live(issue, "domains", by_domain(issue), "No emails sent yet.")
 
 
-def _live(issue: Issue, name: str, shown: SafeString | str, empty: str) -> SafeString | str:
+def _live(issue: Issue, name: str, shown: Part, empty: str) -> Part:
     is_being_sent = issue.published_at is not None and waiting(progress.counts(issue)) > 0
     if not shown and not is_being_sent:
         return ""
-    return format_html('<div data-live="{}">{}</div>', name, shown or quiet(empty))
+    return Live(name, shown or Text(empty, "quiet"))
 
 
-def quiet(text: str) -> SafeString:
-    return format_html('<p class="fl-quiet">{}</p>', text)
-
-
-def arrivals(issue: Issue) -> SafeString | str:
+def arrivals(issue: Issue) -> Part:
     bars = progress.chart(issue) if issue.published_at else []
     if not bars:
         return ""
     zone = issue.subscribable.zone
     number, most = pluralize(sum(bar.count for bar in bars), "email"), max(bar.count for bar in bars)
-    said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
-    if not is_worth_drawing(bar.count for bar in bars):
-        return quiet(said)
-    plot = sparkline(
-        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'email')}") for bar in bars],
-        name="fl-arrived",
-        title=f"Emails {per(bars[0].minutes)}",
-        description=said,
-    )
     start, end = timezone.localtime(bars[0].start, zone), timezone.localtime(bars[-1].start, zone)
-    axis = format_html(
-        '<p class="fl-axis"><span>{}</span><span>{}</span></p>',
+    return Chart(
+        f"Emails {per(bars[0].minutes)}",
+        f"{number}, at most {most:,} {per(bars[0].minutes)}.",
+        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'email')}") for bar in bars],
         when(start, zone=zone),
         f"{end:%H:%M}" if start.date() == end.date() else when(end, zone=zone),
     )
-    return format_html('<figure class="fl-plot"><figcaption>{}</figcaption>{}{}</figure>', said, plot, axis)
 
 
 def per(minutes: int) -> str:
@@ -246,7 +226,7 @@ def per(minutes: int) -> str:
     return f"in {minutes // 60} hours" if minutes % 60 == 0 else f"in {minutes} minutes"
 
 
-def by_domain(issue: Issue) -> SafeString | str:
+def by_domain(issue: Issue) -> Part:
     """Return the twenty domains with most problems, or else most letters."""
     figures = progress.domain_figures(issue) if issue.published_at else []
     if not figures:
@@ -258,14 +238,14 @@ def by_domain(issue: Issue) -> SafeString | str:
         said = waiting_words(row.waiting, row.held) if row.waiting or row.held else ""
         rows.append((theirs, *(f"{count:,}" if count else "" for count in counts), said))
     head = ("domain", "sent", "failed", "bounced", "deferred", "waiting")
-    table = format_html('<div class="fl-domains">{}</div>', html_table(head, rows))
+    table = Box("domains", Table(head, rows))
     if any(row.failed or row.bounced or row.deferred or row.held for row in figures):
         return table
     said = f"{pluralize(len(figures), 'domain')}, no failures"
-    return format_html('<details class="fl-fold"><summary>{}</summary>{}</details>', said, table)
+    return Fold(said, table, "fold")
 
 
-def trouble(issue: Issue) -> SafeString | str:
+def trouble(issue: Issue) -> Part:
     """List deliveries with problems, with their latest attempts in the servers' words."""
     # An order would read all that failed.
     every = issue.deliveries.select_related("destination").order_by()
@@ -284,13 +264,13 @@ def trouble(issue: Issue) -> SafeString | str:
     zone = issue.subscribable.zone
     shown = [
         (
-            link_to(row, row.destination),
+            Link(row, row.destination),
             row.get_state_display().lower(),
             server_words(row, attempts[row.pk], zone),
         )
         for row in rows
     ]
-    figures = html_table(("to", "state", "the server’s answer"), shown)
+    figures = Table(("to", "state", "the server’s answer"), shown)
     if not are_more:
         return figures
     links = [
@@ -301,10 +281,10 @@ def trouble(issue: Issue) -> SafeString | str:
             ("held", "all held"),
         )
     ]
-    return format_html("{}<p>{}, {}, {}</p>", figures, *links)
+    return (figures, Text(listed(links)))
 
 
-def server_words(row: Delivery, attempts: list[Attempt], zone: tzinfo) -> SafeString | str:
+def server_words(row: Delivery, attempts: list[Attempt], zone: tzinfo) -> Part:
     """Return the latest attempts, similar ones merged, or else the delivery's last error."""
     if not attempts:
         return row.last_error
@@ -315,6 +295,4 @@ def server_words(row: Delivery, attempts: list[Attempt], zone: tzinfo) -> SafeSt
     for text, group in list(alike.items())[:3]:
         latest = when(group[0].at, zone=zone)
         lines.append((text, latest if len(group) == 1 else f"{len(group):,} times, the last on {latest}"))
-    return format_html_join(
-        "", '<span class="fl-attempt">{} <span class="fl-quiet">({})</span></span>', lines
-    )
+    return tuple(Text((f"{text} ", Text(f"({said})", "quiet")), "attempt") for text, said in lines)

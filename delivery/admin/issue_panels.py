@@ -1,15 +1,12 @@
 """Other panels of an issue: facts, draft state, late subscribers."""
 
 from collections import Counter
-from typing import Any
-
-from django.template.loader import render_to_string
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from datetime import datetime
 
 from channels.letter import Letter
 from channels.placeholders import fill_header, fill_html, values_for
-from common.admin.html import facts, html_table, link_to, list_link, paragraph, web_link, when
+from common.admin.html import list_link, web_link, when
+from common.parts import Facts, Link, Part, Table, Template, Text
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.alerts.pauses import goes_out
@@ -28,15 +25,15 @@ from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 
-def letter_frame(letter: Letter) -> SafeString:
+def letter_frame(letter: Letter) -> Template:
     """Show subject and html, filled in for a sample reader."""
     values = values_for(letter, ada())
     subject = fill_header(letter.subject, letter.placeholders, values)
     html = fill_html(letter.html, letter.placeholders, values)
-    return render_to_string("admin/letter.html", {"html": html, "subject": subject})
+    return Template("admin/letter.html", {"html": html, "subject": subject})
 
 
-def sending_paused(subscribable: Subscribable) -> SafeString | str:
+def sending_paused(subscribable: Subscribable) -> Part:
     """Return since when, why, and what waits; "" if not paused."""
     if subscribable.sending_paused_at is None:
         return ""
@@ -48,7 +45,7 @@ def sending_paused(subscribable: Subscribable) -> SafeString | str:
         issue__subscribable__id__exact=subscribable.pk,
         state__exact=Delivery.State.HELD,
     )
-    return format_html("{}{}", paragraph(said), paragraph(waits))
+    return (said, waits)
 
 
 ISSUE_POSTS_SHOWN = 50
@@ -91,33 +88,25 @@ def result_words(issue: Issue, counts: Counter[str]) -> str:
     return f"paused: {said}" if state == "paused" else said
 
 
-def draft(issue: Issue) -> SafeString | str:
+def draft(issue: Issue) -> Part:
     """Show a draft's time and number of recipients; "" once published."""
     if issue.published_at is not None:
         return ""
     if issue.cancelled_at is not None:
         at = when(issue.cancelled_at, zone=issue.subscribable.zone)
         said = f"Discarded on {at}, so it won’t be sent. Its posts won’t be in later issues."
-        return format_html("{}{}", paragraph(said), paragraph("You can restore it above."))
+        return (said, "You can restore it above.")
     if issue.awaits_reader:
         latest = when(issue.created_at + WAITS_AT_MOST, zone=issue.subscribable.zone)
-        return facts(
-            [
-                ("When", "As soon as the first subscriber confirms."),
-                ("Otherwise", f"It’s archived on {latest}, or when there’s a newer issue."),
-                ("Sign-up page", web_link(page_url(issue.subscribable)) or "None. Only you add subscribers."),
-            ]
+        return Facts(
+            ("When", "As soon as the first subscriber confirms."),
+            ("Otherwise", f"It’s archived on {latest}, or when there’s a newer issue."),
+            ("Sign-up page", web_link(page_url(issue.subscribable)) or "None. Only you add subscribers."),
         )
-    return facts(
-        [
-            ("When", goes_out(issue)),
-            ("To", f"{pluralize(count_recipients(issue), 'subscriber')} now"),
-            *(
-                [("Paused", "The newsletter is paused. This waits until you resume it.")]
-                if is_paused(issue)
-                else []
-            ),
-        ]
+    return Facts(
+        ("When", goes_out(issue)),
+        ("To", f"{pluralize(count_recipients(issue), 'subscriber')} now"),
+        ("Paused", "The newsletter is paused. This waits until you resume it." if is_paused(issue) else ""),
     )
 
 
@@ -125,35 +114,34 @@ def count_recipients(issue: Issue) -> int:
     return recipients_of(issue).count()
 
 
-def describe_issue(issue: Issue) -> SafeString:
-    rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
-    if written := Broadcast.objects.filter(issue=issue).first():
-        rows.append(("Written by", written.author or "unknown (by a command)"))
-        rows.append(("For", audience_words(written)))
-        if issue.is_for_some:
-            rows.append(("In the archive", "No. Issues sent to part of the list aren’t archived."))
-    zone = issue.subscribable.zone
-    if issue.published_at is not None:
-        rows.append(("Published", when(issue.published_at, zone=zone)))
-    if issue.paused_at is not None:
-        rows.append(
-            ("Paused", f"{when(issue.paused_at, zone=zone)}. {pause_cause(issue.paused_reason)}".strip())
-        )
-    if issue.cancelled_at is not None and issue.published_at is not None:
-        rows.append(("Cancelled", f"{when(issue.cancelled_at, zone=zone)}. The rest won’t be sent."))
-    if issue.period_start and issue.period_end:
-        period = (when(each, zone=zone) for each in (issue.period_start, issue.period_end))
-        rows.append(("Posts settled", " to ".join(period)))
-    if issue.issue_import is not None:
-        rows.append(("Imported from", link_to(issue.issue_import)))
-    if issue.is_hidden:
-        rows.append(("In the archive", "No. Its page is hidden."))
-    if issue_url(issue) and issue.published_at:
-        rows.append(("In the archive", web_link(issue_url(issue))))
+def describe_issue(issue: Issue) -> Part:
+    written = Broadcast.objects.filter(issue=issue).first()
+    is_archived = not (written and issue.is_for_some)
     is_sent_here = issue.published_at is not None and issue.issue_import_id is None
-    if is_sent_here and issue.subscribable.channel == "email":
-        rows.append(("Opens and clicks", NOT_COUNTED))
-    return facts(rows)
+
+    def at(moment: datetime | None) -> str:
+        return when(moment, "", zone=issue.subscribable.zone)
+
+    return Facts(
+        ("Newsletter", Link(issue.subscribable)),
+        ("Subject", issue.subject),
+        ("Written by", written and (written.author or "unknown (by a command)")),
+        ("For", written and audience_words(written)),
+        ("In the archive", "" if is_archived else "No. Issues sent to part of the list aren’t archived."),
+        ("Published", at(issue.published_at)),
+        ("Paused", issue.paused_at and f"{at(issue.paused_at)}. {pause_cause(issue.paused_reason)}".strip()),
+        (
+            "Cancelled",
+            issue.published_at
+            and issue.cancelled_at
+            and f"{at(issue.cancelled_at)}. The rest won’t be sent.",
+        ),
+        ("In the archive", "No. Its page is hidden." if issue.is_hidden else ""),
+        ("Posts settled", " to ".join(filter(None, (at(issue.period_start), at(issue.period_end))))),
+        ("Imported from", issue.issue_import and Link(issue.issue_import)),
+        ("In the archive", web_link(issue_url(issue)) if issue.published_at else ""),
+        ("Opens and clicks", NOT_COUNTED if is_sent_here and issue.subscribable.channel == "email" else ""),
+    )
 
 
 def version_words(issue: Issue, version: int) -> str:
@@ -167,20 +155,19 @@ def version_words(issue: Issue, version: int) -> str:
     return f"{'the first text' if version == 0 else f'text {version + 1}'}{until}"
 
 
-def late_subscribers_panel(issue: Issue) -> SafeString | str:
+def late_subscribers_panel(issue: Issue) -> Part:
     """Count the late subscribers, and those sent it anyway."""
     if issue.published_at is None or issue.pruned_at is not None:
         return ""
     sent, left = sent_late(issue), late_subscribers(issue).count()
     if not sent and not left:
         return ""
-    words = [f"{pluralize(left, 'subscriber')} confirmed after it was sent and didn’t get it."]
-    if sent:
-        words.append(f"It was also sent to {pluralize(sent, 'late subscriber')}, who are counted above.")
-    return format_html_join("", "{}", ((paragraph(line),) for line in words))
+    also = f"It was also sent to {pluralize(sent, 'late subscriber')}, who are counted above."
+    words = f"{pluralize(left, 'subscriber')} confirmed after it was sent and didn’t get it."
+    return (words, also if sent else "")
 
 
-def changed_later(issue: Issue) -> SafeString | str:
+def changed_later(issue: Issue) -> Part:
     """List later corrections of a post and what was done; mostly ""."""
     corrections = list(Correction.objects.filter(issue=issue).defer("entry").order_by("number"))
     if not corrections:
@@ -194,12 +181,12 @@ def changed_later(issue: Issue) -> SafeString | str:
         )
         for one in corrections
     )
-    table = html_table(
+    table = Table(
         ("posted to", "what was done"),
-        ((link_to(row, row.destination.label), _done(row, changes.get(row.pk))) for row in deliveries),
+        ((Link(row, row.destination.label), _done(row, changes.get(row.pk))) for row in deliveries),
         "It wasn’t posted anywhere.",
     )
-    return format_html("{}{}", facts(list(said)), table)
+    return (Facts(*said), table)
 
 
 def _done(post: Delivery, changes: SentChanges | None) -> str:
@@ -208,25 +195,25 @@ def _done(post: Delivery, changes: SentChanges | None) -> str:
     return "nothing so far" if post.state == Delivery.State.SENT else f"nothing: it is {post.state}"
 
 
-def posts(issue: Issue) -> SafeString | str:
+def posts(issue: Issue) -> Part:
     if issue.within_type_id.startswith("letter-") or issue.issue_import_id is not None:
         return ""  # broadcasts and old issues have none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
-    return html_table(
+    return Table(
         ("post", "feed"),
         (
-            (link_to(row.item), row.item.feed) if row.item else ("deleted", "")
+            (Link(row.item), row.item.feed) if row.item else ("deleted", "")
             for row in rows[:ISSUE_POSTS_SHOWN]
         ),
         "No posts.",
     )
 
 
-def letter(issue: Issue) -> SafeString | str:
+def letter(issue: Issue) -> Part:
     """Show the letter as it was or would be sent; "" for a bridge."""
     if is_bridge(issue.subscribable):
         return ""
     if issue.pruned_at is not None:
         page, words = issue_url(issue), TEXT_FORGOTTEN if issue.issue_import_id is None else ONLY_ARCHIVED
-        return format_html("{} {}", words, web_link(page, "See it there")) if page else words
+        return Text((f"{words} ", web_link(page, "See it there") if page else ""))
     return letter_frame(issue_letter(issue))

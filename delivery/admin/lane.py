@@ -16,8 +16,8 @@ from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
-from common.admin.flows import asks
 from common.admin.html import column, list_link, moment_of, when
+from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of

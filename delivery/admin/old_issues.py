@@ -12,8 +12,8 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from common.admin.flows import asks
 from common.admin.html import add_url, list_link, when
+from common.admin.lists import asks
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,

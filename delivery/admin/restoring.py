@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.admin.html import link_to, list_url, when
+from common.admin.html import list_url, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import report
 from common.clock import utcnow
+from common.parts import Link
 from common.text import pluralize
 from delivery.engine.claim import go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
@@ -62,7 +63,7 @@ class RestoreAdmin(ReadOnlyAdmin):
             "rows": [
                 {
                     "newsletter": held.issue.subscribable if held.issue else "",
-                    "title": link_to(held.issue) if held.issue else "Emails outside issues",
+                    "title": Link(held.issue) if held.issue else "Emails outside issues",
                     "made": when(held.issue.created_at if held.issue else held.newest),
                     "count": held.count,
                     "pk": held.issue.pk if held.issue else None,

@@ -5,10 +5,9 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
-from common.admin.day_plot import short_day
-from common.admin.html import add_url
+from common.admin.html import add_url, short_day
 from common.clock import utcnow
-from delivery.admin.issue_figures import drawn_of
+from delivery.admin.issue_figures import growth
 from delivery.admin.restoring import restored
 from delivery.models import Broadcast, Delivery, Issue
 from feedletter_site.first_steps import MAY_SET_UP
@@ -47,9 +46,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context.update(last=issue_overview.last_issues(figures, now))
     if may_see(user, Subscription):
         context.update(
-            curve=issue_overview.subscribers_plot(figures),
+            curve=issue_overview.subscribers_chart(figures),
             subscribers=figures.subscribers,
-            growth=drawn_of(figures.growth, figures.today, figures.subscribers),
+            growth=growth(figures.growth, figures.today, figures.subscribers),
         )
     return context
 

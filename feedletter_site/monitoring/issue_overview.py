@@ -5,10 +5,9 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Q
-from django.utils.safestring import SafeString
 
-from common.admin.day_plot import DayValue, day_plot
-from common.admin.html import object_url, short_when, short_when_there
+from common.admin.html import object_url, short_day, short_when, short_when_there
+from common.parts import Bar, Chart, Part
 from common.ports import channels
 from common.text import pluralize
 from delivery.issues.pause import is_paused
@@ -138,16 +137,18 @@ def result_of(issue: Issue, counts: Counter[str]) -> tuple[str, str]:
     return figure, "good" if sent == everybody else "wait" if waiting(counts) + counts["held"] else "still"
 
 
-def subscribers_plot(figures: Figures) -> SafeString | str:
+def subscribers_chart(figures: Figures) -> Part:
     days = last_days(figures.today, CURVE_DAYS)
     numbers = at_the_end_of(days, figures)
     if not any(numbers):
         return ""
     gained = f"{numbers[-1] - numbers[0]:+,} in {len(days) // 7} weeks"
-    values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
-    return day_plot(
-        values, name="fl-curve", title="Subscriptions", said=gained, word="subscription", is_line=True
-    )
+    points = [
+        Bar(number, f"{day:%a} {short_day(day)}: {pluralize(number, 'subscription')}")
+        for day, number in zip(days, numbers, strict=True)
+    ]
+    first, last = short_day(days[0]), short_day(days[-1])
+    return Chart("Subscriptions", gained, points, first, last, is_line=True)
 
 
 def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:

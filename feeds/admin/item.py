@@ -3,9 +3,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from common.admin.flows import asks
 from common.admin.html import list_link, moment_of, web_link, when
-from common.admin.lists import FewChoices, LargeList, newest
+from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, Strong, Table, Text

@@ -20,9 +20,8 @@ from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.flows import asks
 from common.admin.html import list_url, object_url
-from common.admin.lists import as_csv
+from common.admin.lists import as_csv, asks
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     UploadAdmin,

@@ -22,8 +22,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
-from common.admin.flows import asks
 from common.admin.html import brief, column, list_link, when
+from common.admin.lists import asks
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
 from common.admin.page_words import EmptyList, ListPart
 from common.admin.resources import actions_of

@@ -4,24 +4,11 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.template.loader import render_to_string
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import (
-    add_url,
-    brief,
-    facts,
-    html_table,
-    link_to,
-    list_link,
-    list_url,
-    listed,
-    object_url,
-    when,
-)
+from common.admin.html import add_url, brief, list_link, list_url, object_url, when
 from common.clock import utcnow
+from common.parts import Button, Code, Facts, Link, Part, Table, Template, Text, listed
 from common.ports import channels
 from common.program import MANAGE
 from common.text import pluralize
@@ -91,7 +78,7 @@ NEWEST_SHOWN = 20
 NEXT_TIMES = 5
 
 
-def what_next(subscribable: Subscribable, request: HttpRequest) -> SafeString | str:
+def what_next(subscribable: Subscribable, request: HttpRequest) -> Part:
     """Show the steps after creation; "" once it has sent something, and for a bridge."""
     if subscribable.channel != "email" or subscribable.last_completed_wti:
         return ""
@@ -101,8 +88,7 @@ def what_next(subscribable: Subscribable, request: HttpRequest) -> SafeString | 
         email = getattr(request.user, "email", "")
         url = add_url(Subscription, subscribable=subscribable.pk, email_email=email)
         steps.insert(0, ("Subscribe yourself", url))
-    links = format_html_join(" ", '<a class="fl-button" href="{1}">{0}</a>', steps)
-    return format_html('<p class="fl-steps">{}</p>', links)
+    return Text(tuple(Button(url, title) for title, url in steps), "steps")
 
 
 class BeginForm(forms.Form):
@@ -132,37 +118,29 @@ def begin_with_recent(request: HttpRequest, keys: list[int], count: int) -> str:
     return f"{pluralize(added, 'post')} added to the next issue."
 
 
-def schedule(subscribable: Subscribable) -> SafeString:
-    rows: list[tuple[str, Any]] = [("How often", rhythm_here(subscribable))]
-    if subscribable.stopped:
-        rows.append(("Stopped", "It takes no new posts. Its open issue is still sent."))
+def schedule(subscribable: Subscribable) -> Part:
     zone = subscribable.zone
     # Empty without a calendar.
-    if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
-        rows.append(("Next times, if there are new posts", listed(brief(end, zone=zone) for end in ends)))
-    return facts(rows)
+    ends = next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES)
+    return Facts(
+        ("How often", rhythm_here(subscribable)),
+        ("Stopped", "It takes no new posts. Its open issue is still sent." if subscribable.stopped else ""),
+        ("Next times, if there are new posts", ", ".join(brief(end, zone=zone) for end in ends)),
+    )
 
 
-def people(subscribable: Subscribable, request: HttpRequest) -> SafeString:
+def people(subscribable: Subscribable, request: HttpRequest) -> Part:
     """Show counts, search, the newest subscribers, and ways to add more."""
     counts = reader_counts(subscribable)
-    facts_: list[tuple[str, Any]] = []
-    if subscribable.offers_devices:
-        facts_.append(("With notifications on a device", f"{count_devices(subscribable):,}"))
-    if counts.why_left:
-        words = dict(Subscription.LeftWhy.choices)
-        facts_.append(
-            ("Why they unsubscribed", listed(f"{words[why]}: {n:,}" for why, n in counts.why_left.items()))
-        )
+    words = dict(Subscription.LeftWhy.choices)
+    why_left = ", ".join(f"{words[why]}: {number:,}" for why, number in counts.why_left.items())
+    devices = count_devices(subscribable) if subscribable.offers_devices else None
+    facts = Facts(("With notifications on a device", devices), ("Why they unsubscribed", why_left))
     rows = subscribable.subscriptions.select_related("destination").order_by("-pk")[:NEWEST_SHOWN]
-    table = html_table(
+    table = Table(
         ("newest", "status", "since"),
         (
-            (
-                link_to(row, row.destination),
-                row.get_status_display(),
-                when(row.added_at, zone=subscribable.zone),
-            )
+            (Link(row, row.destination), row.get_status_display(), when(row.added_at, zone=subscribable.zone))
             for row in rows
         ),
         "Nobody has subscribed yet. Add somebody, import a list, or share the sign-up page.",
@@ -172,13 +150,13 @@ def people(subscribable: Subscribable, request: HttpRequest) -> SafeString:
         "search": list_url(Subscription),
         "newsletter": subscribable.pk,
         "ways": _ways(subscribable, request, has_people=bool(counts.by_status)),
-        "facts": facts(facts_) if facts_ else "",
+        "facts": facts if facts.pairs else "",
         "table": table,
     }
-    return render_to_string("admin/subscriptions/people.html", context)
+    return Template("admin/subscriptions/people.html", context)
 
 
-def _count_links(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeString | str:
+def _count_links(subscribable: Subscribable, counts: Mapping[str, int]) -> Part:
     return listed(
         list_link(
             Subscription,
@@ -203,5 +181,5 @@ def _ways(subscribable: Subscribable, request: HttpRequest, *, has_people: bool)
     return ways
 
 
-def command(subscribable: Subscribable) -> SafeString:
-    return format_html('<pre class="fl-copy">{}</pre>', define_command(subscribable))
+def command(subscribable: Subscribable) -> Part:
+    return Code(define_command(subscribable), is_copied=True)

@@ -13,8 +13,8 @@ from django.utils.functional import cached_property
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
-from common.admin.flows import asks
 from common.admin.html import moment_of, when
+from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from common.admin.draw import inline
 from delivery.admin.delivery import waits_for
 from delivery.models import LaneDomain
 from tests.factories import NOW, DeliveryFactory
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 def said(**facts: Any) -> str:
     row = DeliveryFactory(domain="x.example", **facts)
-    return str(waits_for(row))
+    return inline(waits_for(row))
 
 
 def a_paused_domain(row: Any) -> None:
@@ -46,22 +47,22 @@ def test_a_pause_is_named_with_where_it_is_ended(facts: dict[str, str]) -> None:
     row = DeliveryFactory(domain="x.example", **facts)
     newsletter = row.issue.subscribable
     newsletter.sending_paused_at, newsletter.sending_paused_reason = NOW, "Many complained."
-    assert f"{newsletter}</a> is paused: Many complained. Resume it" in str(waits_for(row))
+    assert f"{newsletter}</a> is paused: Many complained. Resume it" in inline(waits_for(row))
     row.issue.paused_at = NOW - timedelta(hours=1)
-    assert f"{row.issue}</a> is paused. Resume it" in str(waits_for(row))
+    assert f"{row.issue}</a> is paused. Resume it" in inline(waits_for(row))
 
 
 @pytest.mark.parametrize("facts", [{"state": "held", "held_for": "domain"}, {"state": "deferred"}])
 def test_a_domain_that_refuses_us_is_named_with_its_lane(facts: dict[str, str]) -> None:
     row = DeliveryFactory(domain="x.example", **facts)
     a_paused_domain(row)
-    assert str(waits_for(row)).startswith("Emails to x.example are paused in ")
-    assert "They refuse us. Resume them there" in str(waits_for(row))
+    assert inline(waits_for(row)).startswith("Emails to x.example are paused in ")
+    assert "They refuse us. Resume them there" in inline(waits_for(row))
 
 
 def test_a_paused_lane_is_named_last() -> None:
     row = DeliveryFactory(domain="x.example", state="queued")
     row.lane.paused, row.lane.paused_reason = True, "The password is wrong."
-    assert "is paused: The password is wrong. Resume it" in str(waits_for(row))
+    assert "is paused: The password is wrong. Resume it" in inline(waits_for(row))
     a_paused_domain(row)
-    assert "The password is wrong." not in str(waits_for(row))
+    assert "The password is wrong." not in inline(waits_for(row))

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from common.admin.draw import block
 from common.clock import utcnow
 from delivery.admin import issue_figures
 from delivery.bounces.list_growth import counted_of
@@ -93,14 +94,14 @@ def test_the_newsletters_page_draws_it_and_tells_it(admin_client: Client) -> Non
     assert "7 new, 6 confirmed, 1 left, 1 bounced" in page
     assert "8 new, 7 confirmed, 1 left, 1 bounced" in page
     assert page.count('class="fl-spark fl-flow"') == 2
-    assert 'aria-labelledby="fl-days-title fl-days-text"' in page
+    assert 'aria-labelledby="fl-the-last-12-weeks-by-day-title fl-the-last-12-weeks-by-day-text"' in page
     assert "The same as a table" in page
 
 
 def test_little_growth_is_one_sentence(admin_client: Client) -> None:
     newsletter = SubscribableFactory()
     SubscriptionFactory(subscribable=newsletter, added_at=at(3), confirmed_at=at(3))
-    shown = str(issue_figures.drawn(newsletter))
+    shown = block(issue_figures.of_newsletter(newsletter))
     assert shown.count("1 new, 1 confirmed, 0 left, 0 bounced") == 1
     assert "<svg" not in shown
     assert "fl-key" not in shown

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from channels.letter import LetterError
-from common.admin.flows import asks
 from common.admin.html import add_url, brief, list_url, object_url, when
+from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence

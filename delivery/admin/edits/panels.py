@@ -7,15 +7,13 @@ from typing import Any
 from django import forms
 from django.db.models import Count
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from channels.letter import LetterError
-from common.admin.html import brief, object_url, paragraph, short_when_there
+from common.admin.html import brief, object_url, short_when_there
 from common.clock import utcnow
+from common.parts import Part, Template
 from common.text import one_line, pluralize, shortened
 from common.zones import zone_words
 from delivery.admin.issue_panels import letter_frame, version_words
@@ -126,7 +124,6 @@ def edit_url(name: str, pk: int) -> str:
 SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"
 MAY_EDIT_DRAFTS = "delivery.change_issue"
-PanelHtml = SafeString | str
 # Value of the form's field "page".
 NEWSLETTER = "newsletter"
 # In the query of a sent issue's page.
@@ -134,7 +131,7 @@ EDITING = "edit"
 EACH = "Each post is sent on its own once it settles. These are next."
 
 
-def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") -> PanelHtml:
+def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") -> Part:
     """`page`: where its buttons lead back to, if not to the collection's own page."""
     newsletter = assignable.subscribable
     form = {
@@ -151,7 +148,7 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         stands = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
         context = {**form, "problem": str(error)}
-        return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+        return Template("admin/delivery/edits/posts.html", context, request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
     said = {item: f"added {brief(at, zone=zone)}" for item, at in joined}
@@ -172,7 +169,7 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "dropped": [(post.entry.title, stands.contents.reasons.get(post.item_id, "")) for post in dropped],
         "problem": stands.problem,
     }
-    return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+    return Template("admin/delivery/edits/posts.html", context, request)
 
 
 def _withdrawn(assignable: Assignable) -> dict[int, str]:
@@ -189,7 +186,7 @@ def made_key(assignable: Assignable) -> str:
     return f"{assignable.subscribable_id} {assignable.within_type_id}"
 
 
-def next_letter(assignable: Assignable) -> PanelHtml:
+def next_letter(assignable: Assignable) -> Part:
     """Show the letter exactly as it would be sent now; "" for a bridge."""
     if assignable.subscribable.channel != "email":
         return ""
@@ -214,12 +211,12 @@ def next_letter(assignable: Assignable) -> PanelHtml:
     return letter_frame(letter)
 
 
-def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
+def draft_posts(issue: Issue, request: HttpRequest) -> Part:
     """Show an issue's posts, with buttons while it is edited."""
     if not is_edited_here(issue, request):
         titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
-        said = paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
-        return format_html("{}{}", issue_posts(issue), said)
+        said = f"Left out by an editor: {', '.join(titles)}." if titles else ""
+        return (issue_posts(issue), said)
     draft = draft_of(issue)
     context = {
         "action": edit_url("issue", issue.pk),
@@ -233,7 +230,7 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
         ),
         "out": edit_rows([(post.item_id or 0, post.title) for post in draft.aside], about={}),
     }
-    return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+    return Template("admin/delivery/edits/posts.html", context, request)
 
 
 def is_edited_here(issue: Issue, request: HttpRequest) -> bool:
@@ -250,7 +247,7 @@ def edits_words(issue: Issue, request: HttpRequest) -> bool:
     return is_mail and is_edited_here(issue, request) and request.user.has_perm(MAY_EDIT_DRAFTS)
 
 
-def mending(issue: Issue, request: HttpRequest) -> PanelHtml:
+def mending(issue: Issue, request: HttpRequest) -> Part:
     """Show what can be done after a mistake: edit the text or page, write a correction, copy an email."""
     is_ours = issue.published_at is not None and issue.issue_import_id is None
     if not is_ours or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
@@ -268,7 +265,7 @@ def mending(issue: Issue, request: HttpRequest) -> PanelHtml:
         "letter": letter,
         "texts": text_counts(issue),
     }
-    return render_to_string("admin/delivery/edits/mending.html", context, request=request)
+    return Template("admin/delivery/edits/mending.html", context, request)
 
 
 def text_counts(issue: Issue) -> list[str]:
@@ -291,7 +288,7 @@ def _named(posts: Any) -> list[tuple[int, str]]:
     return [(post.item_id, post.entry.title or post.entry.link) for post in posts]
 
 
-def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelHtml:
+def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
     """Show the next issue with its time, people and buttons, or how one begins."""
     row, people = first_collection(newsletter), reachable_count(newsletter)
     context: dict[str, Any] = {"people": pluralize(people, "person", "people")}
@@ -322,7 +319,7 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
             for each in settling(newsletter, SETTLING_SHOWN)
         ],
     }
-    return render_to_string("admin/delivery/edits/newsletter.html", context, request=request)
+    return Template("admin/delivery/edits/newsletter.html", context, request)
 
 
 def first_collection(newsletter: Subscribable) -> Assignable | None:
@@ -337,7 +334,7 @@ def other_collections(row: Assignable) -> list[Assignable]:
     return list(rows.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN])
 
 
-def next_letter_of_newsletter(newsletter: Subscribable) -> PanelHtml:
+def next_letter_of_newsletter(newsletter: Subscribable) -> Part:
     row = first_collection(newsletter)
     return next_letter(row) if row is not None else ""
 

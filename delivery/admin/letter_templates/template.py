@@ -11,8 +11,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
-from common.admin.flows import asks
 from common.admin.html import list_url, moment_of, object_url
+from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS

@@ -22,8 +22,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.flows import asks
 from common.admin.html import list_link, moment_of, when
+from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of

@@ -1,6 +1,6 @@
 """The issue overview: due, sent and changed issues; fast for any number of rows."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from common.admin.day_plot import DayValue, day_plot, scale_of
 from common.clock import utcnow
 from feedletter_site.models import Figure
 from feedletter_site.monitoring import figures
@@ -182,38 +181,3 @@ def test_the_overview_asks_as_many_questions_for_much_as_for_little(
     more(8)
     assert asked() <= few
     assert few <= 85
-
-
-@pytest.mark.parametrize(
-    ("values", "scale"),
-    [
-        ([0, 0], (0, 2)),
-        ([1], (0, 2)),
-        ([3, 7], (0, 8)),
-        ([0, 5_021], (0, 6_000)),
-        ([90, 9], (0, 100)),
-        ([202], (0, 300)),
-    ],
-)
-def test_a_scale_has_round_numbers_and_one_in_the_middle(values: list[int], scale: tuple[int, int]) -> None:
-    assert scale_of(values) == scale
-
-
-def test_a_line_far_above_zero_has_a_scale_of_its_own() -> None:
-    low, high = scale_of([999_100, 1_000_000], from_zero=False)
-    assert low <= 999_100 < 1_000_000 <= high
-    assert high - low <= 2_000
-
-
-def test_a_plot_says_its_values_for_those_who_cannot_see_it() -> None:
-    values = (1, 1_200, 1, 1, 1)
-    days = [DayValue(date(2026, 3, day), value) for day, value in enumerate(values, start=1)]
-    assert day_plot(days[:4], name="it", title="Letters", said="Few.", word="letter").endswith(">Few.</p>")
-    drawn = day_plot(days, name="it", title="Letters", said="1,201 letters.", word="letter")
-    for words in (
-        "Sun 1 Mar: 1 letter<",
-        "Mon 2 Mar: 1,200 letters<",
-        "<span>1,200</span>",
-        "1,201 letters.",
-    ):
-        assert words in drawn
