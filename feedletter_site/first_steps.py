@@ -1,10 +1,9 @@
 from django.conf import settings
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from common.admin.html import page
 from feedletter_site.admin_look import settings_cards
 from feedletter_site.monitoring.first_steps import ALL, open_steps, put_aside, take_back
 
@@ -21,24 +20,18 @@ def first_steps(request: HttpRequest) -> HttpResponse:
             take_back()
         return HttpResponseRedirect(reverse("admin:index" if name else "first_steps"))
     context = {
-        **admin.site.each_context(request),
         "title": "First steps",
         "content_title": "First steps",
         "steps": open_steps(email=getattr(request.user, "email", "")),
         "all": ALL,
         "embedded": settings.EMBEDDED,
     }
-    return TemplateResponse(request, "admin/feedletter_site/first_steps.html", context)
+    return page(request, "admin/feedletter_site/first_steps.html", context)
 
 
 def settings_page(request: HttpRequest) -> HttpResponse:
     cards = settings_cards(request)
     if not cards:
         raise PermissionDenied
-    context = {
-        **admin.site.each_context(request),
-        "title": "Settings",
-        "content_title": "Settings",
-        "cards": cards,
-    }
-    return TemplateResponse(request, "admin/feedletter_site/settings.html", context)
+    context = {"title": "Settings", "content_title": "Settings", "cards": cards}
+    return page(request, "admin/feedletter_site/settings.html", context)

@@ -4,10 +4,8 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
@@ -17,8 +15,8 @@ from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.servers import bot_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, ServerAlert
 from chat.registration import endpoint_urls, invite_link, register
-from common.admin.html import list_link
-from common.admin.refusals import report
+from common.admin.html import list_link, page
+from common.admin.refusals import report, require
 from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize
@@ -61,13 +59,11 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 def discord_set_up(request: HttpRequest) -> HttpResponse:
-    if not request.user.has_perm(MAY_SEE):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_SEE))
     may_change = request.user.has_perm(MAY_CHANGE)
     form = SettingsForm(instance=bot_settings())
     if request.method == "POST":
-        if not may_change:
-            raise PermissionDenied
+        require(may_change)
         if request.POST.get("act") == "register":
             report(request, _register)
             return HttpResponseRedirect(reverse(PAGE))
@@ -77,8 +73,7 @@ def discord_set_up(request: HttpRequest) -> HttpResponse:
             messages.success(request, "Saved.")
             return HttpResponseRedirect(reverse(PAGE))
     steps = set_up_steps()
-    context: dict[str, Any] = {
-        **admin.site.each_context(request),
+    context = {
         "title": "Discord",
         "steps": steps,
         "is_ready": not missing_settings() and can_be_called(),
@@ -88,7 +83,7 @@ def discord_set_up(request: HttpRequest) -> HttpResponse:
         "resting": why_resting(KIND, utcnow()),
         "may_change": may_change,
     }
-    return TemplateResponse(request, "admin/chat/set_up.html", context)
+    return page(request, "admin/chat/set_up.html", context)
 
 
 def _register() -> str:

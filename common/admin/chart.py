@@ -49,7 +49,7 @@ def bars(columns: Sequence[Bar]) -> Plot:
         height = HIGH if bar.is_bad else max(round(top * max(bar.value, 0) / highest), LOWEST)
         kind = "bad" if bar.is_bad else "bar" if bar.value > 0 else "none"
         rects.append((bar.words, [(kind, place * STEP, HIGH - height, STEP - GAP, height)]))
-    return Plot("bars", len(columns) * STEP - GAP, rects)
+    return Plot("", len(columns) * STEP - GAP, rects)
 
 
 def flows(columns: Sequence[Flow]) -> Plot:

@@ -1,11 +1,14 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta, tzinfo
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
+from django.contrib import admin
 from django.db.models import Model
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -119,3 +122,8 @@ def column(description: str, ordering: str | None = None) -> Callable[[Any], Any
         return display(description=description, ordering=ordering)(cell)
 
     return decorated
+
+
+def page(request: HttpRequest, template: str, context: Mapping[str, Any]) -> TemplateResponse:
+    """Return a page within the admin's frame."""
+    return TemplateResponse(request, template, {**admin.site.each_context(request), **context})

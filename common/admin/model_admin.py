@@ -10,11 +10,11 @@ from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Sub
 from django.db.models.functions import Coalesce
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.views import ChangeList
 
 from common.admin.draw import block, inline
+from common.admin.html import page
 from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
@@ -58,7 +58,6 @@ def _ask(
     ]
     key = request.POST.get("_on_page", "")
     context = {
-        **modeladmin.admin_site.each_context(request),
         "title": action.title,
         "opts": modeladmin.opts,
         "sentences": sentences,
@@ -68,7 +67,7 @@ def _ask(
         "media": modeladmin.media,
         "back": modeladmin.page_url(key) if key else request.get_full_path(),
     }
-    return TemplateResponse(request, "admin/confirm_action.html", context)
+    return page(request, "admin/confirm_action.html", context)
 
 
 class TriedForm(BaseForm):

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 
 from common.refused import Refused
@@ -53,3 +53,8 @@ def not_done(error: Exception) -> str:
 
 def refusal_sentence(error: Exception) -> str:
     return " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
+
+
+def require(is_allowed: bool) -> None:
+    if not is_allowed:
+        raise PermissionDenied

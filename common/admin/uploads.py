@@ -6,19 +6,19 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django import forms
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from common.admin.draw import block
-from common.admin.html import list_url, moment_of, object_url
+from common.admin.html import list_url, moment_of, object_url, page
 from common.admin.lists import as_csv
 from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.refusals import require
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.parts import Part, Table, Template
@@ -66,7 +66,6 @@ class UploadPage:
     def response(self, model_admin: Any, request: HttpRequest, form: forms.Form) -> HttpResponse:
         rows = self.latest.all()[:LATEST_SHOWN] if self.latest is not None else ()
         context = {
-            **model_admin.admin_site.each_context(request),
             "title": self.title,
             "opts": model_admin.opts,
             "media": model_admin.media,
@@ -76,7 +75,7 @@ class UploadPage:
             "imports": list_url(self.latest.model) if self.latest is not None else "",
             "back": list_url(self.back[0]),
         }
-        return TemplateResponse(request, "admin/upload_form.html", context)
+        return page(request, "admin/upload_form.html", context)
 
 
 def upload_facts(request: HttpRequest, file: Any) -> dict[str, Any]:
@@ -203,8 +202,7 @@ class UploadAdmin(ReadOnlyAdmin):
         return as_csv(rows, name)
 
     def _row(self, request: HttpRequest, pk: int) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         row = self.get_queryset(request).filter(pk=pk).first()
         if row is None:
             raise Http404
@@ -249,8 +247,7 @@ class ReportedUploadAdmin(UploadAdmin):
 
     @takes_upload
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        require(self.has_add_permission(request))
         chosen = {"newsletter": request.GET.get("newsletter")}
         form = self.upload_form(request.POST or None, request.FILES or None, initial=chosen)
         if request.method == "POST" and form.is_valid():

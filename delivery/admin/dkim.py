@@ -6,18 +6,17 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
-from common.admin.html import moment_of, when
+from common.admin.html import moment_of, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Button, Code, Dot, Facts, Part, Text
@@ -184,15 +183,14 @@ class MailCheckForm(forms.Form):
 
 def mail_check(request: HttpRequest) -> HttpResponse:
     """Ask whose mail to check, and check it if the button was pressed. Nothing is changed."""
-    if not request.user.has_perm(MAY_CHECK):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_CHECK))
     is_asked = "check" in request.GET
     form = MailCheckForm(request.GET if is_asked else None, initial=request.GET.dict())
-    context = {**admin.site.each_context(request), "title": "Mail check", "form": form}
+    context: dict[str, Any] = {"title": "Mail check", "form": form}
     if is_asked and form.is_valid():
         report = check_mail(now=utcnow(), **form.cleaned_data)
         context.update(report=report, groups=grouped(report))
-    return TemplateResponse(request, "admin/delivery/mail_check.html", context)
+    return page(request, "admin/delivery/mail_check.html", context)
 
 
 def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:

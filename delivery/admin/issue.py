@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,6 +18,7 @@ from common.admin.html import add_url, brief, column, list_link, object_url
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
+from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Part
@@ -179,8 +179,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return progress, chart and domains. Polled during sending."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         issue = self.get_queryset(request).filter(pk=pk).first()
         if issue is None:
             raise Http404

@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.forms.models import fields_for_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -23,7 +23,7 @@ from unfold.widgets import (
 )
 
 from common.admin.colour_input import ColourInput
-from common.admin.refusals import add_refusal
+from common.admin.refusals import add_refusal, require
 from common.clock import utcnow
 from common.parts import Part, Template
 from common.pictures.picture import CleanPicture
@@ -251,8 +251,7 @@ def look_preview(newsletter: Subscribable, request: HttpRequest) -> Part:
 
 def look_view(request: HttpRequest, newsletter: str) -> HttpResponse:
     """Return the live preview as JSON."""
-    if not request.user.has_perm("subscriptions.change_subscribable"):
-        raise PermissionDenied
+    require(request.user.has_perm("subscriptions.change_subscribable"))
     found = get_object_or_404(Subscribable, name=newsletter, channel="email")
     draft = drafted(found, request)
     shown, said = shown_look(draft)
@@ -285,8 +284,7 @@ def new_preview(_newsletter: None, request: HttpRequest) -> Part:
 
 def new_newsletter_view(request: HttpRequest) -> HttpResponse:
     """Return the preview as JSON."""
-    if not request.user.has_perm("subscriptions.add_subscribable"):
-        raise PermissionDenied
+    require(request.user.has_perm("subscriptions.add_subscribable"))
     form: Any = subscribable_form()(request.POST, instance=Subscribable())
     if not form.is_valid():
         return JsonResponse({"note": _why(form), "pictures": {}, "waits": True})

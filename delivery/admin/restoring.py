@@ -4,14 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.admin.html import list_url, when
+from common.admin.html import list_url, page, when
 from common.admin.model_admin import ReadOnlyAdmin
-from common.admin.refusals import report
+from common.admin.refusals import report, require
 from common.clock import utcnow
 from common.parts import Link
 from common.text import pluralize
@@ -50,13 +48,11 @@ class RestoreAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if not request.user.has_perm("delivery.view_delivery"):
-            raise PermissionDenied
+        require(request.user.has_perm("delivery.view_delivery"))
         if request.method == "POST":
             return self.decide(request)
         restore, issues = is_open(), held_issues()
         context = {
-            **self.admin_site.each_context(request),
             "title": "After a restore",
             "restore": restore,
             "begun": when(restore.begun_at if restore else None),
@@ -75,11 +71,10 @@ class RestoreAdmin(ReadOnlyAdmin):
             "feeds_url": list_url(Feed, health="held"),
             "may": request.user.has_perm(MAY_DECIDE),
         }
-        return TemplateResponse(request, "admin/delivery/restore.html", context)
+        return page(request, "admin/delivery/restore.html", context)
 
     def decide(self, request: HttpRequest) -> HttpResponse:
-        if not request.user.has_perm(MAY_DECIDE):
-            raise PermissionDenied
+        require(request.user.has_perm(MAY_DECIDE))
         if "go" in request.POST and "confirmed" not in request.POST:
             return self.ask(request)
         if "go" in request.POST:
@@ -120,7 +115,6 @@ class RestoreAdmin(ReadOnlyAdmin):
         is_dangerous: bool,
     ) -> HttpResponse:
         context = {
-            **self.admin_site.each_context(request),
             "title": title,
             "sentences": sentences,
             "posted": posted,
@@ -128,7 +122,7 @@ class RestoreAdmin(ReadOnlyAdmin):
             "media": self.media,
             "back": reverse(RESTORE_PAGE),
         }
-        return TemplateResponse(request, "admin/confirm_action.html", context)
+        return page(request, "admin/confirm_action.html", context)
 
 
 def send_all() -> str:

@@ -4,13 +4,12 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import moment_of, when
+from common.admin.html import moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
@@ -111,7 +110,6 @@ class ApiTokenAdmin(ServiceAdmin):
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the key in the response: a message would be stored in a cookie or session."""
         context = {
-            **self.admin_site.each_context(request),
             "title": "API token",
             "opts": self.opts,
             "token": obj,
@@ -119,7 +117,7 @@ class ApiTokenAdmin(ServiceAdmin):
             "expires_at": obj.expires_at,
             "back": reverse("admin:feedletter_site_apitoken_changelist"),
         }
-        return TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context)
+        return page(request, "admin/feedletter_site/apitoken/made.html", context)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Tokens are immutable.

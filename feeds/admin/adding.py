@@ -5,9 +5,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
@@ -17,8 +16,8 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from common.admin.html import ago, when
-from common.admin.refusals import add_refusal
+from common.admin.html import ago, page, when
+from common.admin.refusals import add_refusal, require
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
@@ -173,8 +172,7 @@ class AddingPages:
     def add_view(
         self: Any, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        require(self.has_add_permission(request))
         return Journey(self, request).answer()
 
 
@@ -346,7 +344,6 @@ class Journey:
     def page(self, template: str, title: str, **context: Any) -> HttpResponse:
         data = self.request.POST or self.request.GET
         shared = {
-            **self.admin.admin_site.each_context(self.request),
             "title": title,
             # Unfold's heading.
             "content_title": title,
@@ -355,7 +352,7 @@ class Journey:
             "is_popup": IS_POPUP_VAR in data,
             "carried": [(name, data[name]) for name in CARRIED if name in data],
         }
-        return TemplateResponse(self.request, f"admin/feeds/{template}", {**shared, **context})
+        return page(self.request, f"admin/feeds/{template}", {**shared, **context})
 
 
 def wait_words(timing: Timing) -> str:

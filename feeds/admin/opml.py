@@ -14,14 +14,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.decorators import action
 
-from common.admin.html import list_url
+from common.admin.html import list_url, page
+from common.admin.refusals import require
 from common.admin.uploads import UploadField, UploadPage
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
@@ -164,8 +164,7 @@ class OpmlPages:
         )
 
     def _kept(self: Any, request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        require(self.has_add_permission(request))
         progress = kept(request)
         if progress is not None:
             return progress
@@ -174,14 +173,8 @@ class OpmlPages:
 
 
 def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
-    shared = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "opts": model_admin.opts,
-        "media": model_admin.media,
-        "back": list_url(Feed),
-    }
-    return TemplateResponse(request, f"admin/feeds/{template}", {**shared, **context})
+    shared = {"title": title, "opts": model_admin.opts, "media": model_admin.media, "back": list_url(Feed)}
+    return page(request, f"admin/feeds/{template}", {**shared, **context})
 
 
 def step(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int) -> int:

@@ -4,14 +4,13 @@ from http import HTTPStatus
 from statistics import median
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from common.admin.html import ago, web_link, when
+from common.admin.html import ago, page, web_link, when
+from common.admin.refusals import require
 from common.clock import utcnow
 from common.parts import Bar, Box, Chart, Dot, Fold, Link, Part, Table, Text
 from common.text import pluralize, shortened
@@ -44,8 +43,7 @@ class ForecastPage:
         return answer
 
     def forecast_view(self: Any, request: HttpRequest, pk: int) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         try:
             run = dry_run(feed_id=pk)
         except Feed.DoesNotExist as error:
@@ -66,7 +64,6 @@ class ForecastPage:
                 }
             )
         context = {
-            **self.admin_site.each_context(request),
             "title": TITLE,
             "subtitle": str(run.feed),
             "opts": self.opts,
@@ -80,7 +77,7 @@ class ForecastPage:
             "back": self.page_url(pk),
             "again": request.path,
         }
-        return TemplateResponse(request, "admin/feeds/forecast.html", context)
+        return page(request, "admin/feeds/forecast.html", context)
 
 
 # Visible, and folded.

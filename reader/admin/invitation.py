@@ -3,12 +3,11 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import moment_of, when
+from common.admin.html import moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
@@ -106,7 +105,6 @@ class InvitationAdmin(ServiceAdmin):
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the link here: a message would be stored in a cookie or the session."""
         context = {
-            **self.admin_site.each_context(request),
             "title": "Invitation",
             "opts": self.opts,
             "invitation": obj,
@@ -114,7 +112,7 @@ class InvitationAdmin(ServiceAdmin):
             "mailed_to": request.mailed_to,  # type: ignore[attr-defined]
             "back": reverse("admin:reader_invitation_changelist"),
         }
-        return TemplateResponse(request, "admin/reader/invited.html", context)
+        return page(request, "admin/reader/invited.html", context)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Revoke it, and make another.

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter, RelatedFieldListFilter
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import (
     HttpRequest,
@@ -14,15 +13,15 @@ from django.http import (
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.html import list_url, object_url
+from common.admin.html import list_url, object_url, page
 from common.admin.lists import as_csv, asks
 from common.admin.page_words import EmptyList
+from common.admin.refusals import require
 from common.admin.uploads import (
     UploadAdmin,
     UploadField,
@@ -120,8 +119,7 @@ class ListPages:
 
     @action(description="Export a list", url_path="export", icon="download", permissions=["view"])
     def export_list(self: Any, request: HttpRequest) -> HttpResponseBase:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         rows = with_lists()
         asked = request.GET.get("newsletter", "")
         chosen = rows.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None
@@ -130,14 +128,13 @@ class ListPages:
         confirmed = Count("subscriptions", filter=Q(subscriptions__status="confirmed"))
         counted = rows.annotate(every=Count("subscriptions"), confirmed=confirmed)
         context = {
-            **self.admin_site.each_context(request),
             "title": "Export a list",
             "opts": self.opts,
             "media": self.media,
             "back": list_url(Destination),
             "newsletters": counted,
         }
-        return TemplateResponse(request, "admin/subscriptions/export.html", context)
+        return page(request, "admin/subscriptions/export.html", context)
 
 
 def take_in(request: HttpRequest, form: UploadForm) -> ListImport:

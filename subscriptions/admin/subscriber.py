@@ -5,7 +5,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
 from django.core.cache import cache
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -22,6 +22,7 @@ from common.admin.html import add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
+from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.parts import Facts, Link, Part, Table, listed
 from common.ports import channels
@@ -324,8 +325,7 @@ class DestinationAdmin(ListPages, LargeList):
 
     def data_view(self, request: HttpRequest, pk: int) -> StreamingHttpResponse:
         """Return the copy that the person gets at /mine/."""
-        if not request.user.has_perm("subscriptions.change_destination"):
-            raise PermissionDenied
+        require(request.user.has_perm("subscriptions.change_destination"))
         if not is_person(destination := get_object_or_404(Destination, pk=pk)):
             raise Http404
         return data_file_of(destination)

@@ -11,17 +11,16 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.sessions.backends.base import SessionBase
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
 from channels.oauth import NotConnected
-from common.admin.html import add_url, list_url
-from common.admin.refusals import add_refusal, refusal_sentence
+from common.admin.html import add_url, list_url, page
+from common.admin.refusals import add_refusal, refusal_sentence, require
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
@@ -59,14 +58,12 @@ def add_bridge_url(**given: Any) -> str:
 
 def add_bridge(request: HttpRequest) -> HttpResponse:
     """Show the services or the form of one (`kind`) on GET; connect on POST."""
-    if not request.user.has_perms(MAY_ADD):
-        raise PermissionDenied
+    require(request.user.has_perms(MAY_ADD))
     feeds = _given_feeds(request)
     given = {name: request.GET[name] for name in GIVEN if name in request.GET}
     kinds = {kind.key: kind for kind in channels.bridge_kinds()}
     kind = kinds.get(request.GET.get("kind", ""))
     context: dict[str, Any] = {
-        **admin.site.each_context(request),
         "title": f"Add a bridge to {kind.label}" if kind else "Add a bridge",
         "back": add_bridge_url(**given) if kind else list_url(Subscribable),
         "has_feeds": Feed.objects.filter(dropping=False).exists(),
@@ -74,7 +71,7 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
     }
     if kind is None or not context["has_feeds"]:
         context["services"] = [(each, add_bridge_url(kind=each.key, **given)) for each in kinds.values()]
-        return TemplateResponse(request, "admin/delivery/bridge_services.html", context)
+        return page(request, "admin/delivery/bridge_services.html", context)
     form = form_again(request, partial(ConnectForm, kind, asks_service=True))
     if form is None:
         asks_service = request.POST.get("act") == ASK
@@ -88,13 +85,12 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
     if form.oauth and not form.can_ask and request.user.has_perm(MAY_ADD_ACCOUNT):
         app_url = f"{reverse(APPLICATION_PAGE, args=[kind.key])}?{urlencode(given)}"
         context |= {"app_url": app_url}
-    return TemplateResponse(request, "admin/delivery/bridge_add.html", context)
+    return page(request, "admin/delivery/bridge_add.html", context)
 
 
 def add_application(request: HttpRequest, kind: str) -> HttpResponse:
     """Show how to register an application, and store it for all bridges to that service."""
-    if not request.user.has_perm(MAY_ADD_ACCOUNT):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_ADD_ACCOUNT))
     oauth = next((oauth_of(one) for one in channels.bridge_kinds() if one.key == kind), None)
     if oauth is None or not oauth.account_fields:
         raise Http404("It needs no application.")
@@ -110,8 +106,7 @@ def add_application(request: HttpRequest, kind: str) -> HttpResponse:
         else:
             messages.success(request, f"The {oauth.label} is kept as {made}. Now press Connect.")
             return HttpResponseRedirect(back)
-    context: dict[str, Any] = {
-        **admin.site.each_context(request),
+    context = {
         "title": f"Add a {oauth.label}",
         "oauth": oauth,
         "form": form,
@@ -119,7 +114,7 @@ def add_application(request: HttpRequest, kind: str) -> HttpResponse:
         "wants_https": oauth.needs_https and not return_url().startswith("https:"),
         "back": back,
     }
-    return TemplateResponse(request, "admin/delivery/bridge_application.html", context)
+    return page(request, "admin/delivery/bridge_application.html", context)
 
 
 def _answer(request: HttpRequest, form: ConnectForm, given: dict[str, str]) -> HttpResponse | None:
@@ -259,14 +254,8 @@ def lead_there(
     }
     keep_begun(request.session, state, begun, now=now)
     place = oauth.known_as(given)
-    context = {
-        **admin.site.each_context(request),
-        "title": f"Allow access at {place}",
-        "place": place,
-        "url": authorisation.url,
-        "back": back,
-    }
-    return TemplateResponse(request, "admin/delivery/bridge_leaving.html", context)
+    context = {"title": f"Allow access at {place}", "place": place, "url": authorisation.url, "back": back}
+    return page(request, "admin/delivery/bridge_leaving.html", context)
 
 
 def _refuse_other_address(request: HttpRequest, service: str) -> None:

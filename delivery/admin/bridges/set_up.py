@@ -5,17 +5,16 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from channels.base import Looks
 from channels.letter import LetterError
-from common.admin.html import object_url, when
-from common.admin.refusals import add_refusal, report
+from common.admin.html import object_url, page, when
+from common.admin.refusals import add_refusal, report, require
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
@@ -104,14 +103,12 @@ def reconnect_url(subscription: Subscription) -> str:
 
 def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
     """Show on GET; act and redirect on POST."""
-    if not request.user.has_perm(MAY_SEE):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_SEE))
     row = _bridge(bridge)
     kind = channels.get(row.channel)
     form = HowForm(kind, row)
     if request.method == "POST":
-        if not request.user.has_perm(MAY_CHANGE):
-            raise PermissionDenied
+        require(request.user.has_perm(MAY_CHANGE))
         if request.POST.get("act") in ("save", "done"):
             form = HowForm(kind, row, request.POST)
             if _saved(form):
@@ -121,8 +118,7 @@ def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
             return _back(row)
     connections = connections_of(row)
     looks, trouble = _looks(row, connections)
-    context: dict[str, Any] = {
-        **admin.site.each_context(request),
+    context = {
         "title": str(row),
         "bridge": row,
         "kind": kind,
@@ -136,7 +132,7 @@ def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
         "may_change": request.user.has_perm(MAY_CHANGE),
         "page_url": object_url(row),
     }
-    return TemplateResponse(request, "admin/delivery/bridge_set_up.html", context)
+    return page(request, "admin/delivery/bridge_set_up.html", context)
 
 
 def _bridge(name: str) -> Subscribable:
@@ -212,8 +208,7 @@ def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[
 
 def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     """Renew a destination's fields and enable it. `to` is its subscription."""
-    if not request.user.has_perm(MAY_CHANGE):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_CHANGE))
     row = _bridge(bridge)
     subscription = _chosen(row, request.GET.get("to", ""))
     to, kind = subscription.destination, channels.get(row.channel)
@@ -227,8 +222,7 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and (answer := _answer(request, form, subscription)):
         return answer
     begun = look_up_begun(request.session, other, now=utcnow())
-    context: dict[str, Any] = {
-        **admin.site.each_context(request),
+    context = {
         "title": f"Connect {to.label} again",
         "kind": kind,
         "form": form,
@@ -237,7 +231,7 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
         "disabled": (to.disabled_reason or "The service refused it.") if to.disabled_at else "",
         "back": set_up_url(row),
     }
-    return TemplateResponse(request, "admin/delivery/bridge_reconnect.html", context)
+    return page(request, "admin/delivery/bridge_reconnect.html", context)
 
 
 def _chosen(bridge: Subscribable, key: str) -> Subscription:
@@ -306,8 +300,7 @@ def bridge_connected(request: HttpRequest) -> HttpResponse:
     if begun is None or "kept" not in begun:
         messages.error(request, NOT_OURS)
         return HttpResponseRedirect(add_bridge_url())
-    if not request.user.has_perms(MAY_ADD if "feeds" in begun else (MAY_CHANGE,)):
-        raise PermissionDenied
+    require(request.user.has_perms(MAY_ADD if "feeds" in begun else (MAY_CHANGE,)))
     try:
         return _gone_on(request, begun)
     except (Refused, ValidationError) as error:

@@ -6,20 +6,18 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from channels.letter import LetterError
-from common.admin.html import add_url, brief, list_url, object_url, when
+from common.admin.html import add_url, brief, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence
+from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sentence, require
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
@@ -73,20 +71,17 @@ class LetterPage(ServiceAdmin):
 
     def found(self, request: HttpRequest, pk: int) -> Broadcast:
         """Raises Http404 and PermissionDenied."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         letter: Broadcast | None = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
         if letter is None:
             raise Http404
         return letter
 
     def require_change(self, request: HttpRequest) -> None:
-        if not self.has_change_permission(request):
-            raise PermissionDenied
+        require(self.has_change_permission(request))
 
-    def page_context(self, request: HttpRequest, letter: Broadcast, title: str) -> dict[str, Any]:
+    def page_context(self, letter: Broadcast, title: str) -> dict[str, Any]:
         return {
-            **self.admin_site.each_context(request),
             "title": title,
             "content_title": title,
             "opts": self.opts,
@@ -128,13 +123,13 @@ class SendPage(LetterPage):
             else:
                 messages.error(request, f"Not sent. {refusal_sentence(error)}")
         context = {
-            **self.page_context(request, letter, f"Send “{letter}”"),
+            **self.page_context(letter, f"Send “{letter}”"),
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
             "rows": Facts(*panels.before_sending(letter)),
         }
-        return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
+        return page(request, "admin/delivery/broadcast_send.html", context)
 
     def is_for_those(self, request: HttpRequest, letter: Broadcast, whom: AudienceForm) -> bool:
         """Return whether the audience is unchanged; otherwise save and show the new one."""
@@ -219,8 +214,7 @@ class BroadcastAdmin(SendPage):
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask only for the newsletter; the rest is written in the editor."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        require(self.has_add_permission(request))
         form = BeginForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
         if request.method == "POST" and form.is_valid():
             letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
@@ -228,7 +222,6 @@ class BroadcastAdmin(SendPage):
             return self.back(letter)
         title = "Write an email"
         context = {
-            **self.admin_site.each_context(request),
             "title": title,
             "content_title": title,
             "opts": self.opts,
@@ -238,7 +231,7 @@ class BroadcastAdmin(SendPage):
             "newsletter_url": add_url(Subscribable),
             "list_url": list_url(Broadcast),
         }
-        return TemplateResponse(request, "admin/delivery/broadcast_begin.html", context)
+        return page(request, "admin/delivery/broadcast_begin.html", context)
 
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(
@@ -389,7 +382,7 @@ class BroadcastAdmin(SendPage):
         shown = preview_written(subscribable=newsletter, text=in_bounds(text), now=utcnow())
         may_edit = self.has_change_permission(request, letter)
         context = {
-            **self.page_context(request, letter, str(letter)),
+            **self.page_context(letter, str(letter)),
             "text": text,
             # A refused text still belongs to the version that its author saw.
             "version": seen(request) if refused else letter.version,
@@ -408,7 +401,7 @@ class BroadcastAdmin(SendPage):
             "goes_at": panels.in_zone(letter.send_at, newsletter) if letter.send_at else "",
             "saved_at": brief(letter.changed_at, zone=newsletter.zone),
         }
-        return TemplateResponse(request, "admin/delivery/broadcast.html", context)
+        return page(request, "admin/delivery/broadcast.html", context)
 
     @display(description="changed", ordering="changed_at")
     def changed(self, letter: Broadcast) -> str:

@@ -4,18 +4,16 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
-from common.admin.html import list_url, moment_of, object_url
+from common.admin.html import list_url, moment_of, object_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import NO_ADDRESS
+from common.admin.refusals import NO_ADDRESS, require
 from common.clock import utcnow
 from delivery.admin.letter_templates.editor import TemplateEditor, page_of
 from delivery.admin.look import look_view, new_newsletter_view
@@ -174,7 +172,6 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         title = f"{desk.known.title}: {desk.newsletter}"
         context = {
-            **self.admin_site.each_context(request),
             **desk.context(edits=edits, shown=shown),
             "title": title,
             "content_title": title,
@@ -184,15 +181,14 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
             "newsletter_url": object_url(desk.newsletter),
             "history_url": list_url(LetterTemplate, subscribable__id__exact=desk.newsletter.pk),
         }
-        return TemplateResponse(request, "admin/delivery/template.html", context)
+        return page(request, "admin/delivery/template.html", context)
 
     def back(self, desk: TemplateEditor) -> HttpResponse:
         return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
 
     def desk(self, request: HttpRequest, newsletter: str, name: str) -> TemplateEditor:
         """Return the request's state. Raises Http404 and PermissionDenied."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        require(self.has_view_permission(request))
         found = get_object_or_404(Subscribable, name=newsletter, channel="email")
         try:
             known = known_template(name)

@@ -6,11 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from unfold.decorators import display
@@ -20,10 +19,10 @@ from channels.email.account_url import parse_email_url
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
-from common.admin.html import add_url, moment_of, object_url, when
+from common.admin.html import add_url, moment_of, object_url, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import report
+from common.admin.refusals import report, require
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, listed
@@ -211,8 +210,7 @@ class ShownAccount:
 
 def mail_set_up(request: HttpRequest) -> HttpResponse:
     """Show on GET; act and redirect on POST, so that reloading repeats nothing."""
-    if not request.user.has_perm(MAY_SEE):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_SEE))
     if request.method == "POST":
         return _acted(request)
     address = request.session.get(TEST_ADDRESS) or getattr(request.user, "email", "")
@@ -221,7 +219,6 @@ def mail_set_up(request: HttpRequest) -> HttpResponse:
     shown = [_shown(row, is_chosen=str(row.pk) == chosen) for row in rows]
     may_add = request.user.has_perm(MAY_ADD)
     context = {
-        **admin.site.each_context(request),
         "title": "Email set-up",
         "now": where_letters_go(),
         "given": "EMAIL_URL" in settings.GIVEN,
@@ -238,12 +235,11 @@ def mail_set_up(request: HttpRequest) -> HttpResponse:
         "groups": _groups() if may_add else [],
         "list_url": reverse("admin:delivery_account_changelist"),
     }
-    return TemplateResponse(request, "admin/delivery/mail_set_up.html", context)
+    return page(request, "admin/delivery/mail_set_up.html", context)
 
 
 def _acted(request: HttpRequest) -> HttpResponse:
-    if not request.user.has_perm(MAY_CHANGE):
-        raise PermissionDenied
+    require(request.user.has_perm(MAY_CHANGE))
     act = request.POST.get("act", "")
     if act == "keep":
         stop_default()
