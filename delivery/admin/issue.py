@@ -149,8 +149,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def letter_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Begin an email: a correction for the people who got this issue, or a copy of it."""
-        if not request.user.has_perm("delivery.add_broadcast"):
-            raise PermissionDenied
+        require(request.user.has_perm("delivery.add_broadcast"))
         issue = get_object_or_404(self.get_queryset(request), pk=pk, published_at__isnull=False)
         author, letter = request.user.get_username(), Broadcast.objects.filter(issue=issue).first()
         if request.POST.get("do") == "copy" and letter is not None:

@@ -163,7 +163,7 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     assert f"Put back “{items[0].title}”" in shown
     assert "Saved" in act(admin_client, issue, "words", subject="Mine", note_top="", note_foot="")
     assert "Undone: the change of words." in act(admin_client, issue, "undo")
-    assert "discard the issue" in act(admin_client, issue, "out", post=items[1].pk)
+    assert "discard or cancel the issue" in act(admin_client, issue, "out", post=items[1].pk)
     Issue.objects.update(published_at=MIDNIGHT)
     assert "was already sent" in act(admin_client, issue, "up", post=items[1].pk)
     assert f"Left out by an editor: {items[0].title}." in page(admin_client, issue)
