@@ -23,7 +23,7 @@ WORD = re.compile(r"""(?:["'>\s]|^)([a-z][a-z0-9_]{2,40})(?=["'<\s]|$)""")
 def words() -> set[str]:
     """Return all words that may be names of icons."""
     folders = [UNFOLD, *(ROOT / app for app in APPS)]
-    kinds = ("*.html", "*.py", "*.js")
+    kinds = ("*.html", "*.py", "*.js", "*.css")
     files = [file for folder in folders for kind in kinds for file in folder.rglob(kind)]
     return {word for file in files for word in WORD.findall(file.read_text(errors="ignore"))}
 
