@@ -1,6 +1,5 @@
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -18,6 +17,7 @@ from chat.registration import endpoint_urls, invite_link, register
 from common.admin.html import list_link, page
 from common.admin.refusals import report, require
 from common.clock import utcnow
+from common.parts import Facts
 from common.program import MANAGE
 from common.text import pluralize
 from delivery.lanes.lanes import why_resting
@@ -130,7 +130,7 @@ def set_up_steps() -> list[Step]:
     ]
 
 
-def figures() -> list[tuple[str, Any]]:
+def figures() -> Facts:
     limits = bot_settings()
     present = GuildFeed.objects.present()
     shared = BotFeed.objects.filter(unused_since=None, is_operators=False).count()
@@ -139,12 +139,12 @@ def figures() -> list[tuple[str, Any]]:
     waiting = Interaction.objects.filter(state=Interaction.State.WAITING).count()
     day = Interaction.objects.since(utcnow() - timedelta(days=1)).count()
     here = Guild.objects.filter(removed_at=None, banned_at=None).count()
-    return [
+    return Facts(
         ("Servers", list_link(Guild, pluralize(here, "server"))),
         ("Feeds of servers", list_link(GuildFeed, pluralize(present.count(), "feed"))),
         ("Feeds read for them", f"{shared:,} of at most {limits.feeds_in_all:,}"),
-        ("Commands in the last day", f"{day:,}"),
-        ("Commands waiting", f"{waiting:,}"),
+        ("Commands in the last day", day),
+        ("Commands waiting", waiting),
         (
             "Channels that refuse posts",
             list_link(Destination, f"{refused:,}", kind=KIND) if refused else "none",
@@ -153,4 +153,4 @@ def figures() -> list[tuple[str, Any]]:
             "Undelivered notices",
             list_link(ServerAlert, f"{lost:,}", state__exact="failed") if lost else "none",
         ),
-    ]
+    )

@@ -21,7 +21,7 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import require
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
-from common.parts import Part, Table, Template
+from common.parts import Facts, Part, Table, Template
 from common.ports.panels import Action
 from common.uploads import MOST_BYTES, PIECE_SIZE, Upload
 
@@ -111,9 +111,7 @@ def words_about_worker(row: Upload, now: datetime) -> str:
     return "" if row.lease_token else BEGINS
 
 
-def work_progress(
-    row: Upload, *, percent: int, lines: str, words: str, facts: Sequence[tuple[str, str]]
-) -> Part:
+def work_progress(row: Upload, *, percent: int, lines: str, words: str, facts: Facts) -> Part:
     """Render a panel that its page polls while a worker is busy; `lines` is the total."""
     context = {
         "address": reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_progress", args=[row.pk]),

@@ -83,7 +83,7 @@ def how_far(row: IssueImport) -> Part:
         percent=100 * row.done // row.parts if row.parts else 0,
         lines=pluralize(row.parts, "issue") if row.parts else "",
         words=words_about_worker(row, utcnow()) if is_open else SENTENCES.get(State(row.state), ""),
-        facts=[(name, f"{number:,}") for name, number in counts_of([row])[row.pk]],
+        facts=Facts(*counts_of([row])[row.pk]),
     )
 
 

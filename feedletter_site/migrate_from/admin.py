@@ -98,7 +98,7 @@ def how_far(row: Arrival) -> Part:
         percent=100 * row.done // row.parts if row.parts else 0,
         lines=pluralize(row.parts, "feed") if row.parts else "",
         words=sentence_about_state(row, utcnow()),
-        facts=[(name, f"{number:,}") for name, number in counts_of([row])[row.pk]],
+        facts=Facts(*counts_of([row])[row.pk]),
     )
 
 

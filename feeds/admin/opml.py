@@ -25,6 +25,7 @@ from common.admin.refusals import require
 from common.admin.uploads import UploadField, UploadPage
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
+from common.parts import Facts
 from common.secrets import decrypt, encrypt
 from common.text import pluralize, shortened
 from feeds.adding.opml import (
@@ -215,16 +216,17 @@ def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
     return plan, OpmlReport(**data["report"]), int(data["begin"])
 
 
-def _facts(plan: OpmlPlan, report: OpmlReport, *, would: bool = False) -> list[tuple[str, str]]:
-    rows = [("To be added" if would else "Added", f"{report.added:,}", True)]
+def _facts(plan: OpmlPlan, report: OpmlReport, *, would: bool = False) -> Facts:
     known = f"{report.known:,}"
     if report.tagged:
         known += f", of which {report.tagged:,} {'get' if would else 'got'} tags they had not"
-    rows.append(("There already", known, bool(report.known)))
-    rows.append(("Twice in the file", f"{plan.repeated:,}", bool(plan.repeated)))
-    rows.append(("Not completely", f"{len(plan.changed):,}", bool(plan.changed)))
-    rows.append(("Refused", f"{len(plan.refused):,}", bool(plan.refused)))
-    return [(name, text) for name, text, is_shown in rows if is_shown]
+    return Facts(
+        ("To be added" if would else "Added", report.added),
+        ("There already", known if report.known else ""),
+        ("Twice in the file", plan.repeated or None),
+        ("Not completely", len(plan.changed) or None),
+        ("Refused", len(plan.refused) or None),
+    )
 
 
 def _passed(plan: OpmlPlan) -> dict[str, Any]:

@@ -250,8 +250,8 @@ class ListImportAdmin(UploadAdmin):
     def outcome(self, row: ListImport) -> str:
         if words := panels.outcome_of(row):
             return words.rstrip(".")
-        counts = panels.counts(row) if row.lines else ()
-        return ", ".join(f"{name.lower()}: {number}" for name, number in counts)
+        counts = panels.counts(row).pairs if row.lines else ()
+        return ", ".join(f"{name}: {number:,}".lower() for name, number in counts)
 
 
 def _report(row: ListImport) -> Iterator[list[str]]:

@@ -40,7 +40,7 @@ def how_far(row: ListImport) -> Part:
         words="\n".join(
             filter(None, (words_about_unread(row), outcome_of(row), sentence_about_state(row, utcnow())))
         ),
-        facts=counts(row) if row.lines and not outcome_of(row) else [],
+        facts=counts(row) if row.lines and not outcome_of(row) else Facts(),
     )
 
 
@@ -108,16 +108,15 @@ def pace(row: ListImport, now: datetime) -> str:
     return f"{row.lines / seconds:,.0f} rows a second, about {ago(left)} left."
 
 
-def counts(row: ListImport) -> list[tuple[str, str]]:
+def counts(row: ListImport) -> Facts:
     is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
-    rows = [
-        ("Added" if is_done else "To be added", row.added, True),
-        ("Updated" if is_done else "To be updated", row.updated, bool(row.updated)),
-        ("Unchanged", row.unchanged, bool(row.unchanged)),
-        ("Duplicates", row.repeated, bool(row.repeated)),
-        ("Refused", row.refused, True),
-    ]
-    return [(name, f"{number:,}") for name, number, is_shown in rows if is_shown]
+    return Facts(
+        ("Added" if is_done else "To be added", row.added),
+        ("Updated" if is_done else "To be updated", row.updated or None),
+        ("Unchanged", row.unchanged or None),
+        ("Duplicates", row.repeated or None),
+        ("Refused", row.refused),
+    )
 
 
 def about_import(row: ListImport) -> Part:

@@ -135,7 +135,6 @@ def people(subscribable: Subscribable, request: HttpRequest) -> Part:
     words = dict(Subscription.LeftWhy.choices)
     why_left = ", ".join(f"{words[why]}: {number:,}" for why, number in counts.why_left.items())
     devices = count_devices(subscribable) if subscribable.offers_devices else None
-    facts = Facts(("With notifications on a device", devices), ("Why they unsubscribed", why_left))
     rows = subscribable.subscriptions.select_related("destination").order_by("-pk")[:NEWEST_SHOWN]
     table = Table(
         ("newest", "status", "since"),
@@ -150,7 +149,7 @@ def people(subscribable: Subscribable, request: HttpRequest) -> Part:
         "search": list_url(Subscription),
         "newsletter": subscribable.pk,
         "ways": _ways(subscribable, request, has_people=bool(counts.by_status)),
-        "facts": facts if facts.pairs else "",
+        "facts": Facts(("With notifications on a device", devices), ("Why they unsubscribed", why_left)),
         "table": table,
     }
     return Template("admin/subscriptions/people.html", context)

@@ -21,7 +21,6 @@ from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sen
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.parts import Facts
 from common.pictures.picture import MOST_BYTES
 from common.refused import Refused
 from common.text import pluralize
@@ -127,7 +126,7 @@ class SendPage(LetterPage):
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
-            "rows": Facts(*panels.before_sending(letter)),
+            "rows": panels.before_sending(letter),
         }
         return page(request, "admin/delivery/broadcast_send.html", context)
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from common.admin.html import add_url, when
-from common.parts import Button, Link, Part, Table
+from common.parts import Button, Facts, Link, Part, Table
 from common.refused import Refused
 from common.text import pluralize
 from delivery.accounts.accounts import account_words, sender_of
@@ -54,24 +54,23 @@ def goes_to(letter: Broadcast) -> str:
     return f"{number} now: {whom}"
 
 
-def before_sending(letter: Broadcast) -> list[tuple[object, object]]:
-    newsletter = letter.subscribable
-    rows: list[tuple[object, object]] = [
+def before_sending(letter: Broadcast) -> Facts:
+    newsletter, left_out = letter.subscribable, ""
+    if is_for_some(letter.audience):
+        left_out = "No. Issues sent to part of the list aren’t archived."
+    elif newsletter.visibility == Subscribable.Visibility.PRIVATE:
+        left_out = "No. The newsletter is private."
+    is_paused = newsletter.sending_paused_at is not None
+    return Facts(
         ("Newsletter", str(newsletter)),
         ("Subject", letter.subject),
         ("To", goes_to(letter)),
         ("From", sender_of(newsletter)),
         ("Through", account_words(newsletter)),
-    ]
-    if newsletter.reply_to:
-        rows.append(("Replies to", newsletter.reply_to))
-    if is_for_some(letter.audience):
-        rows.append(("In the archive", "No. Issues sent to part of the list aren’t archived."))
-    elif newsletter.visibility == Subscribable.Visibility.PRIVATE:
-        rows.append(("In the archive", "No. The newsletter is private."))
-    if newsletter.sending_paused_at is not None:
-        rows.append(("Paused", "The newsletter is paused. This waits until you resume it."))
-    return rows
+        ("Replies to", newsletter.reply_to),
+        ("In the archive", left_out),
+        ("Paused", "The newsletter is paused. This waits until you resume it." if is_paused else ""),
+    )
 
 
 LETTERS_SHOWN = 10
