@@ -24,6 +24,7 @@ from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from common.optional_apps import is_on
+from common.parts import Shown
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
@@ -244,6 +245,12 @@ def figures_are_never_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "SLOW_SECONDS", 60)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_part_is_never_shown_undrawn() -> None:
+    """A template that lacks `|block` or `|inline` fails."""
+    Shown.__str__ = None  # type: ignore[assignment]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,20 +10,10 @@ from common.parts import Button, Code, Facts, Link, Part, Table, Text, listed
 EVIL = '"><script>x</script>'
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        EVIL,
-        Link("/here", EVIL),
-        Link(EVIL, "here"),
-        Button("/here", EVIL),
-        Text((EVIL, Link("/here", EVIL))),
-        Code(EVIL),
-        Facts((EVIL, EVIL)),
-        Table((EVIL,), [(EVIL,)]),
-        Table((EVIL,), [], EVIL),
-    ],
-)
+PARTS = (EVIL, Link("/", EVIL), Link(EVIL), Button("/", EVIL), Text((EVIL,)), Code(EVIL), Facts((EVIL, EVIL)))
+
+
+@pytest.mark.parametrize("part", [*PARTS, Table((EVIL,), [(EVIL,)]), Table((EVIL,), [], EVIL)])
 def test_words_are_escaped(part: Any) -> None:
     for drawn in (block(part), inline(part)):
         assert "<script" not in drawn

@@ -108,16 +108,6 @@ def test_the_plots_say_their_numbers_in_words(feed: Feed) -> None:
     assert "80\N{NO-BREAK SPACE}ms usually, none failed" in html
 
 
-def test_fewer_than_five_points_are_a_sentence_without_a_plot(feed: Feed) -> None:
-    ItemFactory.create_batch(3, feed=feed, published_at=utcnow() - 8 * DAY)
-    PollFactory.create_batch(4, feed=feed, at=utcnow() - MINUTE, duration_ms=80)
-    html = block(at_a_glance(feed))
-    assert "<svg" not in html
-    assert "fl-axis" not in html
-    assert "none so far this week, 3 at most" in html
-    assert "ms usually, none failed" in html
-
-
 def test_failures_are_counted_apart_and_do_not_lengthen_the_usual_time(feed: Feed) -> None:
     polls = [PollFactory(feed=feed, duration_ms=ms) for ms in (10, 20, 30)]
     polls.append(PollFactory(feed=feed, **FAILED, duration_ms=20_000))
