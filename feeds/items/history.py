@@ -13,9 +13,8 @@ from feeds.models import Feed, Item, Poll
 from feeds.rules.item_status import ItemStatus, explain
 
 
-def standing(item: Item, now: datetime) -> str:
-    """Explain whether the post is sent."""
-    facts = ItemStatus(
+def status_of(item: Item) -> ItemStatus:
+    return ItemStatus(
         state=item.state,
         reason=item.reason,
         first_seen=item.first_seen,
@@ -28,7 +27,11 @@ def standing(item: Item, now: datetime) -> str:
         changes=item.changes,
         set_aside=item.set_aside_at is not None,
     )
-    return explain(facts, item.feed.timing, now)
+
+
+def standing(item: Item, now: datetime) -> str:
+    """Explain whether the post is sent."""
+    return explain(status_of(item), item.feed.timing, now)
 
 
 WEEKS = 26

@@ -13,6 +13,7 @@ PAPER = "#ffffff"
 # WCAG 2.2 §1.4.3 (AA), §1.4.6 for thin links on dark, §1.4.11 for a field's edge.
 CONTRAST = 4.5
 CONTRAST_DARK = 7
+CONTRAST_OF_BAND = 9.0
 CONTRAST_EDGE = 3
 # Relative luminance. Below it, text is light.
 DARK = 0.18
@@ -38,6 +39,8 @@ class Palette:
     block: str
     accent: str
     on_accent: str
+    # Dark shade of the accent, for white words on a wide block by night.
+    band: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +201,7 @@ def _palette(accent: str, paper: str, *, night: bool = False) -> Palette:
         block=tint(usual["block"]),
         accent=link,
         on_accent=_on(link, accent),
+        band=shade(accent, "#ffffff", CONTRAST_OF_BAND),
     )
 
 

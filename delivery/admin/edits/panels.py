@@ -1,7 +1,8 @@
 """Panels for editing the next issue, drafts and posts that are settling."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -18,11 +19,16 @@ from common.text import one_line, pluralize, shortened
 from common.zones import zone_words
 from delivery.admin.issue_panels import letter_frame, version_words
 from delivery.admin.issue_panels import posts as issue_posts
-from delivery.issues.draft_edits import as_it_stands, draft_of, refusal_to_edit
+from delivery.issues.draft_edits import DraftPost, as_it_stands, draft_of, refusal_to_edit
 from delivery.letters.build import newsletter_letter
 from delivery.models import Broadcast, Delivery, Issue
+from delivery.rendering.posts import picture_of
+from delivery.rules.posts import Post
 from delivery.rules.progress import ARRIVED
+from feeds.items.history import status_of
 from feeds.models import Item
+from feeds.parsing.entry import Entry
+from feeds.rules.item_status import settles_at
 from subscriptions.admin_words import rhythm_here, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.collections.readiness import collection_facts
@@ -84,6 +90,7 @@ class EditRow:
     title: str
     url: str = ""
     about: str = ""
+    picture: str = ""
     can_up: bool = False
     can_down: bool = False
     can_first: bool = False
@@ -91,11 +98,14 @@ class EditRow:
     focus: str = ""
 
 
-def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked: Any = None) -> list[EditRow]:
+def edit_rows(
+    posts: Sequence[tuple[int | None, Entry]], *, about: Mapping[int, str] | None = None, asked: Any = None
+) -> list[EditRow]:
     key, _, pressed = str((asked or {}).get("moved", "")).partition("-")
     last = len(posts) - 1
     found = []
-    for place, (pk, title) in enumerate(posts[:EDIT_ROWS_SHOWN]):
+    for place, (item_id, entry) in enumerate(posts[:EDIT_ROWS_SHOWN]):
+        pk, title = item_id or 0, entry.title or entry.link
         can = {"up": place > 0, "down": place < last, "first": place > 1}
         focus = ""
         if pk and key == str(pk):
@@ -106,7 +116,8 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
                 pk,
                 shortened(one_line(title), LONGEST_SHOWN_TITLE) or "Untitled",
                 object_url(Item(pk=pk)) if pk else "",
-                about.get(pk, ""),
+                (about or {}).get(pk, ""),
+                picture_of(entry),
                 can_up=can["up"],
                 can_down=can["down"],
                 can_first=can["first"],
@@ -163,9 +174,9 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "waits": assignable.waits,
         "asks_anyway": newsletter.approval == Subscribable.Approval.CLICK,
         "has_order": any(row.place is not None for row in assignable.assignments.all()),
-        "posts": edit_rows(_named(stands.posts), about=said, asked=request.GET),
-        "out": edit_rows(_named(by_hand), about={}),
-        "withdrawn": edit_rows(_named(stands.contents.withdrawn), about=_withdrawn(assignable)),
+        "posts": edit_rows(_entries(stands.posts), about=said, asked=request.GET),
+        "out": edit_rows(_entries(by_hand)),
+        "withdrawn": edit_rows(_entries(stands.contents.withdrawn), about=_withdrawn(assignable)),
         "dropped": [(post.entry.title, stands.contents.reasons.get(post.item_id, "")) for post in dropped],
         "problem": stands.problem,
     }
@@ -225,10 +236,8 @@ def draft_posts(issue: Issue, request: HttpRequest) -> Part:
         "shown": fingerprint(draft.wording) if issue.subscribable.channel == "email" else "",
         "words": _form(draft.wording) if issue.subscribable.channel == "email" else None,
         "undo": _undone(issue.steps),
-        "posts": edit_rows(
-            [(post.item_id or 0, post.title) for post in draft.posts], about={}, asked=request.GET
-        ),
-        "out": edit_rows([(post.item_id or 0, post.title) for post in draft.aside], about={}),
+        "posts": edit_rows([(post.item_id, _entry(post)) for post in draft.posts], asked=request.GET),
+        "out": edit_rows([(post.item_id, _entry(post)) for post in draft.aside]),
     }
     return Template("admin/delivery/edits/posts.html", context, request)
 
@@ -284,8 +293,12 @@ def _undone(steps: Any) -> str:
     return str(steps[-1]["said"]) if steps else ""
 
 
-def _named(posts: Any) -> list[tuple[int, str]]:
-    return [(post.item_id, post.entry.title or post.entry.link) for post in posts]
+def _entry(post: DraftPost) -> Entry:
+    return Entry.from_json(dict(post.entry))
+
+
+def _entries(posts: Iterable[Post]) -> list[tuple[int | None, Entry]]:
+    return [(post.item_id, post.entry) for post in posts]
 
 
 def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
@@ -313,13 +326,19 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
                 "key": each.item.pk,
                 "title": str(each.item),
                 "url": object_url(each.item),
-                "about": f"{each.item.feed}, first seen {brief(each.item.first_seen)}",
+                "about": f"{each.item.feed} · {ready_words(each.item, utcnow())}",
+                "picture": picture_of(Entry.from_json(each.item.entry)) if each.item.entry else "",
                 "is_out": each.is_left_out,
             }
             for each in settling(newsletter, SETTLING_SHOWN)
         ],
     }
     return Template("admin/delivery/edits/newsletter.html", context, request)
+
+
+def ready_words(item: Item, now: datetime) -> str:
+    ready = settles_at(status_of(item), item.feed.timing)
+    return f"ready {brief(ready)}" if ready > now else "ready at the next reading"
 
 
 def first_collection(newsletter: Subscribable) -> Assignable | None:
