@@ -205,7 +205,7 @@ def test_titles_of_confirmations() -> None:
         "de": "Bitte bestätigen Sie Ihr Abo: Labor",
         "fr": "Confirmez votre abonnement à Labor",
         "es": "Confirme su suscripción a Labor",
-        "pt": "Confirme a sua assinatura de Labor",
+        "pt": "Confirme a sua subscrição de Labor",
     }
 
 
