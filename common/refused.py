@@ -8,3 +8,7 @@ class Refused(ValueError):
         super().__init__(message)
         self.field = field
         self.by_api = by_api or message
+
+
+class TranslatedRefusal(Refused):
+    """In the reader's language, so that a page needs no other sentence."""

@@ -364,8 +364,9 @@ TEMPLATES = [
 LETTER_TEMPLATES_DIR = BASE_DIR / "templates" / "letters"
 
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "feedletter_site.sign_in.forms.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
 # Of readers' pages and mails (docs/customising.md). Admin and API are English.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from channels.discord.service import nonce_of
 from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
@@ -89,14 +89,14 @@ def message_of(alert: ServerAlert) -> Message:
         return Message(shown_title(str(alert.context.get("said", ""))), public=True)
     feed = f"**{shown_link(one.title, one.feed.site_url or one.feed.url)}** ({one.number})"
     about = {"feed": feed, "said": shown_title(str(alert.context.get("said", "")), 300)}
-    remove = button(_("Remove"), Pressed("remove", one.number), style=DANGER)
-    pause = button(_("Pause"), Pressed("pause", one.number))
+    remove = button(pgettext("Discord", "Remove"), Pressed("remove", one.number), style=DANGER)
+    pause = button(pgettext("button", "Pause"), Pressed("pause", one.number))
     match alert.trouble:
         case trouble if trouble == FAILING:
-            said = _("%(feed)s couldn’t be read for a day. I’ll keep trying. %(said)s")
+            said = _("%(feed)s couldn’t be fetched for a day. I’ll keep trying. %(said)s")
             return Message(said % about, [[pause, remove]], public=True)
         case trouble if trouble == GONE:
-            said = _("The site of %(feed)s says that it’s gone, so I’ve stopped reading it. %(said)s")
+            said = _("The site of %(feed)s says that it’s gone, so I’ve stopped fetching it. %(said)s")
             return Message(said % about, [[remove]], public=True)
         case trouble if trouble == REFUSED:
             said = _("I’ve stopped posting %(feed)s in %(channel)s. Discord said: %(said)s")
@@ -110,9 +110,12 @@ def message_of(alert: ServerAlert) -> Message:
             return Message(f"{said % about} {more}", [[again, remove]], public=True)
     count = int(alert.context.get("count", 0))
     if alert.trouble == QUOTA:
-        return Message(
-            _("… and %(count)s more of %(feed)s, after midnight.") % {**about, "count": count}, public=True
+        said = ngettext(
+            "… and %(count)s more of %(feed)s, after midnight.",
+            "… and %(count)s more of %(feed)s, after midnight.",
+            count,
         )
+        return Message(said % {**about, "count": count}, public=True)
     said = ngettext(
         "%(feed)s has %(count)s new post at once. Post it? If nobody decides within two days, I’ll skip it.",
         "%(feed)s has %(count)s new posts at once. Post them? If nobody decides "

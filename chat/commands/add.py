@@ -147,7 +147,7 @@ def discovered(url: str, context: Context) -> Discovery:
         raise Refused(_("That isn’t the address of a site or feed. Try one like blog.example.")) from error
     if not found.candidates:
         raise Refused(
-            _("That address couldn’t be read. Check it, or try again later.")
+            _("That address couldn’t be fetched. Check it, or try again later.")
             if found.may_be_a_feed
             else _("No feed was found there. Look on the site for a link called RSS, Atom or Feed.")
         )
@@ -187,11 +187,11 @@ def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int
     if why := still_refused(one, now=context.now):
         return Message(why, [feed_buttons(one)])
     lines = [
-        _("%(feed)s will now be posted in %(channel)s. Its number is %(number)s.")
+        _("%(feed)s will now be posted in %(channel)s. Its number is %(id)s.")
         % {
             "feed": f"**{shown_link(one.title, one.feed.site_url or one.feed.url)}**",
             "channel": channel_mention(one.channel_id),
-            "number": one.number,
+            "id": one.number,
         }
     ]
     if latest := kept["latest"]:

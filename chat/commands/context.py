@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from channels.http.outcomes import is_answer
 from chat.discord.messages import (
@@ -51,10 +51,13 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
     paused = one.subscribable.stopped
     return [
         button(_("Post test"), Pressed("test", one.number)),
-        button(_("Resume") if paused else _("Pause"), Pressed("resume" if paused else "pause", one.number)),
+        button(_("Resume"), Pressed("resume", one.number))
+        if paused
+        else button(pgettext("button", "Pause"), Pressed("pause", one.number)),
+        # Translators: the layout of posts.
         button(_("Looks"), Pressed("edit", one.number)),
         button(_("Filter"), Pressed("filter", one.number)),
-        button(_("Remove"), Pressed("remove", one.number), style=DANGER),
+        button(pgettext("Discord", "Remove"), Pressed("remove", one.number), style=DANGER),
     ]
 
 
@@ -73,9 +76,11 @@ def feed_line(one: GuildFeed) -> str:
 
 def interval_words(minutes: int) -> str:
     if minutes < 2 * 60:
-        said = ngettext("is read every minute", "is read every %(count)s minutes", minutes)
+        said = ngettext("is checked every minute", "is checked every %(count)s minutes", minutes)
         return said % {"count": minutes}
-    return _("is read every %(count)s hours") % {"count": round(minutes / 60)}
+    hours = round(minutes / 60)
+    said = ngettext("is checked every hour", "is checked every %(count)s hours", hours)
+    return said % {"count": hours}
 
 
 def trouble_in_words(one: GuildFeed) -> str:
@@ -88,7 +93,7 @@ def trouble_in_words(one: GuildFeed) -> str:
         return f"{said} {try_words(refusal)}".strip()
     match one.feed.health:
         case "failing":
-            return _("can’t be read: %(said)s") % {"said": shown_title(one.feed.last_error)}
+            return _("can’t be fetched: %(said)s") % {"said": shown_title(one.feed.last_error)}
         case "stopped" | "paused":
             return _("stopped")
         case "held":

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import translation
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop, pgettext_lazy
 
 from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
@@ -13,7 +13,8 @@ SUB_COMMAND, STRING, INTEGER, CHANNEL = 1, 3, 4, 7
 # Text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
-LONGEST_DESCRIPTION = 100
+# Of descriptions and choices.
+LONGEST_TEXT = 100
 
 
 def commands() -> list[dict[str, Any]]:
@@ -25,13 +26,29 @@ def commands() -> list[dict[str, Any]]:
         "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
     )
     channel = _option("channel", gettext_noop("Channel to post in. Default: this channel"), kind=CHANNEL)
-    start = _option("start", gettext_noop("Number of existing posts to post first"), choices=["0", "1", "3"])
-    style = _option("style", gettext_noop("Layout of posts"), choices=["card", "compact", "text", "link"])
-    part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
+    start = _option(
+        "start",
+        gettext_noop("Number of existing posts to post first"),
+        choices={"0": "0", "1": "1", "3": "3"},
+    )
+    styles = {
+        # Translators: "Discord" texts are shown by the bot, among choices, on buttons or above fields.
+        "card": pgettext_lazy("Discord", "card"),
+        "compact": pgettext_lazy("Discord", "compact"),
+        "text": pgettext_lazy("Discord", "text"),
+        "link": pgettext_lazy("Discord", "link"),
+    }
+    style = _option("style", gettext_noop("Layout of posts"), choices=styles)
+    parts = {
+        "looks": pgettext_lazy("Discord", "looks"),
+        "words": pgettext_lazy("Discord", "words"),
+        "threads": pgettext_lazy("Discord", "threads"),
+    }
+    part = _option("part", gettext_noop("What to change"), choices=parts)
     new_url = _option("url", gettext_noop("New address. The settings are kept"))
     every = _option(
         "every",
-        gettext_noop("Minutes between reads, at most. 0 is the default"),
+        gettext_noop("Minutes between checks, at most. 0 is the default"),
         kind=INTEGER,
         min_value=0,
         max_value=LONGEST_INTERVAL,
@@ -39,17 +56,20 @@ def commands() -> list[dict[str, Any]]:
     sender = _option("sender", gettext_noop("Name shown above its posts; - for my name"))
     picture = _option("picture", gettext_noop("Address of the picture shown next to the name; - for mine"))
     like = _option("like", gettext_noop("Copy layout, filter and digest from this feed"), autocomplete=True)
-    when = _option(
-        "when", gettext_noop("Single posts or a digest"), required=True, choices=["each", "daily", "weekly"]
-    )
+    rhythms = {
+        "each": pgettext_lazy("Discord", "each"),
+        "daily": pgettext_lazy("Discord", "daily"),
+        "weekly": pgettext_lazy("Discord", "weekly"),
+    }
+    when = _option("when", gettext_noop("Single posts or a digest"), required=True, choices=rhythms)
     hour = _option(
         "hour", gettext_noop("Hour of the digest, from 0 to 23"), kind=INTEGER, min_value=0, max_value=23
     )
     zone = _option("zone", gettext_noop("Time zone, such as Europe/Berlin"))
     log_channel = _option("log_channel", gettext_noop("Channel for problem reports"), kind=CHANNEL)
-    codes = [code for code, _name in settings.LANGUAGES]
-    language = _option("language", gettext_noop("Language of my messages"), choices=codes)
-    to = _option("channel", gettext_noop("New channel"), kind=CHANNEL, required=True)
+    names = dict(settings.LANGUAGES)
+    language = _option("language", gettext_noop("Language of my messages"), choices=names)
+    to = _option("channel", gettext_noop("Channel to move it to"), kind=CHANNEL, required=True)
     shared = [
         _sub("list", gettext_noop("All feeds of this server")),
         _sub("preview", gettext_noop("Look at the newest posts of a feed"), anything),
@@ -113,20 +133,28 @@ def _sub(name: str, words: str, *options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _option(
-    name: str, words: str, *, kind: int = STRING, choices: list[str] | None = None, **more: Any
+    name: str, words: str, *, kind: int = STRING, choices: dict[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
     option = {"name": name, "type": kind, **_described(words), **more}
     if kind == CHANNEL:
         option["channel_types"] = CHANNEL_TYPES
     if choices:
-        option["choices"] = [{"name": one, "value": one} for one in choices]
+        option["choices"] = [
+            {"name": _in_language("en", said), "name_localizations": _localised(said), "value": one}
+            for one, said in choices.items()
+        ]
     return option
 
 
 def _described(words: str) -> dict[str, Any]:
-    found: dict[str, str] = {}
-    for code, tag in TAGS.items():
-        with translation.override(code):
-            found[tag] = gettext(words)[:LONGEST_DESCRIPTION]
-    with translation.override("en"):
-        return {"description": gettext(words)[:LONGEST_DESCRIPTION], "description_localizations": found}
+    said = gettext_lazy(words)
+    return {"description": _in_language("en", said), "description_localizations": _localised(said)}
+
+
+def _localised(words: Any) -> dict[str, str]:
+    return {tag: _in_language(code, words) for code, tag in TAGS.items()}
+
+
+def _in_language(code: str, words: Any) -> str:
+    with translation.override(code):
+        return str(words)[:LONGEST_TEXT]

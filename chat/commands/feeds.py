@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from channels.http.outcomes import is_answer
 from chat.commands.context import (
@@ -51,7 +51,7 @@ def list_feeds(context: Context) -> Result:
     pages = -(-count // PAGE)
     page = min(context.asked.number, pages - 1) if context.asked.pressed else 0
     shown = list(rows[page * PAGE : (page + 1) * PAGE])
-    title = _("Feeds of this server: %(count)s") % {"count": count}
+    title = _("Feeds of this server: %(total)s") % {"total": count}
     lines = fitting([f"**{title}**", *map(feed_line, shown)])
     turns: list[Body] = []
     if page:
@@ -162,7 +162,7 @@ def remove(context: Context) -> Result:
     one = context.feed
     said = _("Remove %(feed)s from %(channel)s? Waiting posts won’t be posted.")
     rows = [
-        button(_("Remove"), Pressed("gone", one.number), style=DANGER),
+        button(pgettext("Discord", "Remove"), Pressed("gone", one.number), style=DANGER),
         button(_("Keep it"), Pressed("kept", one.number)),
     ]
     return Message(said % {"feed": named(one), "channel": channel_mention(one.channel_id)}, [rows])
@@ -235,7 +235,8 @@ def status(context: Context) -> Result:
     rows = list(_present(context))
     limit = context.guild.feed_limit
     limit = bot_settings().feeds_per_guild if limit is None else limit
-    lines = [_("%(count)s of %(limit)s feeds.") % {"count": len(rows), "limit": limit}]
+    said = ngettext("%(used)s of %(limit)s feed.", "%(used)s of %(limit)s feeds.", limit)
+    lines = [said % {"used": len(rows), "limit": limit}]
     wrong = [one for one in rows if trouble_in_words(one)]
     lines += [feed_line(one) for one in wrong] if wrong else [_("All feeds are working.")] if rows else []
     if any(one.subscribable.stopped for one in rows):

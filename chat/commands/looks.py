@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 
 from channels.discord.spec import THREAD_MINUTES
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
@@ -98,7 +99,7 @@ def work_edit(context: Context, row: Interaction) -> Message:
         raise Refused("\n".join(lines))
     url = found[0].url
     change_address(one, url=url, now=context.now)
-    said = _("%(feed)s is now read from %(url)s. The settings are kept.")
+    said = _("%(feed)s is now fetched from %(url)s. The settings are kept.")
     said = said % {"feed": named(one), "url": shown_link(url, url)}
     return Message(f"{said} {undone_by('edit', one)}", [feed_buttons(one)])
 
@@ -116,10 +117,18 @@ def panel(one: GuildFeed) -> Message:
     sizes = {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
     rows = [
         [_menu(Pressed("style", number), _("Looks"), styles, [options.get("style") or USUAL])],
-        [_menu(Pressed("image", number), _("Picture"), sizes, [options.get("image") or USUAL])],
+        [
+            _menu(
+                Pressed("image", number),
+                pgettext("Discord", "Picture"),
+                sizes,
+                [options.get("image") or USUAL],
+            )
+        ],
         [_menu(Pressed("does", number), _("What it does"), _switches(), is_on, several=True)],
         [role_menu(Pressed("role", number), _("Role to mention: none"), role)],
         [
+            # Translators: the text of posts.
             button(_("Words"), Pressed("words", number)),
             button(_("Threads"), Pressed("threads", number)),
             button(_("Post test"), Pressed("test", number)),
@@ -134,7 +143,7 @@ def _said(one: GuildFeed) -> list[str]:
         _("Layout of %(feed)s. Changes apply immediately. `/feed edit` changes it again.")
         % {"feed": named(one)}
     ]
-    said = {
+    labelled = {
         _("Sender"): options.get("sender_name", ""),
         _("Picture of the sender"): options.get("sender_picture", ""),
         _("Words"): options.get("template", ""),
@@ -144,13 +153,22 @@ def _said(one: GuildFeed) -> list[str]:
         _("Thread names"): options.get("thread_name", ""),
         _("Forum tags: IDs"): options.get("applied_tags", ""),
     }
-    lines += [f"{label}: {shown_title(value)}" for label, value in said.items() if value]
+    lines += [f"{label}: {shown_title(value)}" for label, value in labelled.items() if value]
     if one.every_minutes is not None:
-        lines.append(_("It is read at least every %(count)s minutes.") % {"count": one.every_minutes})
-    if minutes := options.get("thread_minutes"):
-        lines.append(
-            _("A thread for each post, archived after %(hours)s hours.") % {"hours": int(minutes) // 60}
+        said = ngettext(
+            "It is checked at least every minute.",
+            "It is checked at least every %(count)s minutes.",
+            one.every_minutes,
         )
+        lines.append(said % {"count": one.every_minutes})
+    if minutes := options.get("thread_minutes"):
+        hours = int(minutes) // 60
+        said = ngettext(
+            "A thread for each post, archived after %(hours)s hour.",
+            "A thread for each post, archived after %(hours)s hours.",
+            hours,
+        )
+        lines.append(said % {"hours": hours})
     return lines
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from channels.letter import LetterError
 from chat.discord.api import KIND
@@ -133,9 +134,12 @@ def post_feed(
 def _refuse_more(guild: Guild, limits: BotSettings) -> None:
     limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
     if guild.guild_feeds.present().count() >= limit:
-        raise Refused(
-            _("This server has reached its maximum of %(count)s feeds. Remove one first.") % {"count": limit}
+        said = ngettext(
+            "This server has reached its maximum of %(count)s feed. Remove it first.",
+            "This server has reached its maximum of %(count)s feeds. Remove one first.",
+            limit,
         )
+        raise Refused(said % {"count": limit})
 
 
 def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: datetime) -> Feed:
@@ -145,9 +149,7 @@ def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: d
         raise Refused(_("The operator of this bot has blocked that site."))
     feed, is_new = feed_at(url, title, now)
     if there := feed_in_channel(guild, feed, channel_id):
-        raise Refused(
-            _("That feed is already in this channel, as number %(number)s.") % {"number": there.number}
-        )
+        raise Refused(_("That feed is already in this channel, as number %(id)s.") % {"id": there.number})
     if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
         raise Refused(
             _("This bot has reached its maximum number of feeds. Its operator can raise the limit.")
@@ -178,12 +180,14 @@ def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
     """None: the default. Raises Refused."""
     limits = locked_settings()
     if minutes is not None and not limits.shortest_interval <= minutes <= LONGEST_INTERVAL:
-        raise Refused(
-            _("Choose from %(shortest)s to %(longest)s minutes, or 0 for the default.")
-            % {"shortest": limits.shortest_interval, "longest": LONGEST_INTERVAL}
+        said = ngettext(
+            "Choose from %(shortest)s to %(longest)s minute, or 0 for the default.",
+            "Choose from %(shortest)s to %(longest)s minutes, or 0 for the default.",
+            LONGEST_INTERVAL,
         )
+        raise Refused(said % {"shortest": limits.shortest_interval, "longest": LONGEST_INTERVAL})
     if not BotFeed.objects.filter(feed=one.feed, is_operators=False).exists():
-        raise Refused(_("That feed belongs to the operator, who decides how often it’s read."))
+        raise Refused(_("That feed belongs to the operator, who decides how often it’s checked."))
     with following_interval(one.feed):
         GuildFeed.objects.filter(pk=one.pk).update(every_minutes=minutes)
     one.every_minutes = minutes

@@ -2,6 +2,7 @@ from dataclasses import asdict
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.models import GuildFeed
 from common.refused import Refused
@@ -54,9 +55,19 @@ def _read(typed: str) -> list[str]:
 def _reason(reason: str) -> str:
     match reason:
         case "many":
-            return _("A filter can have at most %(count)s words.") % {"count": MOST_WORDS}
+            said = ngettext(
+                "A filter can have at most %(count)s word.",
+                "A filter can have at most %(count)s words.",
+                MOST_WORDS,
+            )
+            return said % {"count": MOST_WORDS}
         case "long":
-            return _("A word of a filter can have at most %(count)s characters.") % {"count": LONGEST_WORD}
+            said = ngettext(
+                "A word of a filter can have at most %(count)s character.",
+                "A word of a filter can have at most %(count)s characters.",
+                LONGEST_WORD,
+            )
+            return said % {"count": LONGEST_WORD}
         case "quote":
             return _("Missing quotation mark. Put one on each side.")
     return _("A star alone matches every word. Put characters before it, such as photo*.")

@@ -4,6 +4,7 @@ from datetime import datetime, time, timedelta
 
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.guilds.servers import bot_settings, zone_of
 from chat.models import GuildFeed
@@ -80,5 +81,9 @@ def refuse_beyond_hourly(*, guild_id: int, act: str, now: datetime) -> None:
     """Raises Refused."""
     limit = HOURLY.get(act)
     if limit and not count_rows_within((limit, str(guild_id)), now=now):
-        said = _("This server can do that %(count)s times an hour. Try again later.")
+        said = ngettext(
+            "This server can do that %(count)s time an hour. Try again later.",
+            "This server can do that %(count)s times an hour. Try again later.",
+            limit.most,
+        )
         raise Refused(said % {"count": limit.most})

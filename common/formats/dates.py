@@ -1,13 +1,13 @@
 """Dates for readers, with no-break spaces."""
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.utils import timezone
 from django.utils.formats import date_format, get_format
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import get_language, gettext_noop, ngettext
 
 MONTHS = (
     gettext_noop("January"),
@@ -32,9 +32,14 @@ WEEKDAYS = (
     gettext_noop("Saturday"),
     gettext_noop("Sunday"),
 )
-
+# Django's formats have no ordinals.
+FIRST_DAYS = {"fr": "1er"}
 
 register = template.Library()
+
+
+def speaks_english() -> bool:
+    return (get_language() or "en").startswith("en")
 
 
 def day_words(day: date) -> str:
@@ -53,7 +58,7 @@ def days_words(first: date, last: date) -> str:
             whole = day_words(last)
             found = re.search(rf"(?<!\d){re.escape(ending)}(?!\w)", whole)
             if found:
-                return f"{whole[: found.start()]}{start}–{whole[found.start() :]}"
+                return _whole(f"{whole[: found.start()]}{start}–{whole[found.start() :]}")
     days = [day_words(first), day_words(last)]
     if first.year == last.year:
         begins_with_year = str(get_format("DATE_FORMAT")).startswith(("Y", "y"))
@@ -88,8 +93,15 @@ def ago(moment: datetime | None) -> str:
 
 @register.filter(expects_localtime=True)
 def full_time(moment: datetime | None) -> str:
-    return date_format(moment, "DATETIME_FORMAT") if isinstance(moment, datetime) else ""
+    return f"{day_words(moment)}, {clock(moment)}" if isinstance(moment, datetime) else ""
+
+
+@register.filter(expects_localtime=True)
+def clock(at: time | datetime) -> str:
+    """Format as "7:00" in English, and "07:00" in other languages."""
+    return f"{at:%H:%M}".removeprefix("0") if speaks_english() else f"{at:%H:%M}"
 
 
 def _whole(text: str) -> str:
+    text = re.sub(r"^1(?=[ –])", FIRST_DAYS.get(get_language() or "", "1"), text)
     return text.replace(" ", "\N{NO-BREAK SPACE}")

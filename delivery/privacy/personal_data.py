@@ -84,10 +84,13 @@ SOURCES = (
         BY_DESTINATION,
         _("Emails to you"),
         {
+            # Translators: the time when an email was written.
             "created_at": _("Written"),
+            # Translators: the kind of an email, such as a welcome.
             "kind": _("What"),
             "title": _("Title"),
             "state": _("What became of it"),
+            # Translators: the time when an email was sent.
             "sent_at": _("Sent"),
         },
         {
@@ -100,6 +103,7 @@ SOURCES = (
             Delivery.Kind.TEST: _("a test"),
             Delivery.State.QUEUED: _("waits to be sent"),
             Delivery.State.SENDING: _("is being sent"),
+            # Translators: the state of an email.
             Delivery.State.SENT: _("sent"),
             Delivery.State.STORED: _("kept, not sent"),
             Delivery.State.DEFERRED: _("is tried again later"),

@@ -13,10 +13,11 @@ from allauth.core.ratelimit import respond_429
 from allauth.mfa.base import forms as mfa
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.webauthn.forms import AddWebAuthnForm, EditWebAuthnForm
+from django.contrib.auth import password_validation
 from django.contrib.auth.models import User
 from django.forms import BooleanField
 from django.http import HttpRequest
-from django.utils.translation import get_language, gettext, gettext_lazy
+from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
@@ -24,6 +25,18 @@ from common.rates import OverLimit
 from delivery.letters.password_resets import ask_for_reset
 from feedletter_site.services.password_limits import OF_CODES, tries_left
 from feedletter_site.services.tokens import end_programs
+
+
+class MinimumLengthValidator(password_validation.MinimumLengthValidator):
+    """Django's text isn't translated into all our languages."""
+
+    def get_error_message(self) -> str:
+        words = ngettext(
+            "This password is too short. Use at least %(count)s character.",
+            "This password is too short. Use at least %(count)s characters.",
+            self.min_length,
+        )
+        return words % {"count": self.min_length}
 
 
 class Plain:

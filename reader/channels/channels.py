@@ -5,8 +5,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Min
+from django.utils.translation import gettext, ngettext
 
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from common.text import one_line
 from reader.channels.followers import count_followers
 from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
@@ -19,7 +20,7 @@ DELETED_TOGETHER = 5_000
 SETTINGS = frozenset({"unread_mode", "keep_days", "layout", "is_published"})
 
 
-class DuplicateChannel(Refused):
+class DuplicateChannel(TranslatedRefusal):
     pass
 
 
@@ -58,7 +59,12 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     name = _checked_name(reader, name)
     if reader.channels.count() >= MAX_CHANNELS:
-        raise Refused(f"You can have at most {MAX_CHANNELS} channels. Delete one first.", "name")
+        words = ngettext(
+            "You can have at most %(most)s channel. Delete it first.",
+            "You can have at most %(most)s channels. Delete one first.",
+            MAX_CHANNELS,
+        )
+        raise TranslatedRefusal(words % {"most": MAX_CHANNELS}, "name")
     top = reader.channels.filter(is_notifications=False).aggregate(top=Min("position"))["top"] or 0
     return Channel.objects.create(reader=reader, uid=secrets.token_hex(6), name=name, position=top - 1)
 
@@ -126,13 +132,22 @@ def empty_channel(channel: Channel) -> None:
 def _checked_name(reader: Reader, name: str, but: Channel | None = None) -> str:
     name = one_line(name)
     if not 1 <= len(name) <= LONGEST_CHANNEL_NAME:
-        raise Refused(f"Enter a name of 1 to {LONGEST_CHANNEL_NAME} characters.", "name")
+        raise TranslatedRefusal(name_of_at_most(LONGEST_CHANNEL_NAME), "name")
     same = reader.channels.filter(name=name)
     if (same.exclude(pk=but.pk) if but else same).exists():
-        raise DuplicateChannel(f"You already have a channel called “{name}”.", "name")
+        raise DuplicateChannel(gettext("You already have a channel with that name."), "name")
     return name
+
+
+def name_of_at_most(most: int) -> str:
+    words = ngettext(
+        "Enter a name of at most %(most)s character.", "Enter a name of at most %(most)s characters.", most
+    )
+    return words % {"most": most}
 
 
 def _refuse_notifications(channel: Channel) -> None:
     if channel.is_notifications:
-        raise Refused("The notifications channel can’t be renamed, moved or deleted.", "channel")
+        raise TranslatedRefusal(
+            gettext("The notifications channel can’t be renamed, moved or deleted."), "channel"
+        )

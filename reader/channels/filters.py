@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
+from django.utils.translation import ngettext
 
 from common.passes import TimeBudget
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from feeds.addresses import MAX_FEED_URL, is_address
 from reader.entries.filters import ASKED_ABOUT, ask_filters_of, show_what_passes, verdict
 from reader.entries.place import place_in_turn
@@ -27,7 +28,12 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
     key = checked_key(url)
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     if reader.mutes.count() >= MAX_MUTES:
-        raise Refused(f"You can mute or block at most {MAX_MUTES:,} authors.", "url")
+        words = ngettext(
+            "You can mute or block at most %(most)s author.",
+            "You can mute or block at most %(most)s authors.",
+            MAX_MUTES,
+        )
+        raise TranslatedRefusal(words % {"most": f"{MAX_MUTES:,}"}, "url")
     Mute.objects.get_or_create(
         reader=reader, channel=channel, is_block=is_block, key=key, defaults={"url": url, "added_at": now}
     )

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext, ngettext
 
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.rates import Limit, count_within
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from common.text import one_line
 from feeds.adding.add import add_feed, alter_feed, feed_at
 from feeds.adding.discover import Candidate, discover
@@ -113,7 +114,7 @@ def _follow(
     now = arrival(now)
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
-        raise Refused("That feed was just removed. Try again.", "url")
+        raise TranslatedRefusal(gettext("That feed was just removed. Try again."), "url")
     there = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
     if there is None:
         raise NoSuchChannel("Channel not found.", "channel")
@@ -149,8 +150,8 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
     """Move a follow, `with_posts` or without. Raises Refused."""
     if to.is_notifications:
-        raise Refused(
-            "You can’t follow feeds in the notifications channel. Choose another channel.", "channel"
+        raise TranslatedRefusal(
+            gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
         )
     if with_posts and to != follow.channel:
         place_in_turn()
@@ -244,12 +245,17 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
 
 def refuse_more_in(channel: Channel) -> None:
     if channel.is_notifications:
-        raise Refused(
-            "You can’t follow feeds in the notifications channel. Choose another channel.", "channel"
+        raise TranslatedRefusal(
+            gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
         )
     most = channel.reader.max_feeds or settings.READER_MAX_FEEDS
     if Follow.objects.of(channel.reader).count() >= most:
-        raise Refused(f"You follow {most:,} feeds, which is the maximum. Unfollow one first.", "url")
+        words = ngettext(
+            "You follow %(most)s feed, which is the maximum. Unfollow it first.",
+            "You follow %(most)s feeds, which is the maximum. Unfollow one first.",
+            most,
+        )
+        raise TranslatedRefusal(words % {"most": f"{most:,}"}, "url")
 
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:

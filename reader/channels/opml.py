@@ -12,16 +12,19 @@ from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
 
 from common.archives import Budget, is_zip, open_zip, read_member
 from common.body_limits import MEGABYTE
 from common.clock import utcnow
 from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from common.text import one_line, without_controls
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS, is_address, listed_address
 from feeds.credentials import split_address, without_secrets
@@ -49,13 +52,15 @@ LEASE = timedelta(seconds=60)
 # Spreads first polls, so that feeds of letters are polled in between.
 READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
-NOT_OPEN = "The address contains a user name or password. Add this feed under “Follow something”."
-PAUSED = "It is paused there. Follow it if you want to read it."
+NOT_OPEN = gettext_noop(
+    "The address contains a user name or password. Add this feed under “Follow something”."
+)
+PAUSED = gettext_noop("It is paused there. Follow it if you want to read it.")
 NOTHING_IN_ZIP = "There is no OPML file and no JSON file of posts in this zip file."
 # Of a zip file.
 MAX_UNPACKED = 50 * MEGABYTE
-OUR_FAULT = "An error occurred on our side. Import the list again later."
-STOPPED = "The rest of the list was skipped because you stopped the import."
+OUR_FAULT = gettext_noop("An error occurred on our side. Import the list again later.")
+STOPPED = gettext_noop("The rest of the list was skipped because you stopped the import.")
 Outcome = FollowLine.Outcome
 
 
@@ -108,7 +113,8 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     with transaction.atomic():
         Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
         if FollowList.objects.filter(reader=reader, ended_at=None).exists():
-            raise Refused("Your last list is still being imported. Wait for it, or stop it.", "file")
+            words = gettext("Your last list is still being imported. Wait for it, or stop it.")
+            raise TranslatedRefusal(words, "file")
         FollowList.objects.filter(reader=reader).delete()
         kept = FollowList.objects.create(reader=reader, is_broken=opml.is_broken, made_at=now)
         for line in lines:
@@ -165,7 +171,9 @@ def follow_listed(
         # The lease was lost, or the list stopped.
         if not ours.update(lease_until=clock() + LEASE):
             return done
-        outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
+        # Reasons are stored in English; constant ones are translated when they are shown.
+        with translation.override(settings.LANGUAGE_CODE):
+            outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
         waits = FollowLine.objects.filter(pk=line.pk, outcome=Outcome.WAITING)
         forgotten: dict[str, Any] = {} if line.post is None else {"post": {}}
         done += waits.update(outcome=outcome, reason=reason or line.reason, **forgotten)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from common.refused import Refused
 from feeds.models import Feed, Item
@@ -16,8 +17,8 @@ from reader.channels.taken_over import OldPost, guids_of, take_posts
 from reader.models import Entry, Follow, Reader, Star, TimelineEntry, Unread
 from reader.rules.saved_posts import SavedPost
 
-NOT_FOLLOWED = "You don’t follow its feed."
-NOTHING = "It has neither a text nor an address."
+NOT_FOLLOWED = gettext_noop("You don’t follow its feed.")
+NOTHING = gettext_noop("It has neither a text nor an address.")
 
 
 def take_saved(*, reader: Reader, saved: SavedPost, now: datetime) -> bool:

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import BinaryIO
 
 from django.db import transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 
+from common.body_limits import MEGABYTE
 from common.db.leases import RELEASED
 from common.pictures.child import resized
 from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
@@ -33,7 +34,7 @@ LONGEST_FORM_KEY = 60
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
 
-RESTORED = "A backup was restored. This post may have been published before that."
+RESTORED = gettext_noop("A backup was restored. This post may have been published before that.")
 
 State = Composition.State
 CHANGEABLE = (State.KEPT, State.REFUSED)
@@ -63,7 +64,8 @@ def clean_photo(file: BinaryIO) -> CleanPicture:
     octets = file.read(MOST_BYTES + 1)
     if len(octets) > MOST_BYTES:
         raise BadPicture(
-            gettext("A picture can have at most %(most)s MB.") % {"most": MOST_BYTES // 1024 // 1024}, "photo"
+            gettext("A picture can have at most %(megabytes)s MB.") % {"megabytes": MOST_BYTES // MEGABYTE},
+            "photo",
         )
     try:
         return resized(octets, most_side=MOST_SIDE, most_bytes=MOST_PICTURE_BYTES)
@@ -97,10 +99,12 @@ def keep(
         return row
     said = cleaned(said)
     if len(said.content) > LONGEST_CONTENT:
-        raise Refused(
-            gettext("A post can have at most %(most)s characters.") % {"most": f"{LONGEST_CONTENT:,}"},
-            "content",
+        words = ngettext(
+            "A post can have at most %(most)s character.",
+            "A post can have at most %(most)s characters.",
+            LONGEST_CONTENT,
         )
+        raise Refused(words % {"most": f"{LONGEST_CONTENT:,}"}, "content")
     if row is None:
         if reader.compositions.exclude(state=State.POSTED).count() >= MOST_UNPOSTED:
             raise Refused(gettext("You have too many drafts. Delete some of them first."))

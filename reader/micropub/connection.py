@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from common.net.errors import host_of
-from common.refused import Refused
+from common.refused import TranslatedRefusal
 from common.secrets import opened
 from reader.indieauth.client import Begun, Granted, begin, finish, renew
 from reader.indieauth.discovery import Endpoints, NotConfirmed, discover
@@ -44,7 +44,7 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
     """Begin consent (network). Raises Refused."""
     endpoints = discover(me)
     if not endpoints.micropub:
-        raise Refused(
+        raise TranslatedRefusal(
             gettext("%(host)s doesn’t say where to post. Its page needs a link with rel=micropub.")
             % {"host": host_of(endpoints.me)},
             "me",
@@ -56,7 +56,7 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
     """Store the token that a site issues (network). Raises Refused."""
     granted = finish(kept, answer, now=now)
     if not POSTING_SCOPES & set(granted.scopes):
-        raise Refused(
+        raise TranslatedRefusal(
             gettext("%(host)s didn’t grant permission to post. Allow it there.")
             % {"host": host_of(granted.me)}
         )

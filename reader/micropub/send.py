@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from common.clock import utcnow
 from common.db.leases import RELEASED, lease
@@ -32,9 +33,9 @@ SENT_AT_ONCE = 4
 LOOKED_THROUGH = 50
 # Longer than renewal, configuration, four pictures and the post.
 SEND_LEASE = timedelta(minutes=5)
-NOT_CONNECTED = "Your site isn’t connected. Connect it, and send the post again."
-UNFORESEEN = "Sending failed with an unexpected error."
-LOST = "Your site’s response was lost."
+NOT_CONNECTED = gettext_noop("Your site isn’t connected. Connect it, and send the post again.")
+UNFORESEEN = gettext_noop("Sending failed with an unexpected error.")
+LOST = gettext_noop("Your site’s response was lost.")
 
 
 @dataclass(frozen=True, slots=True)

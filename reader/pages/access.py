@@ -24,7 +24,7 @@ from django.views.decorators.cache import cache_control
 from django.views.generic import FormView, TemplateView
 
 from common.clock import utcnow
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from common.text import natural_order
 from feeds.models import Feed
 from reader.channels.channels import NoSuchChannel
@@ -262,7 +262,7 @@ class ReaderPage(TemplateView):
 
     def refused(self, error: Refused | ValidationError) -> HttpResponse:
         reason = str(error) if isinstance(error, Refused) else " ".join(error.messages)
-        if self.failure:
+        if self.failure and not isinstance(error, TranslatedRefusal):
             return self.refuse(gettext(self.failure), details=reason)
         return self.refuse(reason, field=getattr(error, "field", ""))
 

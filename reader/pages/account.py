@@ -4,7 +4,6 @@ from typing import Any
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth import logout
-from django.core.exceptions import ValidationError
 from django.http import (
     Http404,
     HttpRequest,
@@ -16,25 +15,17 @@ from django.http import (
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
-from common.refused import Refused
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.pages.access import ReaderFormPage, confirmed, for_readers, surroundings
 from reader.pages.consent import scope_words
 from reader.pages.forms import AppPasswordForm, EmailForm, ErasureForm, ReadingForm
-from reader.people.app_passwords import (
-    LONGEST_APP,
-    MAX_APP_PASSWORDS,
-    active,
-    make_app_password,
-    revoke_app_password,
-)
+from reader.people.app_passwords import LONGEST_APP, active, make_app_password, revoke_app_password
 from reader.people.personal_data import data_file
 from reader.people.readers import leave
 from reader.people.tokens import ends_at, live_tokens, revoke_token
@@ -91,12 +82,6 @@ class AppPasswords(ReaderFormPage):
         """Show the new password at once, as it is stored nowhere."""
         made = make_app_password(reader=self.reader, app=form.cleaned_data["app"], now=utcnow())
         return self.render_to_response(self.get_context_data(made=made, form=AppPasswordForm()))
-
-    def refused(self, error: Refused | ValidationError) -> HttpResponse:
-        words = gettext(
-            "Enter a name of at most %(characters)s characters. You can have at most %(most)s passwords."
-        )
-        return self.refuse(words % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS})
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(

@@ -1,6 +1,5 @@
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -12,7 +11,6 @@ from common.clock import utcnow
 from common.refused import Refused
 from reader.channels.channels import (
     LONGEST_CHANNEL_NAME,
-    DuplicateChannel,
     add_channel,
     alter_channel,
     channel_of,
@@ -27,14 +25,6 @@ from reader.pages.forms import LONGEST_KEPT, ChannelForm, NewChannelForm
 
 
 class ChannelFormPage(ReaderFormPage):
-    def refused(self, error: Refused | ValidationError) -> HttpResponse:
-        if isinstance(error, DuplicateChannel):
-            return self.refuse(gettext("You already have a channel with that name."))
-        if isinstance(error, Refused) and error.field == "name":
-            words = gettext("Enter a name of at most %(most)s characters.")
-            return self.refuse(words % {"most": LONGEST_CHANNEL_NAME})
-        return super().refused(error)
-
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(longest=LONGEST_CHANNEL_NAME, **kwargs)
 

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from common.refused import Refused
@@ -15,7 +15,14 @@ from reader.channels.filters import change_filters, preview_filters
 from reader.models import Reader
 from reader.pages.access import WAITED_FOR, for_readers, surroundings
 from reader.pages.posts import ShownPost, shown_places
-from reader.rules.filters import LONGEST_TERM, MOST_TERMS, Filters, FilterVerdict, checked_filters
+from reader.rules.filters import (
+    LONGEST_TERM,
+    MOST_TERMS,
+    Filters,
+    FilterVerdict,
+    InvalidFilter,
+    checked_filters,
+)
 
 WORDS_OF_KINDS = {
     "article": gettext_lazy("Articles"),
@@ -50,7 +57,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         raise Http404("The notifications channel has no filters.")
     kept = Filters.read(channel.filters)
     kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
-    problem, field = "", ""
+    problem, reason, field = "", "", ""
     lines: list[PreviewLine] = []
     # Links may propose a term.
     more = request.GET.get("hide", "") if request.method != "POST" else ""
@@ -59,7 +66,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         try:
             kept = checked_filters(kinds=kinds, hide=hide.splitlines(), keep=keep.splitlines())
         except Refused as error:
-            problem, field = str(error), error.field
+            problem, reason, field = str(error), _words_of(error), error.field
     if request.method == "POST":
         kinds = request.POST.getlist("kinds")
         hide, keep = request.POST.get("hide", ""), request.POST.get("keep", "")
@@ -70,7 +77,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
                 return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
             kept = checked_filters(**given)
         except Refused as error:
-            problem, field = str(error), error.field
+            problem, reason, field = str(error), _words_of(error), error.field
     if not problem:
         previewed = preview_filters(channel, kept)
         posts = shown_places(reader, [preview.place for preview in previewed], ())
@@ -83,6 +90,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         "hide": hide,
         "keep": keep,
         "problem": problem,
+        "reason": reason,
         "problem_field": field,
         "trouble": channel.filters_trouble.splitlines(),
         "is_asking": channel.ask_below is not None,
@@ -94,6 +102,24 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, "reader/filters.html", context, status=status)
+
+
+def _words_of(error: Refused) -> str:
+    """Return "" for reasons that are in English only."""
+    match error.reason if isinstance(error, InvalidFilter) else "":
+        case "all":
+            return gettext("This hides all kinds of posts. Leave at least one.")
+        case "many":
+            words = ngettext("Enter at most %(most)s line.", "Enter at most %(most)s lines.", MOST_TERMS)
+            return words % {"most": MOST_TERMS}
+        case "long":
+            words = ngettext(
+                "A line can have at most %(most)s character.",
+                "A line can have at most %(most)s characters.",
+                LONGEST_TERM,
+            )
+            return words % {"most": LONGEST_TERM}
+    return ""
 
 
 def _why(verdict: FilterVerdict) -> str:

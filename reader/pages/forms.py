@@ -5,7 +5,7 @@ from allauth.account.adapter import get_adapter
 from django import forms
 from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL
@@ -131,6 +131,7 @@ class ChannelForm(forms.Form):
     )
     layout = forms.ChoiceField(
         choices={
+            # Translators: a layout of posts.
             Channel.Layout.LIST: gettext_lazy("list"),
             Channel.Layout.CARDS: gettext_lazy("as cards"),
             Channel.Layout.GALLERY: gettext_lazy("pictures first"),
@@ -145,9 +146,12 @@ class ChannelForm(forms.Form):
         keep = self.cleaned_data["keep"]
         is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
         if keep and not is_days:
-            raise forms.ValidationError(
-                gettext("Enter a whole number of days, at most %(days)s."), params={"days": LONGEST_KEPT}
+            words = ngettext(
+                "Enter a whole number of days, at most %(days)s.",
+                "Enter a whole number of days, at most %(days)s.",
+                LONGEST_KEPT,
             )
+            raise forms.ValidationError(words, params={"days": LONGEST_KEPT})
         return int(keep) if keep else None
 
 

@@ -64,6 +64,7 @@ MOST_PLAYERS = 20
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
     "in-reply-to": gettext_lazy("In reply to"),
+    # Translators: a verb; a person is the subject, as in “Ada likes”.
     "repost-of": gettext_lazy("Reposts"),
     "like-of": gettext_lazy("Likes"),
     "bookmark-of": gettext_lazy("Bookmarks"),

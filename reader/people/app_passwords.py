@@ -8,11 +8,13 @@ import secrets
 from datetime import datetime
 
 from django.db.models import QuerySet
+from django.utils.translation import ngettext
 
 from common.rates import HOUR, Limit, count_within, is_reached
-from common.refused import Refused
+from common.refused import Refused, TranslatedRefusal
 from common.signing import is_stamp, stamp
 from common.text import one_line
+from reader.channels.channels import name_of_at_most
 from reader.models import AppPassword, Reader
 from reader.people.tokens import A_MINUTE, digest_of
 
@@ -37,9 +39,14 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
     """The text is not stored. Raises Refused."""
     app = one_line(app)
     if not 1 <= len(app) <= LONGEST_APP:
-        raise Refused(f"Name the app that uses it, in at most {LONGEST_APP} characters.", "app")
+        raise TranslatedRefusal(name_of_at_most(LONGEST_APP), "app")
     if active(reader).count() >= MAX_APP_PASSWORDS:
-        raise Refused(f"You can have at most {MAX_APP_PASSWORDS} passwords. Revoke one first.", "app")
+        words = ngettext(
+            "You can have at most %(most)s password. Revoke it first.",
+            "You can have at most %(most)s passwords. Revoke one first.",
+            MAX_APP_PASSWORDS,
+        )
+        raise TranslatedRefusal(words % {"most": MAX_APP_PASSWORDS}, "app")
     groups = ("".join(secrets.choice(LETTERS) for _ in range(LETTERS_A_GROUP)) for _ in range(GROUPS))
     password = "-".join(groups)
     row = AppPassword.objects.create(reader=reader, app=app, digest=_digest(password), made_at=now)

@@ -23,7 +23,11 @@ _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Kh
 
 
 class InvalidFilter(Refused):
-    """`field` is "kinds", "hide" or "keep"."""
+    """`field` is "kinds", "hide" or "keep", and `reason` "all", "many" or "long", or "" for others."""
+
+    def __init__(self, message: str, field: str, reason: str = "") -> None:
+        super().__init__(message, field)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable
     if unknown := wanted - set(KINDS):
         raise InvalidFilter(f"There is no kind of post called {', '.join(sorted(unknown))[:100]}.", "kinds")
     if wanted == set(KINDS):
-        raise InvalidFilter("This hides all kinds of posts. Leave at least one.", "kinds")
+        raise InvalidFilter("This hides all kinds of posts. Leave at least one.", "kinds", "all")
     shown = tuple(kind for kind in KINDS if kind in wanted)
     return Filters(shown, _checked_terms(hide, "hide"), _checked_terms(keep, "keep"))
 
@@ -128,12 +132,11 @@ def expression(term: str) -> str:
 def _checked_terms(terms: Iterable[str], field: str) -> tuple[str, ...]:
     unique = tuple(dict.fromkeys(filter(None, map(one_line, terms))))
     if len(unique) > MOST_TERMS:
-        raise InvalidFilter(f"Enter at most {MOST_TERMS} lines. You entered {len(unique):,}.", field)
+        raise InvalidFilter(f"Enter at most {MOST_TERMS} lines. You entered {len(unique):,}.", field, "many")
     for term in unique:
         if len(term) > LONGEST_TERM:
-            raise InvalidFilter(
-                f"A line can have at most {LONGEST_TERM} characters. This one is longer: {term[:50]}…", field
-            )
+            message = f"A line can have at most {LONGEST_TERM} characters. This one is longer: {term[:50]}…"
+            raise InvalidFilter(message, field, "long")
         try:
             check_pattern(MATCHES, expression(term))
         except InvalidPattern as error:

@@ -12,7 +12,7 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.origin import Origin
 from subscriptions.rules.sign_up import LONGEST_NAME, MOST_AT_ONCE
 from subscriptions.subscribers import antispam
-from subscriptions.subscribers.sign_up import sign_up_parsed
+from subscriptions.subscribers.sign_up import at_most_at_once, sign_up_parsed
 
 LONGEST_PHONE = 40
 LONGEST_CODE = 20
@@ -162,7 +162,7 @@ class SignUpForm(RobotProofForm, EmailForm, NameForm):
 
     @property
     def note(self) -> str:
-        return gettext("We’ll email you a link to confirm. You can unsubscribe at any time with one tap.")
+        return gettext("We’ll email you a link to confirm. You can unsubscribe at any time with one click.")
 
 
 class SeveralForm(SignUpForm):
@@ -170,9 +170,7 @@ class SeveralForm(SignUpForm):
         if not self.subscribables:
             self.add_error(None, gettext("Choose at least one newsletter."))
         elif len(self.subscribables) > MOST_AT_ONCE:
-            self.add_error(
-                None, gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE}
-            )
+            self.add_error(None, at_most_at_once())
         return super().clean()
 
     @property

@@ -75,15 +75,18 @@ SOURCES = (
             "name": _("Your name"),
             "language": _("Language"),
             "status": _("Status"),
+            # Translators: the time of the request.
             "added_at": _("Asked for"),
             "confirmed_at": _("Confirmed"),
             "paused_until": _("Paused until"),
+            # Translators: the time of unsubscribing.
             "left_at": _("Left"),
             "left_why": _("Why you left"),
         },
         {
             Subscription.Status.UNCONFIRMED: _("not confirmed yet"),
             Subscription.Status.CONFIRMED: _("confirmed"),
+            # Translators: the state of a subscription: unsubscribed.
             Subscription.Status.UNSUBSCRIBED: _("left"),
             **dict(Subscription.LeftWhy.choices),
         },
@@ -146,6 +149,7 @@ SOURCES = (
             "was": _("Old address"),
             "became": _("New address"),
             "confirmed_at": _("Confirmed"),
+            # Translators: the time when a change was undone.
             "undone_at": _("Taken back"),
         },
     ),

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
@@ -155,7 +155,11 @@ def change_to_undo(*, token: str, now: datetime) -> AddressChange:
     if change is None or change.confirmed_at is None:
         raise SpentChangeLink(gettext("This link is incomplete or expired long ago."))
     if change.undone_at is None and change.confirmed_at + UNDO_FOR <= now:
-        message = gettext("This link has expired. It worked for %(n)s days.")
+        message = ngettext(
+            "This link has expired. It worked for %(n)s day.",
+            "This link has expired. It worked for %(n)s days.",
+            UNDO_FOR.days,
+        )
         raise SpentChangeLink(message % {"n": UNDO_FOR.days})
     return change
 

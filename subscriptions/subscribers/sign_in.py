@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from common.ports import channels
 from common.rates import DAY, Limit, check_rows, count_rows, count_rows_within
@@ -118,7 +118,12 @@ def destination_of_link(*, token: str, now: datetime) -> Destination:
     if link.used_at is not None:
         raise SpentSignInLink(_used())
     if link.expires_at <= now:
-        raise SpentSignInLink(gettext("This link has expired. It worked for %(n)s minutes.") % {"n": MINUTES})
+        message = ngettext(
+            "This link has expired. It worked for %(n)s minute.",
+            "This link has expired. It worked for %(n)s minutes.",
+            MINUTES,
+        )
+        raise SpentSignInLink(message % {"n": MINUTES})
     return link.destination
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from common import signing
 from common.db.bulk import save_new
@@ -156,11 +156,20 @@ def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
     if not subscribables:
         raise SignUpClosed(gettext("Choose a newsletter."))
     if len(subscribables) > MOST_AT_ONCE:
-        raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
+        raise SignUpClosed(at_most_at_once())
     for each in subscribables:
         if not is_open(each) or each.channel != subscribables[0].channel:
             message = gettext("%(newsletter)s is closed to new subscribers.")
             raise SignUpClosed(message % {"newsletter": each})
+
+
+def at_most_at_once() -> str:
+    words = ngettext(
+        "Choose at most %(most)s newsletter at a time.",
+        "Choose at most %(most)s newsletters at a time.",
+        MOST_AT_ONCE,
+    )
+    return words % {"most": MOST_AT_ONCE}
 
 
 def sign_up(
@@ -247,9 +256,14 @@ def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> l
     if not subscriptions:
         raise signing.TokenError(gettext(links.GONE))
     if expired:
-        sentence = gettext("This link has expired. It worked for %(hours)s hours.")
+        hours = settings.CONFIRM_HOURS
+        sentence = ngettext(
+            "This link has expired. It worked for %(hours)s hour.",
+            "This link has expired. It worked for %(hours)s hours.",
+            hours,
+        )
         again = gettext("Subscribe again to get a new one.")
-        raise SpentConfirmLink(f"{sentence % {'hours': settings.CONFIRM_HOURS}} {again}", subscriptions[0])
+        raise SpentConfirmLink(f"{sentence % {'hours': hours}} {again}", subscriptions[0])
     good = []
     for each in subscriptions:
         nonce = nonces[str(each.pk)]

@@ -31,7 +31,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
-from common.formats.dates import day_words
+from common.formats.dates import full_time
 from common.languages import asked_for
 from common.ports.personal_data import HeldRows, sources
 from common.rates import OverLimit
@@ -42,7 +42,6 @@ from subscriptions.newsletters.rhythm import rhythm, with_rhythms, zone_in_words
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 from subscriptions.privacy.personal_data import data_file_of
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.words import clock_words
 from subscriptions.subscribers import address_change as changing
 from subscriptions.subscribers import sign_in as signing_in
 from subscriptions.subscribers.admin_changes import is_paused
@@ -299,7 +298,7 @@ def _cells(source: HeldRows, row: Any) -> Iterator[tuple[Any, str]]:
             if isinstance(value, datetime):
                 local = timezone.localtime(value)
                 zone = zone_in_words(ZoneInfo(timezone.get_current_timezone_name()))
-                value = f"{day_words(local)}, {clock_words(local.time())}, {zone}"
+                value = f"{full_time(local)}, {zone}"
             yield title, str(value)
 
 

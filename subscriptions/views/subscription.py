@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from common.formats.dates import clock
 from common.refused import Refused
 from subscriptions import links
 from subscriptions.branding.brands import latest_of
@@ -14,7 +15,6 @@ from subscriptions.models import FrequencyChange, Subscription
 from subscriptions.newsletters.rhythm import next_letter, rhythm, with_rhythms, zone_in_words
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.schedule import wall
-from subscriptions.rules.words import clock_words
 from subscriptions.subscribers import sign_up
 from subscriptions.subscribers.admin_changes import is_paused
 from subscriptions.subscribers.frequency import (
@@ -200,7 +200,7 @@ def pending(switch: FrequencyChange, now: datetime) -> dict[str, Any]:
         "new": new,
         "rhythm": rhythm(new),
         "at": switch.at,
-        "clock": clock_words(wall(switch.at, ZoneInfo(zone)).time()) if switch.at else "",
+        "clock": clock(wall(switch.at, ZoneInfo(zone))) if switch.at else "",
         "posts": still_to_come(switch),
         "time_zone": zone,
         "zone": zone_in_words(ZoneInfo(zone)),

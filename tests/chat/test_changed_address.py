@@ -36,7 +36,7 @@ def test_the_settings_stay_and_nothing_comes_again(
     rounds = Rounds()
     rounds(2)
     new = serve_feed(site, "/new.xml", posts=2)
-    assert "is now read from" in edited(ada, new)
+    assert "is now fetched from" in edited(ada, new)
     rounds(2)
     began = rounds.now
     serve_feed(site, "/old.xml", posts=3, began=began - timedelta(hours=3))
@@ -68,7 +68,7 @@ def test_another_server_keeps_the_old_address(
 def test_the_page_of_a_site_will_do(ada: DiscordClient, site: FeedServer) -> None:
     add(ada, serve_feed(site, "/old.xml"))
     serve_feed(site, "/new.xml")
-    assert "is now read from" in edited(ada, serve_page(site, "/new.xml"))
+    assert "is now fetched from" in edited(ada, serve_page(site, "/new.xml"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_cannot_be_changed_stays(case: str, ada: DiscordClient, site: FeedS
 def test_the_same_address_changes_nothing(ada: DiscordClient, site: FeedServer) -> None:
     url = serve_feed(site)
     add(ada, url)
-    assert "is now read from" in edited(ada, url)
+    assert "is now fetched from" in edited(ada, url)
     assert Feed.objects.get().status == Feed.Status.ACTIVE
 
 

@@ -88,7 +88,7 @@ def test_the_list_says_how_often_a_feed_is_read(minutes: int, words: str, ada: D
     some_feeds(1)
     Feed.objects.update(last_polled_at=NOW, next_poll_at=NOW + timedelta(minutes=minutes))
     ada.command("feed list")
-    assert f"is read {words}" in ada.said
+    assert f"is checked {words}" in ada.said
 
 
 @pytest.mark.django_db(transaction=True)
@@ -138,8 +138,8 @@ def test_a_page_with_one_feed_adds_it(ada: DiscordClient, site: FeedServer) -> N
 @pytest.mark.django_db(transaction=True)
 def test_a_private_address_is_not_read(ada: DiscordClient, site: FeedServer) -> None:
     """Discord's fake is on loopback, so this uses another private network."""
-    assert "couldn’t be read" in add(ada, "http://10.1.2.3/feed")
-    assert "couldn’t be read" in add(ada, site.redirect("/away", "http://10.1.2.3/feed"))
+    assert "couldn’t be fetched" in add(ada, "http://10.1.2.3/feed")
+    assert "couldn’t be fetched" in add(ada, site.redirect("/away", "http://10.1.2.3/feed"))
     assert not GuildFeed.objects.exists()
 
 

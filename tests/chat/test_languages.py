@@ -1,13 +1,14 @@
 """The bot has the languages of reader pages, within Discord's limits."""
 
-import polib
 import pytest
 from django.conf import settings
 
+from chat.commands.definitions import commands
 from chat.models import Guild
 from tests.chat.test_commands import some_feeds
 from tests.servers.services.discord import CHANNEL
 from tests.servers.services.discord_client import DiscordClient
+from tests.site.test_catalogues import catalogue
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")]
 # Limits of forms and buttons (messages.py); anything longer would be cut.
@@ -72,15 +73,25 @@ def test_forms_of_all_languages_fit(ada: DiscordClient) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_word_of_a_form_is_cut(language: str) -> None:
-    path = settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / "django.po"
-    there = {entry.msgid: entry.msgstr for entry in polib.pofile(str(path))}
+    there = {entry.msgid: entry.msgstr for entry in catalogue(language) if entry.msgctxt in (None, "Discord")}
     for words, room in ROOM.items():
         assert 0 < len(there[words]) <= room, there[words]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_description_of_a_command_is_cut(language: str) -> None:
-    path = settings.BASE_DIR / "locale" / language / "LC_MESSAGES" / "django.po"
-    for entry in polib.pofile(str(path)):
+    for entry in catalogue(language):
         if any(place == "chat/commands/definitions.py" for place, _ in entry.occurrences):
             assert len(entry.msgstr) <= 100, entry.msgstr
+
+
+def test_choices_have_names_in_the_persons_language_and_the_same_values() -> None:
+    feed = commands()[0]
+    digest = next(one for one in feed["options"] if one["name"] == "digest")
+    when = next(one for one in digest["options"] if one["name"] == "when")
+    assert [choice["value"] for choice in when["choices"]] == ["each", "daily", "weekly"]
+    assert [choice["name_localizations"]["pt-BR"] for choice in when["choices"]] == [
+        "cada publicação",
+        "todos os dias",
+        "todas as semanas",
+    ]

@@ -17,18 +17,26 @@ LANGUAGES = [code for code, _ in settings.LANGUAGES if not code.startswith("en")
 PACKAGES = ("common", "feeds", "subscriptions", "channels", "delivery", "reader", "chat", "feedletter_site")
 # Texts for people who run the site are English (as in the Makefile's `messages`).
 ENGLISH = {"admin", "api", "management"}
-KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "npgettext:1c,2,3")
+KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "pgettext_lazy:1c,2")
 PLACE = re.compile(r"%\((\w+)\)([sd])")
-Message = tuple[str, str]
+Message = tuple[str | None, str, str]
+
+
+def folder_of(language: str) -> Path:
+    return ROOT / "locale" / translation.to_locale(language) / "LC_MESSAGES"
 
 
 def catalogue(language: str) -> polib.POFile:
-    return polib.pofile(str(ROOT / "locale" / language / "LC_MESSAGES" / "django.po"))
+    return polib.pofile(str(folder_of(language) / "django.po"))
 
 
 def texts(entry: polib.POEntry | polib.MOEntry) -> list[str]:
     """Return all translations of an entry."""
     return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
+
+
+def message_of(entry: polib.POEntry) -> Message:
+    return entry.msgctxt, entry.msgid, entry.msgid_plural
 
 
 def sources() -> dict[str, str]:
@@ -44,7 +52,7 @@ def sources() -> dict[str, str]:
 
 
 def said(folder: Path) -> frozenset[Message]:
-    """Return all messages of the program, each with its plural if any."""
+    """Return all messages of the program, each with its context and plural if any."""
     if shutil.which("xgettext") is None:
         if os.environ.get("REQUIRE_SERVICES") == "1":
             pytest.fail("xgettext is missing: install gettext.")
@@ -56,7 +64,7 @@ def said(folder: Path) -> frozenset[Message]:
     keywords = [f"--keyword={each}" for each in KEYWORDS]
     command = ["xgettext", "--language=Python", "--from-code=UTF-8", *keywords, "--output=said.pot", *names]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return frozenset((entry.msgid, entry.msgid_plural) for entry in polib.pofile(str(folder / "said.pot")))
+    return frozenset(map(message_of, polib.pofile(str(folder / "said.pot"))))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +76,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> frozenset[Message]:
 def test_all_that_is_said_is_in_the_catalogue_and_nothing_else(
     language: str, messages: frozenset[Message]
 ) -> None:
-    there = {(entry.msgid, entry.msgid_plural) for entry in catalogue(language) if not entry.obsolete}
+    there = {message_of(entry) for entry in catalogue(language) if not entry.obsolete}
     assert there == messages, "run `make messages`, and translate what is new"
 
 
@@ -88,7 +96,7 @@ def test_everything_is_translated_with_its_places(language: str) -> None:
 def test_a_catalogue_passes_the_checks_of_gettext(language: str) -> None:
     if shutil.which("msgfmt") is None and os.environ.get("REQUIRE_SERVICES") != "1":
         pytest.skip("msgfmt is missing")
-    path = ROOT / "locale" / language / "LC_MESSAGES" / "django.po"
+    path = folder_of(language) / "django.po"
     subprocess.run(["msgfmt", "--check", "--output-file", os.devnull, path], check=True)
 
 
@@ -103,7 +111,7 @@ def test_plurals_have_as_many_forms_as_the_language(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_is_compiled_is_the_catalogue(language: str) -> None:
-    compiled = polib.mofile(str(ROOT / "locale" / language / "LC_MESSAGES" / "django.mo"))
+    compiled = polib.mofile(str(folder_of(language) / "django.mo"))
     written = {(entry.msgid, *texts(entry)) for entry in catalogue(language)}
     assert {(entry.msgid, *texts(entry)) for entry in compiled} == written, "run `make messages`"
 
@@ -124,6 +132,16 @@ def test_no_other_catalogue_comes_before_ours(language: str) -> None:
 def test_a_call_within_an_f_string_is_not_found_by_xgettext_so_there_is_none() -> None:
     within = re.compile(r"\{n?gettext(_lazy)?\(")
     assert not [name for name, text in sources().items() if within.search(text)]
+
+
+# Names of places that hold numbers. Others, such as %(id)s, are names or text.
+NUMBERS = re.compile(
+    r"%\((n|count|number|most|limit|longest|shown|more|posts|times|tries_left|minutes|hours|days|characters)\)|%d"
+)
+
+
+def test_a_number_has_a_plural_as_some_languages_have_several(messages: frozenset[Message]) -> None:
+    assert [text for _context, text, plural in messages if NUMBERS.search(text) and not plural] == []
 
 
 # Words that the rest of a catalogue does not use, and spacing that breaks a line before a mark.

@@ -213,7 +213,7 @@ def test_titles_of_confirmations() -> None:
     ("language", "day"),
     [
         ("de", "1. März 2026"),
-        ("fr", "1 mars 2026"),
+        ("fr", "1er mars 2026"),
         ("es", "1 de marzo de 2026"),
         ("pt", "1 de março de 2026"),
     ],
@@ -241,10 +241,10 @@ def test_a_letter_and_its_foot_speak_the_newsletters_language(language: str, day
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("de", "Am 22. jedes Monats um 7:00 Uhr, Ortszeit New York"),
-        ("fr", "Le 22 de chaque mois à 7:00, heure de New York"),
-        ("es", "El día 22 de cada mes a las 7:00, hora de New York"),
-        ("pt", "No dia 22 de cada mês às 7:00, hora de New York"),
+        ("de", "Am 22. jedes Monats um 07:00 Uhr, Ortszeit New York"),
+        ("fr", "Le 22 de chaque mois à 07:00, heure locale (New York)"),
+        ("es", "El día 22 de cada mes (07:00, hora de Nueva York)"),
+        ("pt", "No dia 22 de cada mês (07:00, hora de Nova Iorque)"),
     ],
 )
 def test_the_rhythm_is_a_sentence_of_its_language(language: str, words: str) -> None:

@@ -113,6 +113,9 @@ def test_the_link_comes_by_mail_and_works_once(settings: Any) -> None:
     assert "no-store" in form.headers["Cache-Control"]
     said = client.post(form.redirect_chain[-1][0], {"password1": "12345"}).content.decode()
     assert "too short" in said
+    portuguese = {"accept-language": "pt"}
+    refused = client.post(form.redirect_chain[-1][0], {"password1": "12345"}, headers=portuguese)
+    assert "Esta palavra-passe é demasiado curta." in refused.content.decode()
     done = client.post(form.redirect_chain[-1][0], {"password1": NEW}, follow=True)
     assert "Password changed" in done.content.decode()
     assert User.objects.get(username="ada").check_password(NEW)

@@ -162,7 +162,7 @@ def test_a_feed_that_fails_for_a_day_is_told_once_and_to_its_servers_only(servic
     told()
     told(utcnow() + timedelta(hours=5))
     (message,) = service.messages
-    assert "couldn’t be read for a day" in message["content"]
+    assert "couldn’t be fetched for a day" in message["content"]
     assert not is_any_wanting(utcnow())
     assert one.feed.pk
 

@@ -44,7 +44,7 @@ def it_is_paused(one: GuildFeed) -> None:
     ("change", "said"),
     [
         (lambda one: None, "<#5>"),
-        (feed_fails, "can’t be read: 404 Not Found"),
+        (feed_fails, "can’t be fetched: 404 Not Found"),
         (feed_is("stopped"), "stopped"),
         (feed_is("paused"), "stopped"),
         (feed_waits, "waiting for your decision"),

@@ -1,10 +1,10 @@
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from common.formats.dates import ago, day_words, days_words, full_time
+from common.formats.dates import ago, clock, day_words, days_words, full_time
 
 DAY = date(2026, 3, 5)
 
@@ -29,6 +29,22 @@ def test_days_have_the_form_of_their_language(language: str, day: str, days: str
     )
 
 
+def test_the_first_of_a_month_is_an_ordinal_in_french() -> None:
+    first = date(2026, 3, 1)
+    with translation.override("fr"):
+        assert day_words(first) == "1er\xa0mars\xa02026"
+        assert days_words(first, DAY) == "1er–5\xa0mars\xa02026"
+        assert days_words(first, date(2026, 4, 1)) == "1er\xa0mars\xa0– 1er\xa0avril\xa02026"
+        assert day_words(date(2026, 3, 11)) == "11\xa0mars\xa02026"
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "7:05"), ("en-gb", "7:05"), ("fr", "07:05")])
+def test_a_time_has_one_form_in_a_language(language: str, words: str) -> None:
+    with translation.override(language):
+        assert clock(time(7, 5)) == words
+        assert full_time(datetime(2026, 3, 5, 7, 5, tzinfo=UTC)).endswith(f"2026, {words}")
+
+
 def test_a_line_breaks_after_the_dash_only() -> None:
     assert day_words(DAY) == "March\xa05,\xa02026"
     assert days_words(DAY, DAY) == day_words(DAY)
@@ -46,11 +62,11 @@ def test_templates_show_a_moments_day_in_the_zone_they_are_in() -> None:
 @pytest.mark.parametrize(
     ("language", "hours", "full"),
     [
-        ("en", "2 hours ago", "March 5, 2026, 2:07 p.m."),
-        ("de", "vor 2 Stunden", "5. März 2026 14:07"),
-        ("fr", "il y a 2 heures", "5 mars 2026 14:07"),
-        ("es", "hace 2 horas", "5 de marzo de 2026 a las 14:07"),
-        ("pt", "há 2 horas atrás", "5 de março de 2026 às 14:07"),
+        ("en", "2 hours ago", "March 5, 2026, 14:07"),
+        ("de", "vor 2 Stunden", "5. März 2026, 14:07"),
+        ("fr", "il y a 2 heures", "5 mars 2026, 14:07"),
+        ("es", "hace 2 horas", "5 de marzo de 2026, 14:07"),
+        ("pt", "há 2 horas atrás", "5 de março de 2026, 14:07"),
     ],
 )
 def test_how_long_ago_is_said_in_the_language_of_the_reader(language: str, hours: str, full: str) -> None:

@@ -143,7 +143,7 @@ def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> Non
     page.get_by_label("Engines", exact=True).check()
     look_at(page, "directory-chosen")
     page.get_by_role("button", name="Subscribe").click()
-    expect(page.locator("main")).to_contain_text("Tap the button in the email to get")
+    expect(page.locator("main")).to_contain_text("Click the button in the email to get")
     look_at(page, "check-your-mail-several")
 
     page.goto(confirm_url())

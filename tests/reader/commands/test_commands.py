@@ -154,7 +154,7 @@ def test_somebody_is_invited_and_the_invitation_taken_back(db: None) -> None:
 def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
     assert json_of("alter_reader", "ada", "--max-feeds", "1") == {"name": "ada", "max_feeds": 1}
     Follow.objects.create(channel=home, feed=FeedFactory())
-    assert "You follow 1 feeds" in refused("follow", "ada", "https://blog.example/")
+    assert "You follow 1 feed," in refused("follow", "ada", "https://blog.example/")
     assert json_of("alter_reader", "ada", "--max-feeds", "0")["max_feeds"] is None
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from common.clock import utcnow
 from common.secrets import opened
 from reader.micropub.compositions import MOST_UNPOSTED, hand_over, keep
-from reader.micropub.send import send_due
+from reader.micropub.send import NOT_CONNECTED, send_due
 from reader.models import Composition, Entry, Reader
 from reader.rules.micropub import WRITTEN_KINDS, Said
 from tests.reader.micropub.connected import connected, impatient, nothing_remembered, ours
@@ -375,6 +375,21 @@ class TestButtons:
         ada_web.post(f"{place}react/", {"act": "like"})
         send_due()
         assert ours.posts == [{"like-of": [POST]}]
+
+    @pytest.mark.parametrize(
+        ("problem", "shown"),
+        [
+            (NOT_CONNECTED, '<span dir="auto">Ihre Website ist nicht verbunden.'),
+            ("ada.example: Try later", '<span lang="en" dir="auto">ada.example: Try later</span>'),
+        ],
+    )
+    def test_why_a_post_was_refused_is_in_the_readers_language_or_marked_as_english(
+        self, ada_web: Client, entry: Entry, problem: str, shown: str
+    ) -> None:
+        ada_web.post(f"/reader/post/{entry.pk}/react/", {"act": "like"})
+        row = Composition.objects.get().become(state=State.REFUSED, due_at=None, problem=problem)
+        for page in (f"{COMPOSE}{row.pk}/", f"{COMPOSE}?draft={row.pk}"):
+            assert shown in text(ada_web.get(page, headers={"accept-language": "de"}))
 
     def test_a_reply_begins_with_the_address_of_its_post(
         self, ada_web: Client, ours: MicropubSite, entry: Entry

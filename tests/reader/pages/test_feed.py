@@ -111,7 +111,7 @@ def test_a_feed_in_two_channels_has_the_posts_of_each(
 def test_it_is_read_now_but_not_without_end(browser: Client, feed: Feed) -> None:
     Feed.objects.update(next_poll_at=utcnow() + timedelta(hours=5))
     answer = browser.post(page_of(feed), {"channel": "home", "act": "read"})
-    assert "is being read" in browser.get(answer.headers["Location"]).content.decode()
+    assert "is being fetched" in browser.get(answer.headers["Location"]).content.decode()
     assert Feed.objects.get().next_poll_at <= utcnow()
     answers = [browser.post(page_of(feed), {"channel": "home", "act": "read"}).status_code for _ in range(20)]
     assert (answers[0], answers[-1]) == (302, 429)

@@ -36,7 +36,7 @@ def test_a_page_leads_to_its_feed_which_is_followed_left_and_followed_again(
     assert answer.headers["Location"] == "/reader/c/home/"
     feed = Feed.objects.get()
     assert (feed.read_by, feed.for_letters) == (1, False)
-    assert "Not read yet." in browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
+    assert "Not fetched yet." in browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
     left = browser.post(f"/reader/feeds/{feed.pk}/unfollow/", {"channel": "home"}).headers["Location"]
     assert not Follow.objects.exists()
     assert "You no longer follow" in browser.get(left).content.decode()
@@ -49,6 +49,17 @@ def test_a_feed_goes_into_a_channel_that_is_made_for_it(browser: Client, ada: Re
     given = {"act": "follow", "url": feed.url, "channel": "home", "new_channel": "News"}
     browser.post("/reader/follow/", given)
     assert Follow.objects.get().channel.name == "News"
+
+
+def test_a_limit_is_named_in_the_readers_language_alone(browser: Client, ada: Reader, settings: Any) -> None:
+    settings.READER_MAX_FEEDS = 1
+    for _ in range(2):
+        given = {"act": "follow", "url": FeedFactory().url, "channel": "home"}
+        answer = browser.post("/reader/follow/", given, headers={"accept-language": "de"})
+    page = answer.content.decode()
+    assert "Sie folgen 1 Feed; mehr sind nicht möglich. Entfernen Sie ihn zuerst." in page
+    assert "ließ sich nicht hinzufügen" not in page
+    assert 'lang="en"' not in page
 
 
 @pytest.mark.parametrize(

@@ -85,3 +85,19 @@ def test_an_author_without_an_address_is_hidden_by_a_filter_that_is_looked_at_fi
     looked = browser.get(link[1]).content.decode()
     assert "these filters hide 1" in looked
     assert Channel.objects.get(pk=home.pk).filters is None, "nothing is changed by a link"
+
+
+@pytest.mark.parametrize(
+    ("hide", "says"),
+    [
+        ("\n".join(map(str, range(51))), "Geben Sie höchstens 50 Zeilen ein."),
+        ("x" * 201, "Eine Zeile darf höchstens 200 Zeichen haben."),
+        ("/(/", 'Diese Filter können nicht verwendet werden. <span lang="en">/(/: '),
+    ],
+)
+def test_why_filters_are_refused_is_in_the_readers_language_or_marked_as_english(
+    browser: Client, hide: str, says: str
+) -> None:
+    answer = browser.post(PAGE, {"act": "look", "hide": hide}, headers={"accept-language": "de"})
+    assert answer.status_code == 400
+    assert says in answer.content.decode()

@@ -15,6 +15,7 @@ from tests.reader.channels.test_opml import LIST
 
 pytestmark = pytest.mark.django_db
 PAGE = "/reader/feeds/opml/"
+GERMAN = {"accept-language": "de"}
 
 
 @pytest.fixture
@@ -42,6 +43,16 @@ def test_a_file_is_taken_over_and_each_line_is_told(
     assert "The Tide" in page
     assert "hidden-word" not in page
     assert "Refresh" not in answer.headers
+
+
+def test_reasons_are_in_the_readers_language_or_marked_as_english(
+    browser: Client, ada: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "WAITED_FOR", None)
+    browser.post(PAGE, {"file": a_file(), "channel": "home"}, headers=GERMAN)
+    page = browser.get(PAGE, headers=GERMAN).content.decode()
+    assert '<span lang="en" dir="auto">It is a link to a web page, not a feed.</span>' in page
+    assert '<span dir="auto">Die Adresse enthält einen Benutzernamen oder ein Passwort.' in page
 
 
 def test_a_list_that_goes_on_says_how_far_it_is_and_can_be_stopped(browser: Client, ada: Reader) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.utils.formats import date_format
 from django.utils.timezone import localtime
 
 from common.clock import utcnow
+from common.formats.dates import full_time
 from reader.models import Channel, Marking, Reader, Star, Unread
 from tests.reader.posts import an_entry, minutes, put
 
@@ -282,7 +282,7 @@ def test_posts_say_how_long_ago_they_are_with_the_full_time(browser: Client, hom
     for address in ("/reader/", "/reader/deck/", f"/reader/post/{place.entry_id}/"):
         page = browser.get(address).content.decode().replace("\xa0", " ")
         (title,) = re.findall(r'title="([^"]+)">2 hours ago</time>', page)
-        assert title == date_format(localtime(at), "DATETIME_FORMAT"), address
+        assert title == full_time(localtime(at)).replace("\xa0", " "), address
 
 
 def test_the_oldest_come_first_where_one_asks_for_them(browser: Client, home: Channel) -> None:

@@ -129,7 +129,7 @@ def test_what_the_reader_agrees_to_is_what_the_page_says(client: Client) -> None
     words = Consent.objects.get().words
     assert words == (
         "Subscribe to Example Weekly. We’ll email you a link to confirm."
-        " You can unsubscribe at any time with one tap."
+        " You can unsubscribe at any time with one click."
     )
     for sentence in words.split(". "):
         assert sentence.rstrip(".") in page
