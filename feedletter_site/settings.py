@@ -376,7 +376,8 @@ LANGUAGES = [
     ("de", "Deutsch"),
     ("es", "Español"),
     ("fr", "Français"),
-    ("pt", "Português"),
+    ("pt", "Português (Portugal)"),
+    ("pt-br", "Português (Brasil)"),
 ]
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "locale"]

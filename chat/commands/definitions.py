@@ -12,7 +12,8 @@ from chat.rules.permissions import MANAGE_GUILD
 SUB_COMMAND, STRING, INTEGER, CHANNEL = 1, 3, 4, 7
 # Text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
-TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
+# Discord has no pt-PT.
+TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt-br": "pt-BR"}
 # Of descriptions and choices.
 LONGEST_TEXT = 100
 

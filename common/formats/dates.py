@@ -33,7 +33,7 @@ WEEKDAYS = (
     gettext_noop("Sunday"),
 )
 # Django's formats have no ordinals.
-FIRST_DAYS = {"fr": "1er"}
+FIRST_DAYS = {"fr": "1er", "pt-br": "1º"}
 
 register = template.Library()
 

@@ -12,4 +12,4 @@ def test_what_is_no_language_is_no_tag(nonsense: str) -> None:
 
 def test_the_nearest_language_is_spoken() -> None:
     assert spoken("de-AT") == "de"
-    assert spoken("pt_BR") == "pt"
+    assert spoken("pt_BR") == "pt-br"

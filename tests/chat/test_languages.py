@@ -92,6 +92,6 @@ def test_choices_have_names_in_the_persons_language_and_the_same_values() -> Non
     assert [choice["value"] for choice in when["choices"]] == ["each", "daily", "weekly"]
     assert [choice["name_localizations"]["pt-BR"] for choice in when["choices"]] == [
         "cada publicação",
-        "todos os dias",
-        "todas as semanas",
+        "todo dia",
+        "toda semana",
     ]

@@ -16,11 +16,12 @@ from common.languages import asked_for, spoken_variety
         ("en-IN", "en-gb"),
         ("en-GB-oxendict", "en-gb"),
         ("en-150", "en-gb"),
-        ("pt-BR", "pt"),
+        ("pt-BR", "pt-br"),
+        ("pt-AO", "pt"),
         ("de", "de"),
     ],
 )
-def test_english_is_american_or_british_and_the_others_are_one(tag: str, spoken: str) -> None:
+def test_english_and_portuguese_have_two_varieties_and_the_others_one(tag: str, spoken: str) -> None:
     assert spoken_variety(tag) == spoken
 
 

@@ -96,7 +96,7 @@ def test_an_issue_speaks_to_its_reader_around_the_posts(
 
 
 @pytest.mark.parametrize(
-    ("asks", "gets"), [("it,de;q=0.5", "de"), ("pt-BR", "pt"), ("tlh", "en"), ("", "en")]
+    ("asks", "gets"), [("it,de;q=0.5", "de"), ("pt-BR", "pt-br"), ("pt-PT", "pt"), ("tlh", "en"), ("", "en")]
 )
 def test_the_nearest_language_there_is(
     client: Client, newsletter: Subscribable, asks: str, gets: str
@@ -154,7 +154,7 @@ def test_what_is_signed_up_for_is_confirmed_in_the_language_of_the_browser(
     client: Client, newsletter: Subscribable
 ) -> None:
     client.post("/s/lab/", {"email": "a@x.example"}, headers={"accept-language": "pt-BR,pt;q=0.8"})
-    assert (Subscription.objects.get().language, Notice.objects.get().language) == ("pt", "pt")
+    assert (Subscription.objects.get().language, Notice.objects.get().language) == ("pt-br", "pt-br")
 
 
 def test_a_sign_in_link_follows_the_reader(newsletter: Subscribable) -> None:

@@ -29,13 +29,15 @@ def test_days_have_the_form_of_their_language(language: str, day: str, days: str
     )
 
 
-def test_the_first_of_a_month_is_an_ordinal_in_french() -> None:
+def test_the_first_of_a_month_is_an_ordinal_in_french_and_in_brazil() -> None:
     first = date(2026, 3, 1)
     with translation.override("fr"):
         assert day_words(first) == "1er\xa0mars\xa02026"
         assert days_words(first, DAY) == "1er–5\xa0mars\xa02026"
         assert days_words(first, date(2026, 4, 1)) == "1er\xa0mars\xa0– 1er\xa0avril\xa02026"
         assert day_words(date(2026, 3, 11)) == "11\xa0mars\xa02026"
+    with translation.override("pt-br"):
+        assert day_words(first) == "1º\xa0de\xa0março\xa0de\xa02026"
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "7:05"), ("en-gb", "7:05"), ("fr", "07:05")])

@@ -72,6 +72,15 @@ def test_days_are_bare_numbers_in_other_languages() -> None:
                 "Todos os dias (07:30 e 18:30, hora de Paris)",
             ],
         ),
+        (
+            "pt-br",
+            [
+                "Toda semana, às segundas-feiras e às quintas-feiras (18:00, horário de Paris)",
+                "De segunda a sexta-feira (07:00, horário de Paris)",
+                "Todos os meses, no dia 1º, no dia 15 e no último dia (07:00, horário de Paris)",
+                "Todos os dias (07:30 e 18:30, horário de Paris)",
+            ],
+        ),
     ],
 )
 def test_a_simple_cron_line_is_a_sentence_in_every_language(language: str, said: list[str]) -> None:

@@ -188,7 +188,7 @@ def test_a_pause_that_is_over_does_not_show(strict: Client, reader: Any) -> None
 def test_name_and_language(strict: Client, reader: Any) -> None:
     code = django_settings.LANGUAGES[-1][0]
     page = posted(strict, manage(reader), act="details", name="Ada", language=code)
-    assert "Guardado." in page  # in the language just chosen
+    assert "Salvo." in page  # in the language just chosen
     assert f'value="{code}" selected' in page
     reader.refresh_from_db()
     assert (reader.display_name, reader.language) == ("Ada", code)
