@@ -146,9 +146,28 @@ def test_a_number_has_a_plural_as_some_languages_have_several(messages: frozense
 
 # Words that the rest of a catalogue does not use, and spacing that breaks a line before a mark.
 UNWANTED = {
-    "de": [r"\bBriefe?n?\b", r"(?<![-\w])Mails?(?!\w)", r"(?<![-\w])Mailserver", r"Sehen Sie in Ihre\b"],
-    "fr": [r" [?!;:]", r"« | »", r"\w\(e\)|\w·e", r"[“”]"],
-    "es": [r"\b[Pp]ublicaci(ón|ones)\b", r"\b[Ff]uentes?\b", r"(?<!\()\b[Pp]osts?\b"],
+    "de": [
+        r"\bBriefe?n?\b|(?<![-\w])Mails?(?!\w)|(?<![-\w])Mailserver|Sehen Sie in Ihre\b",
+        r"Sammlung|[Pp]ost(e|en|et)\b|Mitteilung|verborgen|[Tt]ippen|Weitersagen|Tasten\b|folgen Sie etwas",
+    ],
+    "fr": [
+        r" [?!;:]|« | »|\w\(e\)|\w·e|[“”]",
+        r"[Rr]églages?|cachée?s?\b|désabonnée?\b|favoris|[Tt]ouche[sz]?\b|\bd’un geste|heure de\b",
+    ],
+    "es": [
+        r"\b[Pp]ublicaci(ón|ones)\b|\b[Ff]uentes?\b|(?<!\()\b[Pp]osts?\b|[“”]",
+        r"\b[Ee]ntrar\b|\bórdenes\b|quizás|enlaces? de acceso|\b[Tt]oque\b|suscritos?\b|Teclas\b",
+    ],
+    "pt": [
+        r"[Aa]ssin(e|ar|antes?|aturas?)\b|[Gg]rava[rd]|[Dd]escarreg|[Aa]crescent|[Ll]íngua|[Pp]rocurar feeds",
+        r"\b[Ee]ntrar\b(?! em vigor)|anfitrião|o próprio\b|[Oo]brigado|\bToque|Teclas\b|[“”]",
+        r"\b[Uu]suário|\bsenhas?\b|\b[Aa]rquivo JSON|celular|\btela\b|aplicativo",
+    ],
+    "pt-br": [
+        r"palavras?-passe|[Ff]icheiro|telemóvel|ecrã|utilizador|[Dd]efinições|[Pp]redefini|[Aa]plicações",
+        r"[Ss]ubscr|\bsessão\b|\bestá a \w+r\b|[Gg]rava[rd]|[Ee]limin|\b[Pp]artilh|\bsi\b(?!,)|[«»]",
+        r"[Ee]nviámos|[Dd]emasiad|[Oo]brigado|\bToque|Teclas\b",
+    ],
 }
 
 
@@ -157,3 +176,22 @@ def test_one_thing_has_one_word_and_marks_stay_with_theirs(language: str) -> Non
     written = [text for entry in catalogue(language) for text in texts(entry)]
     found = [text for text in written for pattern in UNWANTED[language] if re.search(pattern, text)]
     assert found == []
+
+
+# Discord itself says du and tú, so that the formal address would be stiff there.
+ADDRESS = {
+    "de": r"\bSie\b|\bIhre?[nms]?\b",
+    "fr": r"\b[Vv](ous|otre|os)\b|\w+ez\b",
+    "es": r"\b[Uu]sted\b|\b(Use|Elija|Quite|Ponga|Pruebe|Añada|Espere|Pida|Escriba)\b",
+    "pt": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Indique)\b",
+    "pt-br": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Informe)\b",
+}
+
+
+@pytest.mark.parametrize("language", ADDRESS)
+def test_the_bot_speaks_without_address(language: str) -> None:
+    entries = [entry for entry in catalogue(language) if entry.occurrences]
+    of_bot = [entry for entry in entries if all(path.startswith("chat/") for path, _ in entry.occurrences)]
+    written = [text for entry in of_bot for text in texts(entry)]
+    assert written
+    assert [text for text in written if re.search(ADDRESS[language], text)] == []
