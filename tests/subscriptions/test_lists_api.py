@@ -338,7 +338,7 @@ def test_the_sites_settings_are_read_and_changed() -> None:
     api = Api("site:write")
     assert api.get("site/").json() == {
         "name": "", "about": "", "logo": "", "logo_says_name": False, "accent": "", "imprint_url": "",
-        "privacy_url": "",
+        "privacy_url": "", "time_zone": "",
     }  # fmt: skip
     row = api.patch("site/", name="Harbour News", accent="#1a5fb4").json()
     assert (row["name"], row["accent"], row["about"]) == ("Harbour News", "#1a5fb4", "")
