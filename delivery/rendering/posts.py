@@ -333,6 +333,7 @@ def letter_post(
     words = opening(entry)
     language = language_tag(entry.language)
     runs = text_direction(words or title, language or newsletter_language)
+    is_cut = content != whole or max(len(others), len(files)) > most_media
     with translation.override(dated_in(newsletter_language, zone_name)):
         day = day_words(entry.published.astimezone(zone)) if entry.published else ""
     return LetterPost(
@@ -349,8 +350,9 @@ def letter_post(
         language=language,
         direction=runs,
         title_direction=title_direction(title, runs),
-        is_cut=content != whole or max(len(others), len(files)) > most_media,
-        more=web_address(entry.link) or archive_url,
+        is_cut=is_cut,
+        # A whole post without a page of its own has nothing to read elsewhere.
+        more=web_address(entry.link) or (archive_url if is_cut else ""),
         site=site_of(web_address(entry.link)),
     )
 

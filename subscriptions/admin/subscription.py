@@ -46,8 +46,10 @@ from subscriptions.admin.subscription_filters import (
 from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
 from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
 from subscriptions.subscribers import bulk
-from subscriptions.subscribers.admin_changes import revoke_links, save_details, subscribe
+from subscriptions.subscribers.admin_changes import ask_again, revoke_links, save_details, subscribe
 from subscriptions.subscribers.tags import fetch_tags
+
+MOST_ASKED = 1000
 
 
 def _with_status(keys: list[int]) -> dict[str, int]:
@@ -70,6 +72,19 @@ def what_confirming_does(keys: list[int]) -> list[str]:
     if already := counts.get(Subscription.Status.CONFIRMED, 0):
         sentences.append(f"{pluralize(already, 'subscriber')} confirmed already and don’t change.")
     return sentences
+
+
+def what_asking_does(keys: list[int]) -> list[str]:
+    waiting = _with_status(keys).get(Subscription.Status.UNCONFIRMED, 0)
+    return [f"{pluralize(waiting, 'subscriber')} will be emailed a link to confirm."]
+
+
+def ask_chosen(request: HttpRequest, keys: list[int]) -> str:
+    if len(keys) > MOST_ASKED:
+        raise CannotAct(f"Ask at most {MOST_ASKED:,} people at once.")
+    asked, others = ask_again(keys=keys, now=utcnow())
+    said = f"{pluralize(asked, 'person', 'people')} asked to confirm."
+    return f"{said} {others:,} not: asked a moment ago, or must not be emailed." if others else said
 
 
 def what_ending_does(keys: list[int]) -> list[str]:
@@ -141,6 +156,13 @@ ACTIONS = (
         lambda _, keys: f"{pluralize(bulk.confirm_many(keys=keys, now=utcnow()), 'subscriber')} confirmed.",
         what_confirming_does,
         fits=lambda row: row.status == "unconfirmed",
+    ),
+    Action(
+        "ask",
+        "Ask to confirm",
+        ask_chosen,
+        what_asking_does,
+        fits=lambda row: row.status == "unconfirmed" and row.subscribable.channel == "email",
     ),
     Action(
         "move",

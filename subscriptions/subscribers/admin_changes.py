@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from itertools import groupby
 from typing import Any
 
 from django.db import transaction
@@ -20,7 +21,7 @@ from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.lineage import lineage_of, predecessors
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, tell_changed
-from subscriptions.subscribers.sign_up import mark_confirmed
+from subscriptions.subscribers.sign_up import SignUpRequest, answer_all, mark_confirmed
 from subscriptions.subscribers.tags import replace_tags
 
 BY_ADMIN = Origin(How.ADMIN, words="An admin added this address, and says that its owner agreed.")
@@ -201,6 +202,30 @@ def add_subscriber(
             return there, False
     made = subscribe(subscribable=subscribable, data=data, now=now, confirmed=confirmed, language=language)
     return made, made.added_at == now
+
+
+def ask_again(*, keys: Iterable[int], now: datetime) -> tuple[int, int]:
+    """Ask people to confirm, by one email each. Return how many were asked, and how many were not.
+
+    Nobody is asked who must not be emailed, or was within five minutes or five times in a day.
+    """
+    unconfirmed = Subscription.objects.filter(pk__in=list(keys), status=Subscription.Status.UNCONFIRMED)
+    rows = unconfirmed.select_related("destination", "subscribable").order_by("destination", "pk")
+    people = [list(each) for _, each in groupby(rows, key=lambda row: row.destination_id)]
+    asked = 0
+    for theirs in people:
+        to = theirs[0].destination
+        request = SignUpRequest(
+            subscribables=[row.subscribable for row in theirs],
+            parsed=ParsedDestination(core=to.core, label=to.label),
+            name=theirs[0].asked_name or theirs[0].display_name,
+            origin=Origin(How.ADMIN, words="An admin asked for a confirmation."),
+            language=theirs[0].language,
+            now=now,
+        )
+        with transaction.atomic():
+            asked += answer_all(request)
+    return asked, len(people) - asked
 
 
 @transaction.atomic

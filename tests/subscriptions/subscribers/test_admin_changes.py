@@ -1,6 +1,7 @@
 """Adding and removing subscribers in the admin."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from django.db import connection
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.secrets import opened
-from subscriptions.models import Destination, Notice, Subscription
-from subscriptions.subscribers.admin_changes import subscribe, unsubscribe
+from subscriptions.models import Consent, Destination, Notice, Subscription
+from subscriptions.subscribers.admin_changes import ask_again, subscribe, unsubscribe
 from tests.factories import (
     NOW,
     DestinationFactory,
@@ -147,3 +148,19 @@ def test_unsubscribing_keeps_the_row_and_says_when() -> None:
     unsubscribe(subscription=subscription, now=NOW)
     subscription.refresh_from_db()
     assert (subscription.status, subscription.left_at) == ("unsubscribed", NOW)
+
+
+def test_people_who_never_confirmed_are_asked_by_one_email_each() -> None:
+    ada = UnconfirmedFactory()
+    other = UnconfirmedFactory(destination=ada.destination)
+    suppressed, confirmed = UnconfirmedFactory(), SubscriptionFactory()
+    SuppressionFactory(kind="email", core=suppressed.destination.core)
+    keys = [row.pk for row in (ada, other, suppressed, confirmed)]
+    assert ask_again(keys=keys, now=NOW) == (1, 1)
+    assert [notice.kind for notice in Notice.objects.all()] == ["confirmation"]
+    assert Consent.objects.filter(act="asked", how="admin").count() == 2
+    # Again at once would be a nuisance.
+    assert ask_again(keys=keys, now=NOW) == (0, 2)
+    assert ask_again(keys=keys, now=NOW + timedelta(minutes=6)) == (1, 1)
+    confirmed.refresh_from_db()
+    assert confirmed.status == "confirmed"
