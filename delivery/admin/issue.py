@@ -85,6 +85,7 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Delivered over time", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Problems", issue_figures.trouble, order=30),
+        Panel("Cancelled", issue_figures.why_cancelled, order=32),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
         Panel("Email", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import Any
 
+from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 
@@ -90,6 +91,7 @@ def said_of(each: GrowthStretch) -> str:
 EVERY_SECONDS = 3
 # Letters waiting for a retry change seldom.
 SELDOM_SECONDS = 30
+REASONS_SHOWN = 10
 TROUBLES_SHOWN = 20
 STATE_TONES = {
     "sent": "good",
@@ -243,6 +245,15 @@ def by_domain(issue: Issue) -> Part:
         return table
     said = f"{pluralize(len(figures), 'domain')}, no failures"
     return Fold(said, table, "fold")
+
+
+def why_cancelled(issue: Issue) -> Part:
+    """Count the cancelled deliveries of an issue that was not cancelled, by reason."""
+    if issue.cancelled_at is not None or not progress.counts(issue)["cancelled"]:
+        return ""
+    rows = issue.deliveries.filter(state=Delivery.State.CANCELLED).order_by()
+    reasons = rows.values_list("last_error").annotate(number=Count("pk")).order_by("-number")
+    return Table(("why", "emails"), reasons[:REASONS_SHOWN], is_figures=True)
 
 
 def trouble(issue: Issue) -> Part:

@@ -212,10 +212,15 @@ class SubscriberTagAdmin(ServiceAdmin):
 DATA = "subscriptions_destination_data"
 
 
+NAMES_SHOWN = 5
+
+
 def about_address(destination: Destination) -> Part:
     suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
     data = Link(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy")
+    named = destination.subscriptions.exclude(display_name="").order_by("-pk")
     return Facts(
+        ("Name", ", ".join(dict.fromkeys(named.values_list("display_name", flat=True)[:NAMES_SHOWN]))),
         ("Channel", channel_name(destination.kind)),
         ("Address", destination.core),
         ("Added", when(destination.added_at)),

@@ -420,3 +420,12 @@ def test_a_sent_email_of_ones_own_is_edited_in_its_editor(admin_client: Client) 
     assert "On Saturday." in issue_letter(Issue.objects.get()).text
     said = admin_client.post(address, typed, follow=True).content.decode()
     assert "was changed meanwhile" in said
+
+
+def test_an_issue_says_why_some_of_its_emails_were_cancelled(admin_client: Client) -> None:
+    issue = an_issue(published_at=utcnow())
+    queued(2, issue=issue, state="cancelled", last_error="The address is suppressed.")
+    queued(1, issue=issue, state="cancelled", last_error="They unsubscribed.")
+    shown = page(admin_client, issue)
+    assert "The address is suppressed." in shown
+    assert "They unsubscribed." in shown
