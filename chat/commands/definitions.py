@@ -27,11 +27,8 @@ def commands() -> list[dict[str, Any]]:
         "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
     )
     channel = _option("channel", gettext_noop("Channel to post in. Default: this channel"), kind=CHANNEL)
-    start = _option(
-        "start",
-        gettext_noop("Number of existing posts to post first"),
-        choices={"0": "0", "1": "1", "3": "3"},
-    )
+    first = {number: number for number in ("0", "1", "3")}
+    start = _option("start", gettext_noop("Number of existing posts to post first"), choices=first)
     styles = {
         # Translators: "Discord" texts are shown by the bot, among choices, on buttons or above fields.
         "card": pgettext_lazy("Discord", "card"),

@@ -114,17 +114,11 @@ def panel(one: GuildFeed) -> Message:
         "text": _("Text with a preview"),
         "link": _("Link only"),
     }
+    picture = pgettext("Discord", "Picture")
     sizes = {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
     rows = [
         [_menu(Pressed("style", number), _("Looks"), styles, [options.get("style") or USUAL])],
-        [
-            _menu(
-                Pressed("image", number),
-                pgettext("Discord", "Picture"),
-                sizes,
-                [options.get("image") or USUAL],
-            )
-        ],
+        [_menu(Pressed("image", number), picture, sizes, [options.get("image") or USUAL])],
         [_menu(Pressed("does", number), _("What it does"), _switches(), is_on, several=True)],
         [role_menu(Pressed("role", number), _("Role to mention: none"), role)],
         [
