@@ -22,6 +22,10 @@ class Link(Shown):
     text: object = ""
 
     @property
+    def label(self) -> object:
+        return self.to if self.text == "" else self.text
+
+    @property
     def is_outside(self) -> bool:
         return isinstance(self.to, str) and self.to.startswith("http")
 

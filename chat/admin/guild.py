@@ -3,7 +3,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from chat.guilds.servers import ban_guild, bot_settings, unban_guild
 from chat.models import Guild, GuildFeed
@@ -79,6 +78,12 @@ class GuildAdmin(ServiceAdmin):
         Action("unban", "Lift ban", unban, fits=lambda guild: bool(guild.banned_at)),
     )
     added = moment_of("added_at", "added")
+    state_now = column("state", standing_of, label=STATE_COLOURS)
+    feeds = column(
+        "feeds",
+        lambda guild: list_link(GuildFeed, guild.feed_count, guild__id__exact=guild.pk),
+        ordering="feed_count",
+    )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Guild]":
         present = GuildFeed.objects.filter(Q(removed_at=None))
@@ -90,11 +95,3 @@ class GuildAdmin(ServiceAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-    @column("feeds", ordering="feed_count")
-    def feeds(self, guild: Any) -> Part:
-        return list_link(GuildFeed, f"{guild.feed_count:,}", guild__id__exact=guild.pk)
-
-    @display(description="state", label=STATE_COLOURS)
-    def state_now(self, guild: Guild) -> str:
-        return standing_of(guild)

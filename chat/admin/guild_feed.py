@@ -3,14 +3,13 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from chat.commands.feeds import fate_words
 from chat.guilds.feeds import remove_feed
 from chat.guilds.history import latest_fates
 from chat.guilds.rights import channel_refusal
 from chat.models import GuildFeed
-from common.admin.html import moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
@@ -69,6 +68,7 @@ class GuildFeedAdmin(ReadOnlyAdmin):
         ),
     )
     added, removed = moment_of("added_at", "added"), moment_of("removed_at", "removed")
+    title = column("feed of the server", lambda one: one.title)
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("chat.change_guild")
@@ -76,7 +76,3 @@ class GuildFeedAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[GuildFeed]":
         rows: QuerySet[GuildFeed] = super().get_queryset(request)
         return rows.order_by("guild", "number")
-
-    @display(description="feed of the server")
-    def title(self, one: GuildFeed) -> str:
-        return one.title

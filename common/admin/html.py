@@ -1,6 +1,5 @@
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta, tzinfo
-from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
@@ -11,12 +10,11 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from common.admin.draw import address, inline
 from common.clock import utcnow
-from common.parts import Link, Part
+from common.parts import Link
 from common.text import pluralize
 from common.zones import zone_words
 
@@ -111,17 +109,14 @@ def ago(delta: timedelta) -> str:
     return pluralize(seconds, "second")
 
 
-def column(description: str, ordering: str | None = None) -> Callable[[Any], Any]:
-    """Declare a column of a list whose cells are parts."""
+def column(description: str, of: Callable[[Any], Any], **options: Any) -> Any:
+    """Declare a list's column, whose cells are parts unless `options` (Unfold's) give it a label."""
 
-    def decorated(shown: Callable[[Any, Any], Part]) -> Any:
-        @wraps(shown)
-        def cell(admin: Any, row: Any) -> SafeString:
-            return inline(shown(admin, row))
+    @display(description=description, **options)
+    def cell(admin: Any, row: Any) -> Any:
+        return of(row) if options.keys() & {"label", "boolean"} else inline(of(row))
 
-        return display(description=description, ordering=ordering)(cell)
-
-    return decorated
+    return cell
 
 
 def page(request: HttpRequest, template: str, context: Mapping[str, Any]) -> TemplateResponse:

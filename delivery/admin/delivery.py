@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from unfold.decorators import display
 
 from channels.rules.sms_words import CODE_WORDS
-from common.admin.html import moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
@@ -220,6 +220,8 @@ class DeliveryAdmin(LargeList):
     )
     own_actions = actions_of(deliveries)
     sent = moment_of("sent_at", "sent")
+    address = column("address", lambda delivery: delivery.destination)
+    what = column("what", lambda delivery: delivery.issue or delivery.get_kind_display())
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":
         every: QuerySet[Delivery] = super().get_queryset(request)
@@ -244,14 +246,6 @@ class DeliveryAdmin(LargeList):
         if "@" in words:
             return queryset.none(), False
         return newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
-
-    @display(description="address")
-    def address(self, delivery: Delivery) -> str:
-        return str(delivery.destination)
-
-    @display(description="what")
-    def what(self, delivery: Delivery) -> str:
-        return str(delivery.issue or delivery.get_kind_display())
 
     @display(description="state", label=DELIVERY_COLOURS)
     def shown_state(self, delivery: Delivery) -> tuple[str, str]:
@@ -292,6 +286,7 @@ class BounceAdmin(ReadOnlyAdmin):
     own_panels = (Panel("About this bounce", describe_bounce, order=10),)
     own_actions = actions_of(bounces)
     came = moment_of("at", "received")
+    done = column("result", lambda bounce: shortened(bounce.effect, CHARACTERS_SHOWN), ordering="effect")
 
     @display(description="address", ordering="recipient")
     def whom(self, bounce: Bounce) -> str:
@@ -304,7 +299,3 @@ class BounceAdmin(ReadOnlyAdmin):
     @display(description="server’s answer", ordering="diagnostic")
     def said(self, bounce: Bounce) -> str:
         return shortened(bounce.diagnostic, CHARACTERS_SHOWN)
-
-    @display(description="result", ordering="effect")
-    def done(self, bounce: Bounce) -> str:
-        return shortened(bounce.effect, CHARACTERS_SHOWN)

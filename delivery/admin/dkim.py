@@ -8,11 +8,10 @@ from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
-from common.admin.html import moment_of, page, when
+from common.admin.html import column, moment_of, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -130,6 +129,7 @@ class DkimKeyAdmin(ServiceAdmin):
     )
     own_actions = actions_of(dkim_keys)
     made = moment_of("created_at", "made")
+    shown_state = column("state", lambda key: key.state, label=KEY_COLOURS)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = {} if obj else {"form": NewKeyForm}
@@ -154,10 +154,6 @@ class DkimKeyAdmin(ServiceAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Keys can't be edited; they are made, activated and retired.
         return False
-
-    @display(description="state", label=KEY_COLOURS)
-    def shown_state(self, key: DkimKey) -> str:
-        return key.state
 
 
 class MailCheckForm(forms.Form):

@@ -60,6 +60,16 @@ class StateFilter(SimpleListFilter):
         return progress.in_state(queryset, wanted) if wanted in STATES else queryset
 
 
+def reached_by(issue: Any) -> Part:
+    if issue.published_at is None or issue.awaits_reader or issue.issue_import_id is not None:
+        return "–"
+    state = progress.issue_state(issue, issue.counts)
+    shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"
+    if state in ("paused", "cancelled"):
+        shown = told(state, issue.counts)
+    return list_link(Delivery, shown, issue__id__exact=issue.pk)
+
+
 @admin.register(Issue)
 class IssueAdmin(ReadOnlyAdmin):
     list_display = ("shown_title", "newsletter", "shown_state", "published", "posts", "reached")
@@ -92,6 +102,11 @@ class IssueAdmin(ReadOnlyAdmin):
     )
     own_actions = actions_of(issues)
     list_before_template = "admin/delivery/issues_before.html"
+    shown_title = column("title", lambda issue: shortened(str(issue), LONGEST_TITLE), ordering="title")
+    newsletter = column("newsletter", lambda issue: issue.subscribable, ordering="subscribable")
+    published = column("sent", lambda issue: brief(issue.published_at, "not yet"), ordering="published_at")
+    posts = column("posts", lambda issue: f"{issue.post_count:,}", ordering="post_count")
+    reached = column("delivered", reached_by)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -192,33 +207,7 @@ class IssueAdmin(ReadOnlyAdmin):
             progress.count_for_page(issue)
         return issue
 
-    @display(description="title", ordering="title")
-    def shown_title(self, issue: Issue) -> str:
-        return shortened(str(issue), LONGEST_TITLE)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, issue: Issue) -> str:
-        return str(issue.subscribable)
-
-    @display(description="sent", ordering="published_at")
-    def published(self, issue: Issue) -> str:
-        return brief(issue.published_at, "not yet")
-
     @display(description="state", label=ISSUE_COLOURS)
     def shown_state(self, issue: Any) -> tuple[str, str]:
         state = progress.issue_state(issue, issue.counts)
         return state, issue_panels.state_words(issue, state)
-
-    @display(description="posts", ordering="post_count")
-    def posts(self, issue: Any) -> str:
-        return f"{issue.post_count:,}"
-
-    @column("delivered")
-    def reached(self, issue: Any) -> Part:
-        if issue.published_at is None or issue.awaits_reader or issue.issue_import_id is not None:
-            return "–"
-        state = progress.issue_state(issue, issue.counts)
-        shown = f"{arrived(issue.counts):,} of {total(issue.counts):,}"
-        if state in ("paused", "cancelled"):
-            shown = told(state, issue.counts)
-        return list_link(Delivery, shown, issue__id__exact=issue.pk)

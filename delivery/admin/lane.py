@@ -242,6 +242,11 @@ class DomainInline(StackedInline):  # type: ignore[misc]
     )
 
 
+def limits_of(lane: Lane) -> Part:
+    # This class lets a cell grow with its text on a phone.
+    return Text(", ".join(in_words(lane, utcnow())) or "–", "tags")
+
+
 @admin.register(Lane)
 class LaneAdmin(ServiceAdmin):
     form = LaneForm
@@ -268,6 +273,8 @@ class LaneAdmin(ServiceAdmin):
     )
     own_actions = actions_of(lanes)
     rests = moment_of("free_at", "rests until")
+    state_now = column("state", lambda lane: lane_state(lane, utcnow()), label=LANE_COLOURS)
+    limits = column("limits", limits_of)
 
     def get_fieldsets(self, request: HttpRequest, obj: Lane | None = None) -> Any:
         if obj is not None and obj.serial:
@@ -316,12 +323,3 @@ class LaneAdmin(ServiceAdmin):
     @display(description="waiting", ordering="waiting_count")
     def waiting(self, lane: Any) -> str:
         return waiting_words(lane.waiting_count, lane.held_count)
-
-    @display(description="state", label=LANE_COLOURS)
-    def state_now(self, lane: Lane) -> str:
-        return lane_state(lane, utcnow())
-
-    @column("limits")
-    def limits(self, lane: Lane) -> Part:
-        # This class lets a cell grow with its text on a phone.
-        return Text(", ".join(in_words(lane, utcnow())) or "–", "tags")

@@ -9,10 +9,9 @@ from django.contrib.admin import RelatedFieldListFilter
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
-from common.admin.html import add_url, list_link, when
+from common.admin.html import add_url, column, list_link, when
 from common.admin.lists import asks
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
@@ -227,6 +226,7 @@ class IssueImportAdmin(ReportedUploadAdmin):
         (Issue, "Back to issues"),
         IssueImport.objects.select_related("subscribable"),
     )
+    newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
 
     def keep(self, request: HttpRequest, form: Any) -> IssueImport:
         data = dict(form.cleaned_data)
@@ -236,10 +236,6 @@ class IssueImportAdmin(ReportedUploadAdmin):
 
     def report_of(self, row: IssueImport) -> tuple[str, Iterator[list[str]]]:
         return f"old-issues-{row.pk}.csv", _csv(row)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, row: IssueImport) -> str:
-        return str(row.subscribable)
 
 
 def _csv(row: IssueImport) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
@@ -114,6 +114,8 @@ class ServiceAccountAdmin(ServiceAdmin):
     own_panels = (Panel("Status", describe_service_account, order=10),)
     own_actions = actions_of(service_accounts)
     added = moment_of("created_at", "added")
+    service = column("service", service_of)
+    known_as = column("connected as", lambda account: account.label, ordering="label")
 
     @property
     def conditional_fields(self) -> dict[str, str]:
@@ -149,14 +151,6 @@ class ServiceAccountAdmin(ServiceAdmin):
             prefix = "own" if change else data["service"]
             raise forms.ValidationError(at_field(form, prefix, str(error))) from error
         messages.success(request, f"Connected as {obj.label or obj}.")
-
-    @display(description="service")
-    def service(self, account: ServiceAccount) -> str:
-        return service_of(account)
-
-    @display(description="connected as", ordering="label")
-    def known_as(self, account: ServiceAccount) -> str:
-        return account.label
 
     @display(description="used by")
     def used_by(self, account: ServiceAccount) -> str:

@@ -9,7 +9,7 @@ from django.utils.decorators import method_decorator
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import moment_of, page, when
+from common.admin.html import column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
@@ -84,6 +84,8 @@ class ApiTokenAdmin(ServiceAdmin):
     has_delete_permission = PageWords.has_delete_permission
     made = moment_of("created_at", "made")
     last_used = moment_of("last_used_at", "last used", "not yet")
+    begins = column("key begins", lambda token: f"fl_{token.prefix}…")
+    opens = column("may", lambda token: ", ".join(token.scopes))
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is not None:
@@ -125,14 +127,6 @@ class ApiTokenAdmin(ServiceAdmin):
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "change")
-
-    @display(description="key begins")
-    def begins(self, token: ApiToken) -> str:
-        return f"fl_{token.prefix}…"
-
-    @display(description="may")
-    def opens(self, token: ApiToken) -> str:
-        return ", ".join(token.scopes)
 
     @display(description="standing", label={"good": "success", "over": "danger"})
     def shown_standing(self, token: ApiToken) -> tuple[str, str]:

@@ -10,10 +10,9 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import when
+from common.admin.html import column, when
 from common.admin.page_words import EmptyList
 from common.admin.uploads import (
     CUT_OFF,
@@ -357,6 +356,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
         (Arrival, "Back"),
         Arrival.objects.all(),
     )
+    program = column("from", lambda row: source_called(row.source).name, ordering="source")
 
     def keep(self, request: HttpRequest, form: Any) -> Arrival:
         data = form.cleaned_data
@@ -367,7 +367,3 @@ class ArrivalAdmin(ReportedUploadAdmin):
     def report_of(self, row: Arrival) -> tuple[str, Iterator[list[str]]]:
         lines = row.lines.order_by("pk").values_list(*COLUMNS)
         return f"{row.source}-{row.pk}.csv", csv_rows(lines.iterator(chunk_size=2000))
-
-    @display(description="from", ordering="source")
-    def program(self, row: Arrival) -> str:
-        return source_called(row.source).name

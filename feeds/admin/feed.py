@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from common.admin.html import ago, brief, column, list_link, moment_of, web_link, when
@@ -277,6 +276,12 @@ def newest_posts(feed: Feed) -> Part:
     )
 
 
+def tags_of(feed: Feed) -> Part:
+    tags = sorted(feed.tags.all(), key=lambda tag: tag.name.casefold())
+    links = [list_link(Feed, tag.name, tag=tag.pk) for tag in tags]
+    return Text(listed(links), "tags") if links else "–"
+
+
 @admin.register(Feed)
 class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     form = FeedForm
@@ -316,6 +321,13 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     )
     last_read = moment_of("last_polled_at", "last read", "not yet")
     next_read = moment_of("next_poll_at", "next reading")
+    shown_title = column("feed", str, ordering="title")
+    shown_health = column("health", lambda feed: feed.health, label=HEALTH_LABELS)
+    waiting = column("settling", lambda feed: f"{feed.waiting_count:,}", ordering="waiting_count")
+    shown_tags = column("tags", tags_of)
+    posts = column(
+        "posts", lambda feed: list_link(Item, feed.item_count, feed__id__exact=feed.pk), ordering="item_count"
+    )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Feed]":
         every: QuerySet[Feed] = super().get_queryset(request)
@@ -335,25 +347,3 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
             messages.warning(request, FORGOTTEN)
         if warning := exposure(feed) if form.credentials() else "":
             messages.warning(request, warning)
-
-    @display(description="feed", ordering="title")
-    def shown_title(self, feed: Feed) -> str:
-        return str(feed)
-
-    @display(description="health", label=HEALTH_LABELS)
-    def shown_health(self, feed: Feed) -> str:
-        return feed.health
-
-    @column("tags")
-    def shown_tags(self, feed: Feed) -> Part:
-        tags = sorted(feed.tags.all(), key=lambda tag: tag.name.casefold())
-        links = [list_link(Feed, tag.name, tag=tag.pk) for tag in tags]
-        return Text(listed(links), "tags") if links else "–"
-
-    @column("posts", ordering="item_count")
-    def posts(self, feed: Any) -> Part:
-        return list_link(Item, f"{feed.item_count:,}", feed__id__exact=feed.pk)
-
-    @display(description="settling", ordering="waiting_count")
-    def waiting(self, feed: Any) -> str:
-        return f"{feed.waiting_count:,}"

@@ -3,7 +3,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from common.admin.html import list_link, moment_of, web_link, when
+from common.admin.html import column, list_link, moment_of, web_link, when
 from common.admin.lists import FewChoices, LargeList, asks, newest
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
@@ -164,6 +164,7 @@ class ItemAdmin(LargeList):
     )
     columns_before = "seen"
     seen = moment_of("first_seen", "seen")
+    shown_title = column("post", str)
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str
@@ -172,10 +173,6 @@ class ItemAdmin(LargeList):
         rows = queryset if "feed__id__exact" in request.GET else newest(queryset)
         result: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
         return result if search_term.strip() else (queryset, False)
-
-    @display(description="post")
-    def shown_title(self, item: Item) -> str:
-        return str(item)
 
     @display(description="state", label=STATE_LABELS)
     def shown_state(self, item: Item) -> str:

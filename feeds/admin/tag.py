@@ -157,6 +157,7 @@ class TagAdmin(ServiceAdmin):
     fieldsets = ((None, {"fields": ("name",)}),)
     own_panels = (Panel("Its feeds", its_feeds),)
     own_actions = (Action("drop", "Delete", delete, confirm=what_deleting_does, permission="drop"),)
+    shown_feeds = column("feeds", lambda tag: list_link(Feed, f"{tag.count:,}", tag=tag.pk), ordering="count")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Tag]":
         every: QuerySet[Tag] = super().get_queryset(request)
@@ -167,7 +168,3 @@ class TagAdmin(ServiceAdmin):
 
     def save_model(self, request: HttpRequest, obj: Tag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
-
-    @column("feeds", ordering="count")
-    def shown_feeds(self, tag: Any) -> Part:
-        return list_link(Feed, f"{tag.count:,}", tag=tag.pk)

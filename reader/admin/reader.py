@@ -4,9 +4,9 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from unfold.decorators import action, display
+from unfold.decorators import action
 
-from common.admin.html import add_url, moment_of, when
+from common.admin.html import add_url, column, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
@@ -87,6 +87,11 @@ class ReaderAdmin(ServiceAdmin):
     )
     last_seen = moment_of("last_seen_at", "last seen", "not yet")
     made = moment_of("made_at", "here since")
+    name = column("name", lambda reader: reader.slug, ordering="slug")
+    channels = column("channels", lambda reader: int(reader.channel_count), ordering="channel_count")
+    follows = column("follows", lambda reader: int(reader.follow_count), ordering="follow_count")
+    clients = column("programs", lambda reader: int(reader.client_count), ordering="client_count")
+    standing = column("standing", standing_of, label=STANDING_COLOURS)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Reader]":
         rows: QuerySet[Reader] = super().get_queryset(request)
@@ -114,23 +119,3 @@ class ReaderAdmin(ServiceAdmin):
 
     def has_invite_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("reader.add_invitation")
-
-    @display(description="name", ordering="slug")
-    def name(self, reader: Reader) -> str:
-        return reader.slug
-
-    @display(description="channels", ordering="channel_count")
-    def channels(self, reader: Any) -> int:
-        return int(reader.channel_count)
-
-    @display(description="follows", ordering="follow_count")
-    def follows(self, reader: Any) -> int:
-        return int(reader.follow_count)
-
-    @display(description="programs", ordering="client_count")
-    def clients(self, reader: Any) -> int:
-        return int(reader.client_count)
-
-    @display(description="standing", label=STANDING_COLOURS)
-    def standing(self, reader: Reader) -> str:
-        return standing_of(reader)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.html import list_url, object_url, page
+from common.admin.html import column, list_url, object_url, page
 from common.admin.lists import as_csv, asks
 from common.admin.page_words import EmptyList
 from common.admin.refusals import require
@@ -238,13 +238,10 @@ class ListImportAdmin(UploadAdmin):
     )
     report = "refused"
     how_far = staticmethod(panels.how_far)
+    newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
 
     def report_of(self, row: ListImport) -> tuple[str, Iterator[list[str]]]:
         return f"refused-lines-of-import-{row.pk}.csv", _report(row)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, row: ListImport) -> str:
-        return str(row.subscribable)
 
     @display(description="outcome")
     def outcome(self, row: ListImport) -> str:

@@ -124,6 +124,11 @@ class NextFirstList(LookedUpList):
             self.result_list = sorted(rows, key=lambda row: (row.stopped, row.next_moment or latest))
 
 
+def rhythm_of(subscribable: Subscribable) -> Part:
+    kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
+    return (rhythm_here(subscribable), Text(kind, "note") if kind else "")
+
+
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
     list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "state")
@@ -176,6 +181,13 @@ class SubscribableAdmin(ServiceAdmin):
 
     class Media:
         js = (Script("feedletter/pasting.js", defer=True), Script("feedletter/newsletter.js", defer=True))
+
+    shown_rhythm = column("how often", rhythm_of)
+    subscribers = column(
+        "subscribers",
+        lambda row: list_link(Subscription, row.subscriber_count, subscribable__id__exact=row.pk),
+        ordering="subscriber_count",
+    )
 
     @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
     def add_bridge(self, request: HttpRequest) -> HttpResponse:
@@ -355,11 +367,6 @@ class SubscribableAdmin(ServiceAdmin):
             subscribable,
         )
 
-    @column("how often")
-    def shown_rhythm(self, subscribable: Subscribable) -> Part:
-        kind = "" if subscribable.channel == "email" else channels.get(subscribable.channel).label
-        return (rhythm_here(subscribable), Text(kind, "note") if kind else "")
-
     @display(description="next issue")
     def goes_out_next(self, subscribable: Any) -> str:
         if subscribable.next_moment is not None:
@@ -373,11 +380,6 @@ class SubscribableAdmin(ServiceAdmin):
         if subscribable.stopped:
             return "stopped"
         return "waits for its first subscriber" if subscribable.awaits_first_reader else "active"
-
-    @column("subscribers", ordering="subscriber_count")
-    def subscribers(self, subscribable: Any) -> Part:
-        shown = f"{subscribable.subscriber_count:,}"
-        return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
 
 
 def when_it_goes_out(assignable: Assignable) -> str:
@@ -408,6 +410,10 @@ class AssignableAdmin(ReadOnlyAdmin):
     list_per_page = 50
     own_panels = (Panel("Schedule", when_it_goes_out, order=10),)
     own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
+    newsletter = column("newsletter", lambda assignable: assignable.subscribable, ordering="subscribable")
+    shown_name = column("posts from", collection_name, ordering="opened_at")
+    posts = column("posts", lambda assignable: f"{assignable.held:,}", ordering="held")
+    goes_out = column("when it’s sent", waits_for, ordering="period_end")
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -420,19 +426,3 @@ class AssignableAdmin(ReadOnlyAdmin):
         every: QuerySet[Assignable] = super().get_queryset(request)
         pluralize = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
         return pluralize.select_related("subscribable").prefetch_related("subscribable__feeds")
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, assignable: Assignable) -> str:
-        return str(assignable.subscribable)
-
-    @display(description="posts from", ordering="opened_at")
-    def shown_name(self, assignable: Assignable) -> str:
-        return collection_name(assignable)
-
-    @display(description="posts", ordering="held")
-    def posts(self, assignable: Any) -> str:
-        return f"{assignable.held:,}"
-
-    @display(description="when it’s sent", ordering="period_end")
-    def goes_out(self, assignable: Assignable) -> str:
-        return waits_for(assignable)

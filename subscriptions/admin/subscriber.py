@@ -197,16 +197,13 @@ class SubscriberTagAdmin(ServiceAdmin):
     )
     fieldsets = ((None, {"fields": ("name",)}),)
     own_actions = (Action("drop", "Delete", delete_chosen, confirm=what_deleting_does, permission="drop"),)
+    people = column("people", lambda tag: list_link(Destination, people_by_tag().get(tag.pk, 0), tag=tag.pk))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
     def save_model(self, request: HttpRequest, obj: SubscriberTag, form: Any, change: bool) -> None:
         rename_tag(tag=obj, name=form.cleaned_data["name"])
-
-    @column("people")
-    def people(self, tag: SubscriberTag) -> Part:
-        return list_link(Destination, f"{people_by_tag().get(tag.pk, 0):,}", tag=tag.pk)
 
 
 DATA = "subscriptions_destination_data"
@@ -257,6 +254,18 @@ NEWSLETTERS_NAMED = 5
 GETS = ("confirmed", "unconfirmed")
 
 
+def newsletters_of(person: Any) -> Part:
+    shown = person.wanted[:NEWSLETTERS_NAMED]
+    # Suppressed addresses get no confirmation mail.
+    waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
+    names: list[Part] = [
+        Link(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
+    ]
+    if more := len(person.wanted) - len(shown):
+        names.append(f"{more} more")
+    return listed(names or ["–"])
+
+
 @admin.register(Destination)
 class DestinationAdmin(ListPages, LargeList):
     list_display = ("address", "newsletters", "tags", "added")
@@ -275,6 +284,9 @@ class DestinationAdmin(ListPages, LargeList):
         "admin:subscriptions_subscription_add",
         "subscriptions.add_subscription",
     )
+    address = column("address", lambda person: person.label)
+    tags = column("tags", tag_names)
+    newsletters = column("newsletters", newsletters_of)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("subscriptions.add_subscription")
@@ -303,26 +315,6 @@ class DestinationAdmin(ListPages, LargeList):
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
         return people_found(queryset, search_term), False
-
-    @display(description="address")
-    def address(self, person: Destination) -> str:
-        return person.label
-
-    @column("newsletters")
-    def newsletters(self, person: Any) -> Part:
-        shown = person.wanted[:NEWSLETTERS_NAMED]
-        # Suppressed addresses get no confirmation mail.
-        waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
-        names: list[Part] = [
-            Link(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
-        ]
-        if more := len(person.wanted) - len(shown):
-            names.append(f"{more} more")
-        return listed(names or ["–"])
-
-    @display(description="tags")
-    def tags(self, person: Destination) -> str:
-        return tag_names(person)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.data_view)
@@ -387,12 +379,9 @@ class SuppressionAdmin(ServiceAdmin):
     has_delete_permission = PageWords.has_delete_permission
     own_actions = actions_of(suppressions)
     since = moment_of("created_at", "since")
+    channel = column("channel", lambda suppression: channel_name(suppression.kind), ordering="kind")
 
     @display(description="reason")
     def shown_reason(self, suppression: Suppression) -> str:
         """Return the first sentence. The object's page has the server's words."""
         return suppression.reason.partition(". ")[0]
-
-    @display(description="channel", ordering="kind")
-    def channel(self, suppression: Suppression) -> str:
-        return channel_name(suppression.kind)

@@ -13,7 +13,7 @@ from django.utils.functional import cached_property
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
-from common.admin.html import moment_of, when
+from common.admin.html import column, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -347,6 +347,9 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     )
     own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")
+    address = column("address", lambda subscription: subscription.destination, ordering="destination")
+    newsletter = column("newsletter", lambda subscription: subscription.subscribable, ordering="subscribable")
+    tags = column("tags", lambda subscription: tag_names(subscription.destination))
 
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         # Unfold reads conditional_fields for every field: the copy keeps them for this request.
@@ -391,21 +394,9 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     def noun(self, object_id: str | None) -> str:
         return super().noun(object_id) if object_id else "Add a subscriber"
 
-    @display(description="address", ordering="destination")
-    def address(self, subscription: Subscription) -> str:
-        return str(subscription.destination)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, subscription: Subscription) -> str:
-        return str(subscription.subscribable)
-
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscription]":
         rows: QuerySet[Subscription] = super().get_queryset(request)
         return rows.prefetch_related(fetch_tags("destination"))
-
-    @display(description="tags")
-    def tags(self, subscription: Subscription) -> str:
-        return tag_names(subscription.destination)
 
     @display(description="status", label=STATUS_COLOURS)
     def shown_status(self, subscription: Any) -> str:

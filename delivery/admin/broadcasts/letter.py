@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from channels.letter import LetterError
-from common.admin.html import add_url, brief, list_url, object_url, page, when
+from common.admin.html import add_url, brief, column, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -189,10 +189,9 @@ class BroadcastAdmin(SendPage):
     list_select_related = ("subscribable",)
     search_fields = ("subject",)
     own_actions = actions_of(letters)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, letter: Broadcast) -> str:
-        return str(letter.subscribable)
+    newsletter = column("newsletter", lambda letter: letter.subscribable, ordering="subscribable")
+    changed = column("changed", lambda letter: when(letter.changed_at), ordering="changed_at")
+    shown_subject = column("subject", str, ordering="subject")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Broadcast]":
         every: QuerySet[Broadcast] = super().get_queryset(request)
@@ -401,14 +400,6 @@ class BroadcastAdmin(SendPage):
             "saved_at": brief(letter.changed_at, zone=newsletter.zone),
         }
         return page(request, "admin/delivery/broadcast.html", context)
-
-    @display(description="changed", ordering="changed_at")
-    def changed(self, letter: Broadcast) -> str:
-        return when(letter.changed_at)
-
-    @display(description="subject", ordering="subject")
-    def shown_subject(self, letter: Broadcast) -> str:
-        return str(letter)
 
     @display(description="state", label=COLOURS)
     def shown_state(self, letter: Broadcast) -> tuple[str, str]:

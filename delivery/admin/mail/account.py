@@ -19,7 +19,7 @@ from channels.email.account_url import parse_email_url
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
-from common.admin.html import add_url, moment_of, object_url, page, when
+from common.admin.html import add_url, column, moment_of, object_url, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import report, require
@@ -105,6 +105,8 @@ class AccountAdmin(ServiceAdmin):
     own_panels = (Panel("Status", describe_account, order=10),)
     own_actions = actions_of(accounts)
     added = moment_of("created_at", "added")
+    server = column("server", server_of)
+    default = column("default", lambda account: account.is_default, boolean=True)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
         return Account.objects.mail()
@@ -164,14 +166,6 @@ class AccountAdmin(ServiceAdmin):
     def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         messages.success(request, f"{obj} was changed. Now test it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
-
-    @display(description="server")
-    def server(self, account: Account) -> str:
-        return server_of(account)
-
-    @display(description="default", boolean=True)
-    def default(self, account: Account) -> bool:
-        return account.is_default
 
     @display(description="newsletters")
     def used_by(self, account: Account) -> str:

@@ -22,7 +22,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.html import list_link, moment_of, when
+from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -169,6 +169,8 @@ class WebhookAdmin(ServiceAdmin):
     own_panels = (Panel("Status", describe_webhook, order=10), Panel("Last calls", last_calls, order=60))
     own_actions = actions_of(webhooks)
     added = moment_of("created_at", "added")
+    shown_url = column("address", lambda webhook: shortened(webhook.url, 64), ordering="url")
+    shown_state = column("state", webhook_state, label=WEBHOOK_COLOURS)
 
     def get_fieldsets(self, request: HttpRequest, obj: Webhook | None = None) -> Any:
         return ((None, {"fields": ("name", "url", "events", "newsletters")}),)
@@ -189,14 +191,6 @@ class WebhookAdmin(ServiceAdmin):
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
-
-    @display(description="address", ordering="url")
-    def shown_url(self, webhook: Webhook) -> str:
-        return shortened(webhook.url, 64)
-
-    @display(description="state", label=WEBHOOK_COLOURS)
-    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
-        return webhook_state(webhook)
 
     @display(description="told of")
     def told_of(self, webhook: Webhook) -> str:
@@ -251,6 +245,8 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     own_panels = (Panel("Status", describe_call, order=10), Panel("What is sent", call_body, order=20))
     own_actions = actions_of(webhook_calls)
     happened = moment_of("created_at", "happened")
+    shown_outcome = column("status", outcome, ordering="due_at")
+    shown_answer = column("answer", said, ordering="status")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":
         every: QuerySet[WebhookCall] = super().get_queryset(request)
@@ -259,11 +255,3 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     @display(description="state", label=CALL_COLOURS, ordering="state")
     def shown_state(self, call: WebhookCall) -> tuple[str, str]:
         return call.state, call.get_state_display()
-
-    @display(description="status", ordering="due_at")
-    def shown_outcome(self, call: WebhookCall) -> str:
-        return outcome(call)
-
-    @display(description="answer", ordering="status")
-    def shown_answer(self, call: WebhookCall) -> str:
-        return said(call)

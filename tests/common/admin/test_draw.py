@@ -34,6 +34,10 @@ def test_only_links_to_other_sites_hide_where_they_are() -> None:
     assert "rel=" not in inline(Link("/admin/", "admin"))
 
 
+def test_a_link_to_nothing_counted_says_zero() -> None:
+    assert inline(Link("/posts/", 0)) == '<a class="fl-link" href="/posts/">0</a>'
+
+
 def test_facts_without_a_value_are_left_out_but_not_zero() -> None:
     drawn = block(Facts(("Tries", 0), ("Error", ""), ("Sent", None), ("Waiting", 1200)))
     assert drawn == '<dl class="fl-facts"><dt>Tries</dt><dd>0</dd><dt>Waiting</dt><dd>1,200</dd></dl>'
