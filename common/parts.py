@@ -81,7 +81,10 @@ class Facts(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Table(Shown):
-    """`empty` is shown instead of no rows. `is_figures`: all columns but the first are numbers."""
+    """`rows` are read once; `empty` is shown instead of none.
+
+    `is_figures`: all columns but the first are numbers.
+    """
 
     head: Iterable[str]
     rows: Iterable[Iterable[object]]

@@ -116,6 +116,7 @@ def count_recipients(issue: Issue) -> int:
 
 def describe_issue(issue: Issue) -> Part:
     written = Broadcast.objects.filter(issue=issue).first()
+    is_cancelled = issue.published_at and issue.cancelled_at
     is_archived = not (written and issue.is_for_some)
     is_sent_here = issue.published_at is not None and issue.issue_import_id is None
 
@@ -130,12 +131,7 @@ def describe_issue(issue: Issue) -> Part:
         ("In the archive", "" if is_archived else "No. Issues sent to part of the list aren’t archived."),
         ("Published", at(issue.published_at)),
         ("Paused", issue.paused_at and f"{at(issue.paused_at)}. {pause_cause(issue.paused_reason)}".strip()),
-        (
-            "Cancelled",
-            issue.published_at
-            and issue.cancelled_at
-            and f"{at(issue.cancelled_at)}. The rest won’t be sent.",
-        ),
+        ("Cancelled", f"{at(issue.cancelled_at)}. The rest won’t be sent." if is_cancelled else ""),
         ("In the archive", "No. Its page is hidden." if issue.is_hidden else ""),
         ("Posts settled", " to ".join(filter(None, (at(issue.period_start), at(issue.period_end))))),
         ("Imported from", issue.issue_import and Link(issue.issue_import)),

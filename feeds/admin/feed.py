@@ -169,16 +169,16 @@ def hub(feed: Feed) -> Part:
         if not feed.use_hub:
             return SWITCHED_OFF.format(host)
         return SOON.format(host) if is_reachable() else UNREACHABLE.format(host, settings.SITE_URL)
-    is_denied, is_active = (
-        row.state == HubSubscription.State.DENIED,
-        row.state == HubSubscription.State.ACTIVE,
-    )
+    states = HubSubscription.State
     unsigned = f"{pluralize(row.refused, 'push', 'pushes')} with a wrong or no signature"
     return Facts(
         ("Hub", row.hub),
         ("Pushes", describe_pushes(row, utcnow())),
-        ("Last error", "" if is_denied else row.last_error),
-        ("Agreed until", f"{when(row.expires_at)}. Renewed before then." if is_active else ""),
+        ("Last error", "" if row.state == states.DENIED else row.last_error),
+        (
+            "Agreed until",
+            f"{when(row.expires_at)}. Renewed before then." if row.state == states.ACTIVE else "",
+        ),
         ("Last push", when(row.last_push_at, "None so far.")),
         ("Ignored", unsigned if row.refused else ""),
     )
@@ -235,17 +235,14 @@ HEALTH_LABELS = {
 
 def how_it_goes(feed: Feed) -> Part:
     now = utcnow()
-    are_sent = feed.hold_floods and feed.floods_sent_at
+    not_held = f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}"
     return Facts(
         ("Address", web_link(feed.url)),
         ("Last reading", last_reading(feed, now)),
         ("Last error", feed.last_error if feed.failures else ""),
         ("Next reading", next_reading(feed, now)),
         ("Problems", feed.warning),
-        (
-            "Many posts at once",
-            f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}" if are_sent else "",
-        ),
+        ("Many posts at once", not_held if feed.hold_floods and feed.floods_sent_at else ""),
         ("Posts", states(feed)),
     )
 
