@@ -92,13 +92,8 @@ def brief(moment: datetime | None, empty: str = "–", *, zone: ZoneInfo | None 
     return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def moment_of(field: str, description: str, empty: str = "–") -> Callable[[Any, Model], str]:
-    def shown(admin: Any, obj: Model) -> str:
-        return brief(getattr(obj, field), empty)
-
-    shown.short_description = description  # type: ignore[attr-defined]
-    shown.admin_order_field = field  # type: ignore[attr-defined]
-    return shown
+def moment_of(field: str, description: str, empty: str = "–") -> Any:
+    return column(description, lambda row: brief(getattr(row, field), empty), ordering=field)
 
 
 def ago(delta: timedelta) -> str:

@@ -81,15 +81,9 @@ class TriedForm(BaseForm):
 class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
     """Form page without Django's transaction, because services call servers before theirs."""
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         # AdminSite.admin_view makes the CSRF check.
-        answer: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
+        answer: HttpResponse = self._changeform_view(request, *args, **kwargs)  # type: ignore[attr-defined]
         return answer
 
 
@@ -129,18 +123,12 @@ class ServiceAdmin(PageWords, OwnTransactions):
     def label(self) -> str:
         return str(self.model._meta.label)
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **kwargs)
         except REFUSALS as error:
             request.refusal = error  # type: ignore[attr-defined]
-            return super().changeform_view(request, object_id, form_url, extra_context)
+            return super().changeform_view(request, *args, **kwargs)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         own = list(super().get_list_display(request))

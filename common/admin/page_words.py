@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
@@ -12,21 +12,13 @@ from common.text import pluralize
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
-    """Shown instead of an empty list; `to` is a URL name that needs `permission`."""
+    """Shown instead of an empty list; `to` is a URL name that needs `permission`, or the URL once shown."""
 
     title: str
     words: str
     button: str = ""
     to: str = ""
     permission: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownEmpty:
-    title: str
-    words: str
-    button: str = ""
-    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +60,14 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
         return more + pluralize(found.result_count, *part.rows)
 
-    def shown_empty(self, request: HttpRequest, part: ListPart, *, is_narrowed: bool) -> ShownEmpty:
+    def shown_empty(self, request: HttpRequest, part: ListPart, *, is_narrowed: bool) -> EmptyList:
         if is_narrowed:
             words = "Nothing here fits what you search or filter for."
-            return ShownEmpty("None like that", words, f"Show all {part.rows[1]}", f"?{part.query}")
+            return EmptyList("None like that", words, f"Show all {part.rows[1]}", f"?{part.query}")
         empty = part.empty
         if empty.to and (not empty.permission or request.user.has_perm(empty.permission)):
-            return ShownEmpty(empty.title, empty.words, empty.button, reverse(empty.to))
-        return ShownEmpty(empty.title, empty.words)
+            return replace(empty, to=reverse(empty.to))
+        return EmptyList(empty.title, empty.words)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
