@@ -23,7 +23,7 @@ from common.secrets import decrypt, encrypt
 from common.truncation import FittingPart, fit_parts, plain_line
 from delivery.accounts.accounts import keeps_letters, sender_of, sends_nothing, usual_sender
 from delivery.lanes.lanes import mail_to
-from delivery.letters.pages import PASSWORD_RESET, newsletter_mail, reset_context
+from delivery.letters.pages import ACCOUNT_MAILS, PASSWORD_RESET, newsletter_mail, reset_context
 from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
@@ -39,7 +39,6 @@ from subscriptions.subscribers.notices import CODE, code_of, is_late
 TITLE = "\0"
 SHORTEST_TITLE = 20
 SEALED = "sealed"
-INVITATION = "invitation"
 
 
 def issue_letter(issue: Issue, version: int | None = None) -> Letter:
@@ -258,7 +257,7 @@ class SiteMailByLane:
             return
         # Anyone can type this address, so deleting it must not delete other people's mail.
         mails = Delivery.objects.filter(destination=OuterRef("pk"))
-        others = mails.exclude(template__in=(PASSWORD_RESET, INVITATION))
+        others = mails.exclude(template__in=ACCOUNT_MAILS)
         ours = Destination.objects.filter(~Exists(others), kind="email", core=core)
         drop_unused(ours.values_list("pk", flat=True))
 

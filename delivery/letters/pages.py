@@ -37,6 +37,9 @@ log = logging.getLogger(__name__)
 # Key in a preview's links, which lead to a page that says that they don't work.
 NOBODYS_KEY = "preview"
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
+INVITATION, TEAM_INVITATION = "invitation", "team_invitation"
+# With these, others could sign in as their recipients.
+ACCOUNT_MAILS = (PASSWORD_RESET, INVITATION, TEAM_INVITATION)
 
 
 @dataclass(frozen=True, slots=True)

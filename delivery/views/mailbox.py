@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.admin.views.decorators import staff_member_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import BinaryField, OuterRef, QuerySet, Subquery
+from django.db.models import BinaryField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -27,6 +27,7 @@ from common.clock import utcnow
 from common.text import folded, one_line
 from delivery.accounts.accounts import keeps_letters
 from delivery.issues.progress import counts_of
+from delivery.letters.pages import ACCOUNT_MAILS
 from delivery.models import Delivery, Issue, MailboxMessage
 from subscriptions.models import Destination, Subscribable
 from subscriptions.views.pages import page
@@ -106,6 +107,11 @@ def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return wrapped
 
 
+def readable_by(user: Any) -> Q:
+    """Select the emails that the user may read: links to accounts would let them sign in as others."""
+    return Q() if user.is_superuser else ~Q(template__in=ACCOUNT_MAILS)
+
+
 class Entry(NamedTuple):
     """Row of the list: one email, or an issue with any one of its emails."""
 
@@ -131,12 +137,13 @@ class Row:
 def mailbox(request: HttpRequest) -> HttpResponse:
     """List issues, and emails without one, newest first. With `q`, only those with its words or address."""
     words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
-    issues, others = list(_issues()[:MOST_LISTED]), list(_others()[:MOST_LISTED])
+    readable = readable_by(request.user)
+    issues, others = list(_issues()[:MOST_LISTED]), list(_others().filter(readable)[:MOST_LISTED])
     entries = _with_words(words, issues, is_issue=True) | _with_words(words, others)
     people = _people(words.lower()) if words and " " not in words else []
     is_common = len(people) > MOST_ADDRESSES_FOUND
     if people and not is_common:
-        entries |= _emails_of(people)
+        entries |= _emails_of(people, readable)
     shown = Paginator(sorted(entries, reverse=True), ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "words": words,
@@ -184,9 +191,11 @@ def _people(word: str) -> list[int]:
     return list(found)
 
 
-def _emails_of(people: Iterable[int]) -> set[Entry]:
-    rows = Delivery.objects.filter(destination__in=people, kept_message__isnull=False).order_by("-pk")
-    times = rows.values_list("kept_message__stored_at", "kept_message")
+def _emails_of(people: Iterable[int], readable: Q) -> set[Entry]:
+    rows = Delivery.objects.filter(readable, destination__in=people, kept_message__isnull=False).order_by(
+        "-pk"
+    )
+    times = rows.order_by("-pk").values_list("kept_message__stored_at", "kept_message")
     return {Entry(at, pk) for at, pk in times[:MOST_LISTED]}
 
 
@@ -233,7 +242,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
     shown = BoundedPaginator(light, ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
     if not shown:
         raise Http404
-    first, now = _kept(shown[0].kept_message.pk), utcnow()
+    first, now = _kept(request, shown[0].kept_message.pk), utcnow()
     context = {
         "first": first,
         "sender": sender_in(bytes(first.raw)),
@@ -250,7 +259,7 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
 @embedded_staff
 @page
 def message(request: HttpRequest, pk: int) -> HttpResponse:
-    kept = _kept(pk)
+    kept = _kept(request, pk)
     context = {
         "kept": kept,
         "letter": take_apart(bytes(kept.raw)),
@@ -265,13 +274,15 @@ def message(request: HttpRequest, pk: int) -> HttpResponse:
 @xframe_options_sameorigin
 def message_html(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the letter's html, for the frame."""
-    letter = take_apart(bytes(_kept(pk).raw))
+    letter = take_apart(bytes(_kept(request, pk).raw))
     response = HttpResponse(f'<base target="_blank">{letter.html}')
     response.headers["Content-Security-Policy"] = SANDBOX
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def _kept(pk: int) -> MailboxMessage:
+def _kept(request: HttpRequest, pk: int) -> MailboxMessage:
     kept: MailboxMessage = get_object_or_404(_related(MailboxMessage.objects.all()), pk=pk)
+    if not request.user.is_superuser and kept.delivery.template in ACCOUNT_MAILS:
+        raise PermissionDenied
     return kept

@@ -20,8 +20,8 @@ from django.http import HttpRequest
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from common.clock import utcnow
-from common.ports.site_mail import site_mail
 from common.rates import OverLimit
+from delivery.accounts.accounts import sends_nothing
 from delivery.letters.password_resets import ask_for_reset
 from feedletter_site.services.password_limits import OF_CODES, tries_left
 from feedletter_site.services.tokens import end_programs
@@ -110,8 +110,7 @@ class ResetForm(Plain, forms.ResetPasswordForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].label = gettext_lazy("Your email address")
-        # All admins read the mailbox page, so a link must not wait there.
-        self.is_mailed = site_mail().is_sent()
+        self.is_mailed = not sends_nothing()
 
     def clean_email(self) -> str:
         return str(self.cleaned_data["email"])

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.contrib.auth.tokens import default_token_generator
 from django.db import connection
 from django.test import Client
@@ -16,7 +16,7 @@ from django.utils.http import int_to_base36
 from common.clock import utcnow
 from delivery.engine.send_pass import send_due
 from delivery.letters.notices import take_notices
-from delivery.models import Delivery
+from delivery.models import Delivery, MailboxMessage
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token as make_api_token
 from reader.models import AppPassword, Reader, Token
@@ -158,8 +158,35 @@ def test_one_network_asks_so_often_and_causes_so_many_mails(caplog: pytest.LogCa
 
 
 @pytest.mark.django_db
-def test_without_a_mail_server_it_says_what_to_do_and_keeps_no_link(settings: Any) -> None:
-    settings.EMAIL_URL = "mailbox:"
+def test_without_mail_it_says_what_to_do_and_keeps_no_link(settings: Any) -> None:
+    settings.EMAIL_URL = ""
     assert "manage.py changepassword NAME" in Client().get(ASK).content.decode()
     assert ask("ada@example.org").status_code == 302
     assert mailed() == 0
+
+
+def a_person_with(*permissions: str) -> Client:
+    user = User.objects.create_user("bob", "bob@example.org", "right-horse-1", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_mailbox_shows_links_of_accounts_to_superusers_only(settings: Any) -> None:
+    settings.EMAIL_URL, settings.EMBEDDED = "mailbox:", True
+    ask("ada@example.org")
+    assert mailed() == 1
+    send_due()
+    message = MailboxMessage.objects.get()
+    pages = ["/mailbox/", "/mailbox/?q=ada", f"/mailbox/{message.pk}/", f"/mailbox/{message.pk}/html/"]
+    owner, bob = Client(), a_person_with("view_delivery", "view_subscription")
+    owner.force_login(User.objects.get(username="ada"))
+    for page in pages:
+        assert owner.get(page).status_code == 200
+        answer = bob.get(page)
+        assert answer.status_code in (200, 403)
+        assert "new password" not in answer.content.decode()
+    assert "Choose a new password" in owner.get(pages[0]).content.decode()
+    assert bob.get(pages[0]).status_code == 200
+    assert bob.get(pages[2]).status_code == bob.get(pages[3]).status_code == 403
