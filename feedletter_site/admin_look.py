@@ -120,7 +120,7 @@ SETTINGS_CARDS: tuple[Entry, ...] = (
     {
         "title": "People",
         "pages": (
-            _page("Users", "auth_user_changelist", about="Who can sign in here."),
+            _page("Team", "auth_user_changelist", about="Who can sign in here. Invite somebody."),
             _page("Groups", "auth_group_changelist", about="Permissions for several users."),
         ),
     },
@@ -225,6 +225,7 @@ ADMIN_LOOK = {
     "SHOW_HISTORY": True,
     "ACCOUNT": {
         "navigation": [
+            {"title": "Your account", "link": reverse_lazy("your_account")},
             {"title": "Change password", "link": reverse_lazy("account_change_password")},
             {"title": "Second factor", "link": reverse_lazy("mfa_index")},
         ]

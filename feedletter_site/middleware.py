@@ -122,7 +122,7 @@ class AdminPolicyMiddleware(Middleware):
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        is_admin = request.path_info.startswith(("/admin/", "/setup/"))
+        is_admin = request.path_info.startswith(("/admin/", "/setup/", "/join/"))
         if not is_admin and not request.path_info.startswith(settings.STATIC_URL):
             return self.get_response(request)
         if not is_admin:
@@ -254,7 +254,10 @@ def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
 
 
-ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "/readyz", "/anymail/")
+ENGLISH = (
+    *("/admin/", "/api/", "/mailbox/", "/setup/", "/join/"),
+    *("/metrics", "/healthz", "/readyz", "/anymail/"),
+)
 
 
 class LanguageMiddleware(Middleware):

@@ -308,6 +308,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
@@ -340,6 +341,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "feedletter_site.team.access.NewslettersOnlyMiddleware",
 ]
 
 ROOT_URLCONF = "feedletter_site.urls"
@@ -410,6 +412,10 @@ CACHES = {
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
 }
 
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "feedletter_site.team.access.RoleBackend",
+]
 LOGIN_URL = "account_login"
 PASSWORD_RESET_TIMEOUT = 3600
 _ACCOUNTS = "feedletter_site.sign_in"

@@ -8,6 +8,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.functional import cached_property
 
+from common.access import newsletters_of
 from common.admin.model_admin import ReadOnlyAdmin
 
 FLUSHED = 64 * 1024
@@ -105,6 +106,12 @@ def asks(
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.title = question
+
+        def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+            if newsletters_of(request.user) is None:
+                return super().field_choices(field, request, model_admin)
+            rows = model_admin.admin_site._registry[field.remote_field.model].get_queryset(request)
+            return field.get_choices(include_blank=False, limit_choices_to={"pk__in": rows.values("pk")})
 
         def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
             for choice in super().choices(changelist):

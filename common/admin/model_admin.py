@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from unfold.views import ChangeList
 
+from common.access import newsletters_of
 from common.admin.draw import block, inline
 from common.admin.html import page
 from common.admin.page_words import PageWords
@@ -172,7 +173,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
             if tab and not self.get_fieldsets(request, obj):
                 context["show_save"] = False
             context["tabs"] = [
-                (each.title, f"{request.path}?tab={each.name}", each.name == tab) for each in self.tabs
+                (each.title, f"{request.path}?tab={each.name}", each.name == tab)
+                for each in self.shown_tabs(request)
             ]
             own = self.tab_form(request, obj)
             context["tries"] = own is not None and own.tries(obj) and self.has_change_permission(request, obj)
@@ -191,9 +193,12 @@ class ServiceAdmin(PageWords, OwnTransactions):
         """Return the id of a panel's form that actions submit too."""
         return ""
 
+    def shown_tabs(self, request: HttpRequest) -> Sequence[panels.Tab]:
+        return self.tabs
+
     def tab(self, request: HttpRequest, obj: Model | None) -> str:
         """Return "" without tabs, and for a POST that names none."""
-        names = [each.name for each in self.tabs] if obj is not None else []
+        names = [each.name for each in self.shown_tabs(request)] if obj is not None else []
         asked = request.GET.get("tab", "")
         asked = self.former_tabs.get(asked, asked)
         if asked in names or not names:
@@ -224,6 +229,16 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "change")
+
+    def has_draft_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "draft")
+
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "pause")
+
+    def has_everywhere_permission(self, request: HttpRequest) -> bool:
+        """For actions that concern other newsletters, too."""
+        return self.has_act_permission(request) and newsletters_of(request.user) is None
 
     def has_drop_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "delete")

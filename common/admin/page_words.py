@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
+from common.access import newsletters_of, visible_to
 from common.text import pluralize
 
 
@@ -37,6 +38,17 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     # One and many, where the model's name is no word for them.
     rows: ClassVar[tuple[str, str] | None] = None
     parts: ClassVar[tuple[ListPart, ...]] = ()
+    # Lookup of a row's newsletter. Without one, users who work for some newsletters see none of these pages.
+    scope: ClassVar[str] = ""
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return visible_to(request.user, super().get_queryset(request), self.scope)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        related = self.admin_site._registry.get(db_field.remote_field.model)
+        if related and newsletters_of(request.user) is not None:
+            kwargs["queryset"] = related.get_queryset(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found = super().get_changelist_instance(request)

@@ -8,6 +8,8 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from common.access import newsletters_of
+
 READ, WRITE = "read", "write"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -91,6 +93,9 @@ def may_hand_on(user: Any, view: Any, verb: str) -> bool:
 
 
 def _may_person(user: Any, view: Any, reads: bool, action: str | None = None) -> bool:
+    if newsletters_of(user) is not None:
+        # Answers aren’t limited to newsletters.
+        return False
     meta = view.queryset.model._meta
     words = ("view", "change") if reads else (_WORDS.get(action or "", "change"),)
     return any(user.has_perm(f"{meta.app_label}.{get_permission_codename(word, meta)}") for word in words)

@@ -61,9 +61,10 @@ class TabForm:
 class Action:
     """Action on chosen rows; `run` gets their keys and returns a message.
 
-    `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change) or "drop"
-    (delete). `fits` decides whether an object's page offers it. `form`, called with the keys (and Django's
-    `data` and `prefix`), provides further arguments of `run`. Rare and dangerous ones are in the menu "More".
+    `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change), "drop"
+    (delete) or another that the admin page knows. `fits` decides whether an object's page offers it. `form`,
+    called with the keys (and Django's `data` and `prefix`), provides further arguments of `run`. Rare and
+    dangerous ones are in the menu "More".
     """
 
     name: str

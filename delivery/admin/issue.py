@@ -84,6 +84,7 @@ class IssueAdmin(ReadOnlyAdmin):
         "subscriptions.view_assignable",
     )
     list_per_page = ISSUES_PER_PAGE
+    scope = "subscribable"
     ordering = ("-created_at", "-pk")
     own_panels = (
         Panel("Not sent yet", issue_panels.draft, order=5),
@@ -112,7 +113,9 @@ class IssueAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show emails that are drafts or scheduled above the issues."""
-        unsent = drafts_and_scheduled() if request.user.has_perm("delivery.view_broadcast") else ""
+        unsent = (
+            drafts_and_scheduled(request.user) if request.user.has_perm("delivery.view_broadcast") else ""
+        )
         may_write = request.user.has_perm("delivery.add_broadcast")
         may_import = request.user.has_perm("delivery.add_issueimport")
         added = {

@@ -50,6 +50,9 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "invitation": Mail(
             gettext_noop("You’re invited to read at %(newsletter)s"), ("invitation_url", "days")
         ),
+        "team_invitation": Mail(
+            gettext_noop("You’re invited to work at %(newsletter)s"), ("invitation_url", "days")
+        ),
         "new_address": Mail(
             gettext_noop("Confirm your new address for %(newsletter)s"), ("change_url", "hours")
         ),

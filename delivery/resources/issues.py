@@ -246,7 +246,7 @@ class Issues(Resource[Issue]):
         stop_release(issue_id=issue.pk)
         return "Not scheduled any more. It waits for your approval."
 
-    @verb("Send me a test", on=(ADMIN,), fits=can_be_tested)
+    @verb("Send me a test", on=(ADMIN,), fits=can_be_tested, permission="draft")
     def send_test(self, issue: Issue, *, to: str, now: datetime) -> str:
         send_test_of_issue(issue=issue, to=to, now=now)
         return f"We’ve sent a test to {to}."

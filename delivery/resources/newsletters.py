@@ -54,6 +54,7 @@ class SentNewsletters(Newsletters):
         fits=lambda newsletter: newsletter.sending_paused_at is None,
         asks=asks_to_pause,
         is_rare=True,
+        permission="pause",
     )
     def pause(
         self,
@@ -70,7 +71,9 @@ class SentNewsletters(Newsletters):
         said = f"“{newsletter}” {'is paused' if paused else 'was paused already'}. {going_words(count)}"
         return Done(said, {"name": newsletter.name, "paused": True, "changed": paused, "still_going": count})
 
-    @verb("Resume sending", fits=lambda newsletter: newsletter.sending_paused_at is not None)
+    @verb(
+        "Resume sending", fits=lambda newsletter: newsletter.sending_paused_at is not None, permission="pause"
+    )
     def resume(self, newsletter: Subscribable, *, now: datetime, budget: timedelta | None) -> Done:
         """Resume a paused newsletter. Issues that are paused themselves stay paused."""
         queued = resume_newsletter(subscribable_id=newsletter.pk, now=now, budget=budget)

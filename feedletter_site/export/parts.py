@@ -54,7 +54,7 @@ _CARRIED: Mapping[str, str] = {
     "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
     "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
     " Mention Composition Photo",
-    "feedletter_site": "Origin ApiToken FirstStep",
+    "feedletter_site": "Member Member_newsletters Origin ApiToken FirstStep",
 }
 OF_AN_ISSUE = Q(delivery__issue__isnull=False)
 # Other emails, such as confirmations, are for the old site to send.
@@ -74,6 +74,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "auth.Group": ("name",),
     "auth.Permission": ("content_type__app_label", "content_type__model", "codename"),
     "auth.User": ("username",),
+    "feedletter_site.Member": ("user__username",),
     "feeds.Tag": ("name",),
     "reader.Reader": ("slug",),
     "reader.Channel": ("reader__slug", "uid"),
@@ -89,6 +90,8 @@ LEASES = ("lease_token", "lease_until", "seal_token", "seal_until")
 LEFT_OUT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "subscriptions.Subscribable": ("sending_paused_at", "sending_paused_reason"),
     "delivery.Delivery": (),
+    # Links lead to the old site.
+    "feedletter_site.Member": ("digest",),
 }
 # Besides each SecretsField. Rows of USELESS models are nothing without theirs.
 SECRETS: Mapping[str, tuple[str, ...]] = {
@@ -111,8 +114,8 @@ LEFT_OUT: Mapping[str, str] = {
     " django_celery_beat.PeriodicTasks django_celery_beat.PeriodicTask common.Tally feeds.Host"
     " delivery.ServiceBreaker delivery.LaneShare reader.FeedIcon",
     "the old site's log": "admin.LogEntry feeds.Poll",
-    "valid for minutes or hours": "sessions.Session subscriptions.SignInRequest subscriptions.SignIn"
-    " subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
+    "valid for minutes or hours": "sessions.Session usersessions.UserSession subscriptions.SignInRequest"
+    " subscriptions.SignIn subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
     "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
     "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
     " socialaccount.SocialToken",

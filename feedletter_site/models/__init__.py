@@ -1,4 +1,5 @@
 from feedletter_site.models.arrival import Arrival, ArrivalLine, ArrivalPiece, Origin
+from feedletter_site.models.member import Member
 from feedletter_site.models.vitals import ApiToken, Counted, Figure, FirstStep, Stage
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Counted",
     "Figure",
     "FirstStep",
+    "Member",
     "Origin",
     "Stage",
 ]

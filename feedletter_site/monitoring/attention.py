@@ -10,6 +10,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from common.access import role_of, visible_to
 from common.admin.html import list_url, object_url, short_when_there
 from common.clock import utcnow
 from common.ports.registries import alert_sources
@@ -63,13 +64,16 @@ def alerts(user: Any) -> list[Alert]:
     """Put the most urgent first."""
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
+    if role_of(user):
+        return [*paused, *objects_in_trouble(user)]
     also = [*proxies(), *(alert for source in alert_sources for alert in source())]
     return [*stalled(), *backups(), *paused, *objects_in_trouble(user), *stopped, *mail(), *also]
 
 
-def drafts_in_need(now: datetime) -> list[Alert]:
+def drafts_in_need(user: Any, now: datetime) -> list[Alert]:
     """Return the issues that wait for approval, with when they are sent without it."""
-    rows = list(drafts().select_related("subscribable")[: ALERTS_SHOWN + 1])
+    waiting = visible_to(user, drafts().select_related("subscribable"), "subscribable")
+    rows = list(waiting[: ALERTS_SHOWN + 1])
     people = confirmed_counts(row.subscribable_id for row in rows)
     lines = []
     for row in rows[:ALERTS_SHOWN]:

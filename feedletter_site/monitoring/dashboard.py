@@ -5,6 +5,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common.access import newsletters_of
 from common.admin.html import add_url, short_day
 from common.clock import utcnow
 from delivery.admin.issue_figures import growth
@@ -37,11 +38,13 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context.update(restore=restored())
     if not Feed.objects.exists():
         return context
-    figures = overview_figures(now)
     context.update(is_begun=True, needs=needs(user, now), quick_actions=quick_actions(user))
     context.update(now=f"{timezone.localtime(now):%A} {short_day(timezone.localdate(now))}")
     if may_see(user, Assignable):
-        context.update(coming=issue_overview.going_out_next(now))
+        context.update(coming=issue_overview.going_out_next(user, now))
+    if newsletters_of(user) is not None:
+        return context
+    figures = overview_figures(now)
     if may_see(user, Issue):
         context.update(last=issue_overview.last_issues(figures, now))
     if may_see(user, Subscription):
@@ -55,7 +58,10 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 def needs(user: Any, now: datetime) -> list[Alert]:
     """Return what needs a person, drafts first."""
-    waiting = drafts_in_need(now) if may_see(user, Issue) else []
+    waiting = drafts_in_need(user, now) if may_see(user, Issue) else []
+    if newsletters_of(user) is not None:
+        # The others tell of all newsletters.
+        return waiting
     feeds = feeds_in_need(now) if may_see(user, Feed) else []
     return [*waiting, *alerts(user), *feeds]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from common.access import visible_to
 from common.admin.html import object_url, short_day, short_when, short_when_there
 from common.parts import Bar, Chart, Part
 from common.ports import channels
@@ -45,13 +46,14 @@ class Card:
     people: str = ""
 
 
-def going_out_next(now: datetime) -> list[Card]:
+def going_out_next(user: Any, now: datetime) -> list[Card]:
     """Sort by date, then newsletters that fill up, then the ones that wait for a first subscriber.
 
     One that fills up has a date, too, if it goes out after so many days with fewer posts.
     """
-    soonest = Assignable.objects.filter(period_end__isnull=False).order_by("period_end", "pk")
-    oldest = Assignable.objects.filter(period_end=None).order_by("opened_at", "pk")
+    own = visible_to(user, Assignable.objects.all(), "subscribable")
+    soonest = own.filter(period_end__isnull=False).order_by("period_end", "pk")
+    oldest = own.filter(period_end=None).order_by("opened_at", "pk")
     either = Q(pk__in=soonest.values("pk")[:NEXT_SHOWN]) | Q(pk__in=oldest.values("pk")[:NEXT_SHOWN])
     rows: Any = Assignable.objects.filter(either).select_related("subscribable")
     rows = rows.order_by("opened_at", "pk").counted()

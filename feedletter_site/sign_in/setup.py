@@ -23,6 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
+from reader.pages.people import MODEL_BACKEND
 from subscriptions.branding.site import alter_site
 
 
@@ -137,7 +138,7 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
             user = create_first_admin(form)
         except FileNotFoundError as error:
             raise Http404("This link has been used.") from error
-        login(request, user)
+        login(request, user, MODEL_BACKEND)
         return HttpResponseRedirect(reverse("admin:index"))
     context: dict[str, Any] = {
         **admin.site.each_context(request),

@@ -286,6 +286,7 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
     list_filter = (HealthFilter, TagFilter)
     columns_before = "last_read"
     search_fields = ("title", "url")
+    scope = "subscribables"
     beside = FEED_LISTS
     empty = EmptyList(
         "No feeds yet",

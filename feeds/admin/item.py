@@ -142,6 +142,7 @@ class ItemAdmin(LargeList):
         "Words of the title, a link or an id: among a feed’s posts, or the newest 20,000 of all."
     )
     list_select_related = ("feed",)
+    scope = "feed__subscribables"
     empty = EmptyList(
         "No posts yet",
         "Posts are read from your feeds. Each one says when it is sent, or why not.",

@@ -18,6 +18,7 @@ from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from common.access import visible_to
 from common.admin.html import column, list_url, object_url, page
 from common.admin.lists import as_csv, asks
 from common.admin.page_words import EmptyList
@@ -54,9 +55,9 @@ STATUS_CHOICES = (
 )
 
 
-def with_lists() -> "QuerySet[Subscribable]":
+def with_lists(user: Any) -> "QuerySet[Subscribable]":
     channels = [kind.key for kind in kinds.person_kinds() if not (kind.is_by_code or kind.is_companion)]
-    return Subscribable.objects.filter(channel__in=channels).order_by("name")
+    return visible_to(user, Subscribable.objects.filter(channel__in=channels).order_by("name"))
 
 
 class UploadForm(forms.Form):
@@ -85,10 +86,10 @@ class UploadForm(forms.Form):
         " imported from Mailchimp in 2026.” If the file says how somebody agreed, that is kept instead.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field: Any = self.fields["newsletter"]
-        field.queryset = with_lists()
+        field.queryset = with_lists(user)
 
 
 PAGE = UploadPage(
@@ -111,7 +112,7 @@ class ListPages:
     @action(description="Import a list", url_path="import", icon="upload", permissions=["add"])
     def import_list(self: Any, request: HttpRequest) -> HttpResponse:
         chosen = {"newsletter": request.GET.get("newsletter")}
-        form = UploadForm(request.POST or None, request.FILES or None, initial=chosen)
+        form = UploadForm(request.POST or None, request.FILES or None, initial=chosen, user=request.user)
         if request.method == "POST" and form.is_valid():
             row = take_in(request, form)
             return HttpResponseRedirect(object_url(row))
@@ -120,7 +121,7 @@ class ListPages:
     @action(description="Export a list", url_path="export", icon="download", permissions=["view"])
     def export_list(self: Any, request: HttpRequest) -> HttpResponseBase:
         require(self.has_view_permission(request))
-        rows = with_lists()
+        rows = with_lists(request.user)
         asked = request.GET.get("newsletter", "")
         chosen = rows.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None
         if chosen is not None:
@@ -204,6 +205,7 @@ class ListImportAdmin(UploadAdmin):
         "subscriptions.add_subscription",
     )
     list_select_related = ("subscribable",)
+    scope = "subscribable"
     own_panels = (
         Panel("Progress", panels.how_far, order=10),
         Panel("Questions", questions, order=12, asks=True),

@@ -22,6 +22,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import action, display
 
+from common.access import role_of
 from common.admin.html import brief, column, list_link, when
 from common.admin.lists import asks
 from common.admin.model_admin import LookedUpList, ReadOnlyAdmin, ServiceAdmin, count_of
@@ -148,6 +149,7 @@ class SubscribableAdmin(ServiceAdmin):
     search_fields = ("name", "title")
     autocomplete_fields = ("feeds",)
     shown_after_adding = True
+    scope = "pk"
     tabs = (
         Tab("next", "Next issue"),
         Tab("issues", "Issues"),
@@ -192,6 +194,11 @@ class SubscribableAdmin(ServiceAdmin):
     @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
     def add_bridge(self, request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("add_bridge"))
+
+    def shown_tabs(self, request: HttpRequest) -> Sequence[Tab]:
+        """Roles are without settings."""
+        is_whole = self.has_change_permission(request) or not role_of(request.user)
+        return self.tabs if is_whole else self.tabs[:3]
 
     @cached_property
     def conditional_fields(self) -> dict[str, str]:
@@ -408,6 +415,7 @@ class AssignableAdmin(ReadOnlyAdmin):
         "feeds.view_item",
     )
     list_per_page = 50
+    scope = "subscribable"
     own_panels = (Panel("Schedule", when_it_goes_out, order=10),)
     own_actions = (Action("try_now", "Try again now", try_now, fits=lambda row: row.failures > 0),)
     newsletter = column("newsletter", lambda assignable: assignable.subscribable, ordering="subscribable")

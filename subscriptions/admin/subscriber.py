@@ -110,8 +110,8 @@ def tag_actions(people: People) -> tuple[Action, Action]:
         return f"{pluralize(done, 'person', 'people')} lost {_named(names)}."
 
     return (
-        Action("add_tags", "Add tags", add, form=AddTagsForm),
-        Action("remove_tags", "Remove tags", remove, form=RemoveTagsForm),
+        Action("add_tags", "Add tags", add, form=AddTagsForm, permission="everywhere"),
+        Action("remove_tags", "Remove tags", remove, form=RemoveTagsForm, permission="everywhere"),
     )
 
 

@@ -13,6 +13,7 @@ from django.utils.functional import cached_property
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
+from common.access import visible_to
 from common.admin.html import column, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
@@ -169,6 +170,7 @@ ACTIONS = (
         "Move to another newsletter",
         move_chosen,
         form=MoveForm,
+        permission="everywhere",
         fits=lambda row: row.status == "confirmed",
     ),
     Action(
@@ -276,8 +278,9 @@ def standing(subscription: Subscription) -> Part:
     )
 
 
-def others(subscription: Subscription) -> Part:
-    rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
+def others(subscription: Subscription, request: HttpRequest) -> Part:
+    every = subscription.destination.subscriptions.exclude(pk=subscription.pk)
+    rows = visible_to(request.user, every, "subscribable")
     shown = (
         (
             Link(row, row.subscribable),
@@ -332,6 +335,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     # A million rows cannot be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
+    scope = "subscribable"
     empty = EmptyList(
         "No subscriptions yet",
         "A subscription connects a person and a newsletter. People subscribe on a newsletter’s page or with"
@@ -343,7 +347,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     own_panels = (
         Panel("Status", standing, order=10),
         Panel("How they agreed", how_they_agreed, order=15),
-        Panel("Other newsletters", others, order=30),
+        Panel("Other newsletters", others, order=30, asks=True),
     )
     own_actions = (*ACTIONS, *tag_actions(destinations_of))
     added = moment_of("added_at", "added")

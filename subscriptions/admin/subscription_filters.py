@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
+from common.access import visible_to
 from common.clock import utcnow
 from common.ports import channels
 from subscriptions.models import Destination, Subscribable, Subscription, Suppression
@@ -50,7 +51,9 @@ class PersonNewsletterFilter(SimpleListFilter):
     parameter_name = "newsletter"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(row.pk), str(row)) for row in Subscribable.objects.order_by("name")]
+        return [
+            (str(row.pk), str(row)) for row in visible_to(request.user, Subscribable.objects.order_by("name"))
+        ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         value = str(self.value() or "")
@@ -128,7 +131,9 @@ class NewsletterFilter(SimpleListFilter):
     parameter_name = "subscribable__id__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(row.pk), str(row)) for row in Subscribable.objects.order_by("name")]
+        return [
+            (str(row.pk), str(row)) for row in visible_to(request.user, Subscribable.objects.order_by("name"))
+        ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         value = self.value()

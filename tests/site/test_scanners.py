@@ -30,6 +30,7 @@ from delivery.issues.complete import complete_due
 from delivery.letters.password_resets import ask_for_reset
 from delivery.letters.trial import send_test_email
 from delivery.models import Delivery, Issue, MailboxMessage
+from feedletter_site.team.people import invite as invite_colleague
 from reader.people.invitations import invite
 from subscriptions import links
 from subscriptions.models import Notice, Subscribable, Subscription
@@ -122,6 +123,10 @@ def invitation(who: str) -> None:
     )
 
 
+def team_invitation(who: str) -> None:
+    invite_colleague(email=who, role="editor", newsletters=None, now=utcnow())
+
+
 def a_test(who: str) -> None:
     send_test_email(to=who, now=utcnow())
 
@@ -138,6 +143,7 @@ MAILS: dict[str, Callable[[str], None]] = {
     "new_address": new_address,
     "password_reset": password_reset,
     "sign_in": sign_in,
+    "team_invitation": team_invitation,
     "test": a_test,
     "welcome": welcome,
 }

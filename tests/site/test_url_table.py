@@ -33,6 +33,7 @@ PUBLIC = {
     "account_reset_password_from_key": "its authority is a token",
     "reader:invitation": "its authority is a one-time key",
     "setup": "its authority is a one-time token",
+    "team_join": "its authority is a one-time token",
     "feeds:websub": "its authority is a token that only the hub knows",
     "api-schema": "describes the API, shows no data",
     "api-subscribe": "the sign-up, neutral and throttled",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -48,9 +49,9 @@ class BeginForm(forms.Form):
         help_text="You can change it until the email is sent.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, newsletters: "QuerySet[Subscribable]", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.newsletters = Subscribable.objects.filter(channel="email")
+        self.newsletters = newsletters.filter(channel="email")
         self.fields["subscribable"].queryset = self.newsletters  # type: ignore[attr-defined]
         if len(only := list(self.newsletters.values_list("pk", flat=True)[:2])) == 1:
             self.initial["subscribable"] = only[0]

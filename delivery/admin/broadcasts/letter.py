@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from channels.letter import LetterError
+from common.access import visible_to
 from common.admin.html import add_url, brief, column, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
@@ -76,8 +77,11 @@ class LetterPage(ServiceAdmin):
             raise Http404
         return letter
 
-    def require_change(self, request: HttpRequest) -> None:
-        require(self.has_change_permission(request))
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_draft_permission(request)
+
+    def require_change(self, request: HttpRequest, *, sends: bool = False) -> None:
+        require(self.has_act_permission(request) if sends else self.has_change_permission(request))
 
     def page_context(self, letter: Broadcast, title: str) -> dict[str, Any]:
         return {
@@ -101,7 +105,7 @@ class SendPage(LetterPage):
 
     def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         letter = self.found(request, pk)
-        self.require_change(request)
+        self.require_change(request, sends=True)
         if letter.issue is not None:
             return HttpResponseRedirect(object_url(letter.issue))
         do = request.POST.get("do", "")
@@ -187,6 +191,7 @@ class BroadcastAdmin(SendPage):
         "delivery.add_broadcast",
     )
     list_select_related = ("subscribable",)
+    scope = "subscribable"
     search_fields = ("subject",)
     own_actions = actions_of(letters)
     newsletter = column("newsletter", lambda letter: letter.subscribable, ordering="subscribable")
@@ -213,7 +218,11 @@ class BroadcastAdmin(SendPage):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask only for the newsletter; the rest is written in the editor."""
         require(self.has_add_permission(request))
-        form = BeginForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+        form = BeginForm(
+            request.POST if request.method == "POST" else None,
+            initial=request.GET.dict(),
+            newsletters=visible_to(request.user, Subscribable.objects.all()),
+        )
         if request.method == "POST" and form.is_valid():
             letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
             self.log_addition(request, letter, "Begun.")
@@ -302,6 +311,7 @@ class BroadcastAdmin(SendPage):
         return self.kept(request, letter) or HttpResponseRedirect(place)
 
     def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        self.require_change(request, sends=True)
         try:
             unschedule_letter(letter_id=letter.pk)
         except Refused as error:
@@ -385,7 +395,7 @@ class BroadcastAdmin(SendPage):
             # A refused text still belongs to the version that its author saw.
             "version": seen(request) if refused else letter.version,
             "edits": may_edit and (letter.send_at is None or letter.issue is not None),
-            "may_edit": may_edit,
+            "may_send": self.has_act_permission(request),
             "may_drop": self.has_drop_permission(request),
             "picture_types": ACCEPTED,
             "most_subject": LONGEST_SUBJECT,

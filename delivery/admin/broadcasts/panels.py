@@ -1,7 +1,9 @@
 """Panels about broadcasts on a newsletter's page."""
 
 from datetime import datetime
+from typing import Any
 
+from common.access import visible_to
 from common.admin.html import add_url, when
 from common.parts import Button, Facts, Link, Part, Table
 from common.refused import Refused
@@ -97,9 +99,10 @@ def letters_written(subscribable: Subscribable) -> Part:
     return (table, Button(add_url(Broadcast, subscribable=subscribable.pk), "Write an email"))
 
 
-def drafts_and_scheduled() -> Part:
-    """List the newest unsent emails of all newsletters in one time zone; "" if there are none."""
-    rows = unsent_letters().select_related("subscribable").defer("markdown")[:LETTERS_SHOWN]
+def drafts_and_scheduled(user: Any) -> Part:
+    """List the newest unsent emails of all their newsletters in one time zone; "" if there are none."""
+    unsent = visible_to(user, unsent_letters(), "subscribable")
+    rows = unsent.select_related("subscribable").defer("markdown")[:LETTERS_SHOWN]
     return Table(
         ("email", "newsletter", "state", "scheduled"),
         (

@@ -133,8 +133,8 @@ def edit_url(name: str, pk: int) -> str:
 
 
 SETTLING_SHOWN = 20
-MAY_EDIT_NEXT = "subscriptions.change_assignable"
-MAY_EDIT_DRAFTS = "delivery.change_issue"
+MAY_EDIT_NEXT, MAY_SEND_NEXT = "subscriptions.draft_assignable", "subscriptions.change_assignable"
+MAY_EDIT_DRAFTS = "delivery.draft_issue"
 # Value of the form's field "page".
 NEWSLETTER = "newsletter"
 # In the query of a sent issue's page.
@@ -149,6 +149,7 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "page": page,
         "action": edit_url("next_issue", assignable.pk),
         "may": request.user.has_perm(MAY_EDIT_NEXT),
+        "may_send": request.user.has_perm(MAY_SEND_NEXT),
         "form_id": EDIT_FORM,
         "shown": fingerprint(wording_of(assignable)) if newsletter.channel == "email" else "",
         "words": _form(wording_of(assignable)) if newsletter.channel == "email" else None,

@@ -20,6 +20,7 @@ from delivery.admin.edits.panels import (
     EDITING,
     MAY_EDIT_DRAFTS,
     MAY_EDIT_NEXT,
+    MAY_SEND_NEXT,
     NEWSLETTER,
     WordingForm,
     edit_url,
@@ -35,6 +36,7 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, shown_before_undo
 
+SENDING = ("send_now", "wait", "go")
 OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 
 
@@ -45,6 +47,8 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     if row is None:
         return _gone(request, around)
     do, now = request.POST.get("do", ""), utcnow()
+    if do in SENDING:
+        _refuse(request, MAY_SEND_NEXT)
     item_id = _number(request)
 
     def save(wording: Wording, shown: str) -> bool:

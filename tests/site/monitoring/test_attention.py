@@ -24,6 +24,7 @@ from tests.factories import (
     SubscriptionFactory,
 )
 
+OWNER = User(is_superuser=True)
 pytestmark = pytest.mark.django_db
 LONG_AGO = utcnow() - timedelta(days=30)
 MANY = ALERTS_SHOWN + 2
@@ -131,9 +132,9 @@ def test_a_draft_waits_with_its_title_when_it_is_sent_anyway_and_to_how_many() -
     now = utcnow()
     draft = IssueFactory(title="On boats", published_at=None, release_at=now + timedelta(minutes=5))
     SubscriptionFactory.create_batch(2, subscribable=draft.subscribable)
-    (alert,) = attention.drafts_in_need(now)
+    (alert,) = attention.drafts_in_need(OWNER, now)
     assert alert.sentence == f"{draft.subscribable} waits for your approval"
     first, due, whom = alert.detail.split(" · ")
     assert (first, due[:5], whom) == ("On boats", "sent ", "2 people")
     IssueFactory.create_batch(MANY, published_at=None)
-    assert attention.drafts_in_need(now)[-1].sentence == "More issues wait for your approval"
+    assert attention.drafts_in_need(OWNER, now)[-1].sentence == "More issues wait for your approval"

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -30,6 +31,7 @@ from tests.factories import (
     UnconfirmedFactory,
 )
 
+OWNER = User(is_superuser=True)
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 
@@ -47,7 +49,7 @@ def test_what_goes_out_next_has_those_with_a_date_first_and_those_that_fill_up_t
     begun = {"period_start": now - DAY, "period_end": now + DAY}
     AssignmentFactory(assignable=AssignableFactory(subscribable=DailyFactory(title="Daily"), **begun))
     IssueFactory(published_at=None, awaits_reader=True)
-    daily, three, first = going_out_next(now)
+    daily, three, first = going_out_next(OWNER, now)
     assert first.when == "After the first subscriber"
     assert (daily.newsletter, daily.figure, daily.people) == ("Daily", "1 post", "No subscribers yet")
     assert daily.when.startswith("Tomorrow ")
@@ -61,7 +63,7 @@ def test_what_goes_out_next_says_to_how_many_people_except_for_bridges() -> None
         SubscriptionFactory.create_batch(2, subscribable=newsletter)
         AssignableFactory(subscribable=newsletter, **begun)
     UnconfirmedFactory(subscribable=letter)
-    shown = {card.newsletter: (card.figure, card.people) for card in going_out_next(utcnow())}
+    shown = {card.newsletter: (card.figure, card.people) for card in going_out_next(OWNER, utcnow())}
     assert shown == {str(letter): ("No posts yet", "2 people"), str(bridge): ("No posts yet", "")}
 
 
@@ -75,7 +77,7 @@ def test_collections_that_fill_up_are_told_however_many_have_a_date_and_a_limit_
         fills = AssignableFactory(subscribable=newsletter, capacity=3, opened_at=now - DAY / 2)
         AssignmentFactory(assignable=fills)
         AssignmentFactory(assignable=fills, left_out_at=now)
-    shown = going_out_next(now)
+    shown = going_out_next(OWNER, now)
     assert len(shown) == 6
     assert (shown[0].newsletter, shown[0].figure) == ("Soon", "1 post")
     assert (shown[-1].newsletter, shown[-1].when) == ("Three", "After 2 more posts")
@@ -85,7 +87,7 @@ def test_an_issue_that_is_overdue_or_failed_is_late() -> None:
     now = utcnow()
     AssignableFactory(period_start=now - 2 * DAY, period_end=now - DAY)
     AssignableFactory(last_error="Too long.", failures=1)
-    assert {(card.when, card.tone) for card in going_out_next(now)} == {("Late", "bad")}
+    assert {(card.when, card.tone) for card in going_out_next(OWNER, now)} == {("Late", "bad")}
 
 
 @pytest.mark.parametrize(

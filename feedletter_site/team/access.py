@@ -1,0 +1,98 @@
+"""Enforce roles: permissions, and the pages of users who work for some newsletters only."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.backends import BaseBackend
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+
+from common.access import newsletters_of, role_of
+from feedletter_site.team.account import note_session
+from feedletter_site.team.roles import permissions_of
+
+# Parts of "change" that a role can have without the rest.
+PARTS = ("draft", "pause")
+GUARDED = ("admin/", "mailbox/")
+# Pages without rows.
+OPEN = {"index", "logout", "jsi18n", "admin_sign_in", "admin_password_change", "your_account", "own_address"}
+ENDINGS = ("changelist", "add", "change", "history", "delete")
+# Pages of one row whose URLs aren't Django's, with the model of their key. They have their own permissions.
+OF_ROWS = {
+    "delivery_issue_progress": "delivery_issue",
+    "delivery_issue_edit": "delivery_issue",
+    "delivery_next_issue_edit": "subscriptions_assignable",
+    "delivery_settling_edit": "subscriptions_subscribable",
+    "delivery_broadcast_show": "delivery_broadcast",
+    "delivery_broadcast_keep": "delivery_broadcast",
+    "delivery_broadcast_picture": "delivery_broadcast",
+    "delivery_broadcast_send": "delivery_broadcast",
+    "subscriptions_listimport_progress": "subscriptions_listimport",
+    "subscriptions_listimport_refused": "subscriptions_listimport",
+}
+# Forms that offer the user's newsletters only.
+OF_LISTS = {"subscriptions_subscription_import_list", "subscriptions_subscription_export_list"}
+
+
+class RoleBackend(BaseBackend):
+    """Adds the permissions of a role to the user's own."""
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        if not user_obj.is_active:
+            return False
+        if role := role_of(user_obj):
+            limited = newsletters_of(user_obj) is not None
+            if perm in permissions_of(role, is_limited=limited):
+                return True
+        app, _, name = perm.partition(".")
+        word, _, model = name.partition("_")
+        return word in PARTS and bool(user_obj.has_perm(f"{app}.change_{model}"))
+
+
+class NewslettersOnlyMiddleware:
+    """Refuses limited users all pages of the admin but those whose rows belong to their newsletters."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: Any, kwargs: dict[str, Any]
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        if match is None or not match.route.startswith(GUARDED):
+            return None
+        note_session(request)
+        if newsletters_of(request.user) is None:
+            return None
+        # Without a name, Django only redirects.
+        name = match.url_name
+        if name is None or name in OPEN or name in OF_LISTS:
+            return None
+        key = kwargs.get("object_id", kwargs.get("pk"))
+        page = scoped_admin(name)
+        if page is None:
+            raise PermissionDenied
+        try:
+            if key is not None and not page.get_queryset(request).filter(pk=unquote(str(key))).exists():
+                raise Http404
+        except (ValueError, ValidationError, OverflowError) as error:
+            raise Http404 from error
+        return None
+
+
+def scoped_admin(name: str) -> Any:
+    """Return the admin of a URL's rows, or None if they don't belong to newsletters."""
+    model, _, ending = name.rpartition("_")
+    if name in OF_ROWS:
+        model = OF_ROWS[name]
+    elif ending not in ENDINGS:
+        return None
+    for each, page in admin.site._registry.items():
+        if f"{each._meta.app_label}_{each._meta.model_name}" == model:
+            return page if getattr(page, "scope", "") else None
+    return None
