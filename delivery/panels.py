@@ -53,12 +53,12 @@ SUBSCRIPTIONS_SHOWN = 50
 
 def install() -> None:
     template_sources.append(letter_templates)
-    add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
+    add("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22, is_shared=True))
     add(
         "feeds.Item",
         Column("fate", "newsletters", fate_cells),
-        Panel("What happened", lambda item: fate_of(item, utcnow()), order=10),
-        Panel("Issues", item_issues, order=30),
+        Panel("What happened", lambda item: fate_of(item, utcnow()), order=10, is_shared=True),
+        Panel("Issues", item_issues, order=30, is_shared=True),
     )
     add(
         "subscriptions.Subscribable",

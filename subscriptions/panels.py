@@ -19,11 +19,11 @@ OUT_UNLESS = "It isn’t sent unless you put it back before the issue is sent."
 
 
 def install() -> None:
-    add("feeds.Item", Panel("Next issues", collections_of_post, order=20), *actions_of(items))
+    add("feeds.Item", Panel("Next issues", collections_of_post, order=20, is_shared=True), *actions_of(items))
     add(
         "feeds.Feed",
         Column("used_by", "used by", users_of_feeds),
-        Panel("Newsletters", newsletters_of_feed, order=20),
+        Panel("Newsletters", newsletters_of_feed, order=20, is_shared=True),
         *actions_of(feeds),
     )
 

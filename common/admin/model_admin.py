@@ -212,7 +212,9 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
     def shown_panels(self, obj: Model, request: HttpRequest, tab: str) -> list[tuple[panels.Panel, str]]:
         later = [each for each in panels.added(self.label, panels.Panel) if not each.is_new]
-        every = sorted((*self.own_panels, *later), key=lambda panel: panel.order)
+        is_limited = newsletters_of(request.user) is not None
+        rows = (each for each in (*self.own_panels, *later) if not (each.is_shared and is_limited))
+        every = sorted(rows, key=lambda panel: panel.order)
         if tab:
             every = [panel for panel in every if (panel.tab or self.tabs[0].name) == tab]
         parts = ((each, each.render(obj, request) if each.asks else each.render(obj)) for each in every)

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
+from common.access import visible_to
 from common.admin.draw import block
 from common.admin.html import list_url, moment_of, object_url, page
 from common.admin.lists import as_csv
@@ -64,7 +65,9 @@ class UploadPage:
     heading: str = ""
 
     def response(self, model_admin: Any, request: HttpRequest, form: forms.Form) -> HttpResponse:
-        rows = self.latest.all()[:LATEST_SHOWN] if self.latest is not None else ()
+        rows: Any = ()
+        if self.latest is not None:
+            rows = visible_to(request.user, self.latest.all(), "subscribable")[:LATEST_SHOWN]
         context = {
             "title": self.title,
             "opts": model_admin.opts,

@@ -25,7 +25,8 @@ class Panel:
     """`render` returns parts, or "" to omit the panel; with `asks` it also gets the request.
 
     An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first. `is_new`:
-    it belongs to the page that adds an object, and gets None and the request.
+    it belongs to the page that adds an object, and gets None and the request. `is_shared`: it names other
+    newsletters, so users who work for some only don't see it.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Panel:
     tab: str = ""
     asks: bool = False
     is_new: bool = False
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

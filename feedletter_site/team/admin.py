@@ -28,7 +28,7 @@ from unfold.widgets import (
 from common.admin.html import brief, list_url
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList, PageWords
+from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.optional_apps import is_on
@@ -50,13 +50,14 @@ from reader.pages.access import confirmed
 from subscriptions.models import Subscribable
 
 admin.site.unregister((User, Group))
+words_of(User, "user", "team")
 
 ROLES = {
-    "editor": "Editor: feeds, posts, issues, drafts of emails, subscribers",
-    "sender": "Sender: also approves, sends, pauses and cancels",
-    EVERYTHING: "Everything, with settings and people",
+    "editor": "Editor: content and subscribers",
+    "sender": "Sender: also approves and sends",
+    EVERYTHING: "Everything: also settings and people",
 }
-OWN = {"": "None: only the permissions under Advanced"}
+OWN = {"": "None: only permissions under Advanced"}
 
 
 class RoleFields(forms.Form):
@@ -64,7 +65,10 @@ class RoleFields(forms.Form):
         choices=list(ROLES.items()), initial="editor", widget=UnfoldAdminRadioSelectWidget()
     )
     is_limited = forms.BooleanField(
-        label="Only some newsletters", required=False, widget=UnfoldBooleanSwitchWidget()
+        label="Only some newsletters",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        help_text="They see and open these, with their issues, posts and subscribers.",
     )
     newsletters = forms.ModelMultipleChoiceField(
         Subscribable.objects.order_by("title", "name"),
@@ -163,6 +167,7 @@ HELP = {
 @method_decorator(confirmed(bool), name="user_change_password")
 class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     form = PersonForm
+    rows = ("person", "people")
     list_display = ("username", "shown_role", "works_for", "shown_state")
     actions_list = ("invite",)
     own_actions = (
@@ -219,6 +224,9 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        if change and "email" in form.changed_data:
+            # An invitation to the old address ends.
+            Member.objects.filter(user=obj).update(digest="")
         if change and self.sets_role(request, obj) and "role" in form.cleaned_data:
             give_role(user=obj, role=form.cleaned_data["role"], newsletters=form.newsletters_chosen)
 
@@ -229,7 +237,7 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
 
     @display(description="role")
     def shown_role(self, user: User) -> str:
-        return {**ROLES, "": "Own permissions"}[role_of_user(user)].partition(":")[0].partition(",")[0]
+        return {**ROLES, "": "Own permissions"}[role_of_user(user)].partition(":")[0]
 
     @display(description="newsletters")
     def works_for(self, user: User) -> str:

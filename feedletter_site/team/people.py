@@ -68,7 +68,7 @@ def role_of_user(user: User) -> str:
 
 
 def send_again(*, users: Iterable[int], now: datetime) -> str:
-    """Email new links to those who haven't joined. The old ones stop working."""
+    """Email new links to users who haven't joined. The old ones stop working."""
     if sends_nothing():
         raise Refused("This site can’t send email. Set it up under Settings → Mail first.")
     with transaction.atomic():
@@ -79,7 +79,7 @@ def send_again(*, users: Iterable[int], now: datetime) -> str:
 
 
 def withdraw(*, users: Iterable[int]) -> str:
-    """Delete those who haven't joined."""
+    """Delete users who haven't joined."""
     with transaction.atomic():
         keys = list(_invited().filter(user__in=list(users)).values_list("pk", flat=True))
         User.objects.filter(pk__in=keys).delete()

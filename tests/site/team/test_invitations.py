@@ -20,6 +20,8 @@ from feedletter_site.team.people import DAYS, InvitationOver, accept, invite, se
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
+# Rows are locked.
+SECOND_DATABASE = True
 PASSWORD = "a-long-pass-17"
 INVITE = "/admin/auth/user/invite/"
 
@@ -193,3 +195,24 @@ def test_a_link_that_is_used_while_it_is_withdrawn_either_works_or_not() -> None
     )
     assert User.objects.filter(is_active=True).count() == 1 - len(refused)
     assert User.objects.count() == 1 - len(refused)
+
+
+def test_an_invitation_ends_when_its_address_is_changed(admin_client: Client, client: Client) -> None:
+    user = an_invitation()
+    where = reverse("admin:auth_user_change", args=[user.pk])
+    recent(admin_client).post(where, {"username": "bo", "email": "bob@example.org", "role": "editor"})
+    user.refresh_from_db()
+    assert user.email == "bob@example.org"
+    assert client.get(newest_link()).status_code == 404
+
+
+def test_buttons_send_an_invitation_again_and_withdraw_it(admin_client: Client) -> None:
+    user = an_invitation()
+    given = {"_selected_action": user.pk, "_on_page": user.pk}
+    page = admin_client.get(reverse("admin:auth_user_change", args=[user.pk])).content.decode()
+    assert "Send again" in page
+    old, where = newest_link(), reverse("admin:auth_user_changelist")
+    admin_client.post(where, {**given, "action": "send_again"})
+    assert newest_link() != old
+    admin_client.post(where, {**given, "action": "withdraw"})
+    assert not User.objects.filter(pk=user.pk).exists()

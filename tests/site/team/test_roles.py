@@ -14,11 +14,12 @@ from feedletter_site.models import Member
 from feedletter_site.services.tokens import make_token
 from feedletter_site.team.people import give_role
 from subscriptions.collections.assign import drop_subscribable
-from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.models import Assignable, ListImport, Subscribable, Subscription
 from tests.factories import (
     AssignmentFactory,
     BroadcastFactory,
     FeedFactory,
+    FinalItemFactory,
     IssueFactory,
     SubscribableFactory,
     SubscriptionFactory,
@@ -47,8 +48,8 @@ def signed_in(user: User) -> Client:
     return client
 
 
-def client_with(role: str, newsletters: list[Subscribable] | None = None) -> Client:
-    return signed_in(user_with(role, newsletters))
+def client_with(role: str, newsletters: list[Subscribable] | None = None, name: str = "bo") -> Client:
+    return signed_in(user_with(role, newsletters, name))
 
 
 def a_draft(newsletter: Subscribable) -> Issue:
@@ -316,3 +317,19 @@ def test_the_secrets_of_a_feed_are_not_shown_to_an_editor(newsletter: Subscribab
     feed = FeedFactory(credentials={"user": "ada", "password": "hush-hush"})
     newsletter.feeds.add(feed)
     assert "hush-hush" not in page(client_with("editor", [newsletter]), "feeds_feed", feed)
+
+
+def test_shared_feeds_and_posts_do_not_name_other_newsletters(newsletter: Subscribable) -> None:
+    other, feed = SubscribableFactory(title="Mountain"), FeedFactory()
+    for each in (newsletter, other):
+        each.feeds.add(feed)
+    item = FinalItemFactory(feed=feed, state="assigned")
+    AssignmentFactory(assignable__subscribable=other, item=item)
+    ListImport.objects.create(subscribable=other, file_name="secret.csv")
+    client, owner = client_with("sender", [newsletter]), client_with("everything", name="owner")
+    for model, row in (("feeds_feed", feed), ("feeds_item", item)):
+        assert "Mountain" in page(owner, model, row)
+        assert "Mountain" not in page(client, model, row)
+    where = reverse("admin:subscriptions_subscription_import_list")
+    assert "secret.csv" in owner.get(where).content.decode()
+    assert "secret.csv" not in client.get(where).content.decode()
