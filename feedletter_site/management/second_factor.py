@@ -16,7 +16,7 @@ class RemoveSecondFactor(FeedletterCommand):
     )
 
     def run(self, **options: Any) -> Result:
-        user = find(User.objects.all(), "user", "The admin lists them under Users.", username=options["name"])
+        user = find(User.objects.all(), "user", "The admin lists them under Team.", username=options["name"])
         removed, _ = Authenticator.objects.filter(user=user).delete()
         if options["identities"]:
             removed += SocialAccount.objects.filter(user=user).delete()[0]

@@ -22,6 +22,7 @@ from common.admin.html import short_when
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.ports.site_mail import MailFacts, site_mail
+from common.rates import DAY, Limit, count_rows_within
 from common.refused import Refused
 from delivery.accounts.accounts import sends_nothing
 from feedletter_site.sign_in.setup import digest
@@ -31,6 +32,8 @@ from subscriptions.branding.site import site_facts
 
 PURPOSE = "own-address"
 HOURS = 24
+# Anybody's address can be typed.
+OF_USER = Limit("own address", 5, DAY)
 # A row is written at most this often for each session.
 SEEN_EVERY = timedelta(minutes=5)
 
@@ -98,6 +101,8 @@ def ask_for_address(*, user: User, email: str, now: datetime) -> None:
     if sends_nothing():
         raise Refused("This site can’t send email.", "email")
     _require_free(user, email)
+    if not count_rows_within((OF_USER, str(user.pk)), now=now):
+        raise Refused("You’ve asked for too many links today. Try again tomorrow.", "email")
     expires = now + timedelta(hours=HOURS)
     payload: dict[str, str | int] = {"user": user.pk, "old": user.email, "new": email}
     token = signing.sign(PURPOSE, payload, expires=expires)

@@ -1,6 +1,7 @@
 """Permissions of the roles. A superuser has all."""
 
 from collections.abc import Iterator
+from functools import cache
 
 EDITOR, SENDER = "editor", "sender"
 
@@ -32,6 +33,7 @@ def _named(table: dict[str, dict[str, str]]) -> Iterator[str]:
             yield from (f"{app}.{word}_{model}" for model in models.split())
 
 
+@cache
 def permissions_of(role: str, *, is_limited: bool) -> frozenset[str]:
     tables = [EDITS] if role in (EDITOR, SENDER) else []
     if tables and not is_limited:

@@ -78,6 +78,7 @@ OUR_PAGES = (
     "add_bridge",
     "bridge_set_up",
     "bridge_reconnect",
+    "your_account",
 )
 GIVEN = {
     "newsletter": "harbour",

@@ -53,9 +53,12 @@ SOME = (
     "subscriptions_subscribable_change-settings",
     "subscriptions_destination_changelist",
     "delivery_issue_history",
+    "auth_user_change",
     "auth_user_delete",
+    "auth_user_invite",
     "feedletter_site_arrival_change",
     "feedletter_site_arrival_add",
+    "your_account",
 )
 NARROWEST = 320
 # Whether a control of the page itself has the focus: none of the menu, nor the button that hides it.

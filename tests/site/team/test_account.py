@@ -141,3 +141,10 @@ def test_an_address_of_somebody_else_is_refused_when_asked_and_when_used(ada: Us
         ask_for_address(user=ada, email="ada@New.example", now=utcnow())
     with pytest.raises(Refused, match="Somebody else"):
         change_address(user=ada, token=a_token(), now=utcnow())
+
+
+def test_links_to_addresses_are_limited(ada: User) -> None:
+    for number in range(5):
+        ask_for_address(user=ada, email=f"ada{number}@new.example", now=utcnow())
+    with pytest.raises(Refused, match="too many"):
+        ask_for_address(user=ada, email="ada@new.example", now=utcnow())

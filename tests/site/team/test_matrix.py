@@ -213,6 +213,13 @@ def test_every_page_of_the_admin_is_classed_once() -> None:
     assert OF_LISTS | OF_ROWS.keys() <= names
 
 
+def test_pages_without_a_name_show_nothing() -> None:
+    nameless = [each for each in addresses(get_resolver().url_patterns, "", "") if each[0].endswith(":None")]
+    shown = [resolve(address).func for _, address in nameless if address.startswith("/admin/")]
+    views = {getattr(each, "view_class", each).__name__ for each in shown}
+    assert views == {"RedirectView", "catch_all_view"}
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_opens_its_pages_and_no_others(role: str, rows: dict[str, Any]) -> None:
     client = client_of(role, rows["subscriptions_subscribable"])
