@@ -16,6 +16,7 @@ class SiteConfig(AppConfig):
         from feedletter_site.logs import mask_keys
         from feedletter_site.monitoring import vitals
         from feedletter_site.services import password_limits
+        from feedletter_site.team import sessions
         from feedletter_site.ticks.schedule import after_migrate
 
         checks.register_checks()
@@ -23,6 +24,7 @@ class SiteConfig(AppConfig):
         mask_keys()
         keepers.append(later("feedletter_site.monitoring.figures", "kept"))
         password_limits.watch()
+        sessions.watch()
         pass_listeners.append(vitals.VITALS.ran)
         count_writers.append(vitals.write_counts)
         worker_ready.connect(vitals.begin_worker)

@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 
 from common.access import newsletters_of, role_of
-from feedletter_site.team.account import note_session
 from feedletter_site.team.roles import permissions_of
+from feedletter_site.team.sessions import note_session
 
 # Parts of "change" that a role can have without the rest.
 PARTS = ("draft", "pause")

@@ -9,7 +9,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -25,8 +24,8 @@ from common.ports.site_mail import MailFacts, site_mail
 from common.rates import DAY, Limit, count_rows_within
 from common.refused import Refused
 from delivery.accounts.accounts import sends_nothing
-from feedletter_site.sign_in.setup import digest
 from feedletter_site.team.browsers import browser_words
+from feedletter_site.team.sessions import note_session
 from reader.pages.access import confirmed
 from subscriptions.branding.site import site_facts
 
@@ -34,18 +33,6 @@ PURPOSE = "own-address"
 HOURS = 24
 # Anybody's address can be typed.
 OF_USER = Limit("own address", 5, DAY)
-# A row is written at most this often for each session.
-SEEN_EVERY = timedelta(minutes=5)
-
-
-def note_session(request: HttpRequest) -> None:
-    """Keep where and when the session was last used."""
-    key = request.session.session_key
-    if not key or not request.user.is_authenticated:
-        return
-    # The key itself signs in.
-    if cache.add(f"session-seen:{digest(key)}", 1, SEEN_EVERY.seconds):
-        UserSession.objects.create_from_request(request)
 
 
 class AddressForm(forms.Form):
