@@ -26,6 +26,9 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidge
 from reader.pages.people import MODEL_BACKEND
 from subscriptions.branding.site import alter_site
 
+# Addresses are users' names, too.
+FITS_NAME = UnicodeUsernameValidator(message="Use an address of letters, digits and @ . + - _ only.")
+
 
 class FirstAdminForm(forms.Form):
     """The address is the user's name, too."""
@@ -33,9 +36,7 @@ class FirstAdminForm(forms.Form):
     email = forms.EmailField(
         label="Email",
         max_length=150,
-        validators=[
-            UnicodeUsernameValidator(message="Use an address of letters, digits and @ . + - _ only.")
-        ],
+        validators=[FITS_NAME],
         help_text="You sign in with it. Test emails and alerts go here.",
         widget=UnfoldAdminEmailInputWidget(attrs={"autocomplete": "email", "autofocus": True}),
     )

@@ -24,6 +24,7 @@ from common.ports.site_mail import MailFacts, site_mail
 from common.rates import DAY, Limit, count_rows_within
 from common.refused import Refused
 from delivery.accounts.accounts import sends_nothing
+from feedletter_site.sign_in.setup import FITS_NAME
 from feedletter_site.team.browsers import browser_words
 from feedletter_site.team.sessions import note_session
 from reader.pages.access import confirmed
@@ -39,6 +40,7 @@ class AddressForm(forms.Form):
     email = forms.EmailField(
         label="New email address",
         max_length=150,
+        validators=[FITS_NAME],
         help_text="We send a link there. The address changes when you open it.",
         widget=UnfoldAdminEmailInputWidget(attrs={"autocomplete": "email"}),
     )

@@ -36,6 +36,7 @@ from common.ports.panels import Action
 from common.refused import Refused
 from delivery.accounts.accounts import keeps_letters
 from feedletter_site.models import Member
+from feedletter_site.sign_in.setup import FITS_NAME
 from feedletter_site.team.people import (
     DAYS,
     EVERYTHING,
@@ -91,7 +92,9 @@ class RoleFields(forms.Form):
 
 
 class InviteForm(RoleFields):
-    email = forms.EmailField(max_length=150, widget=UnfoldAdminEmailInputWidget(attrs={"autofocus": True}))
+    email = forms.EmailField(
+        max_length=150, validators=[FITS_NAME], widget=UnfoldAdminEmailInputWidget(attrs={"autofocus": True})
+    )
     field_order = ("email",)
 
 
@@ -278,6 +281,7 @@ def invite_page(page: Any, request: HttpRequest) -> HttpResponse:
         except Refused as error:
             add_refusal(form, error)
         else:
+            page.log_addition(request, user, "Invited.")
             kept = " It is in the mailbox." if keeps_letters() else ""
             messages.success(request, f"{user.email} is invited. The link works for {DAYS} days.{kept}")
             return HttpResponseRedirect(list_url(User))

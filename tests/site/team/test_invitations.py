@@ -6,6 +6,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -216,3 +217,16 @@ def test_buttons_send_an_invitation_again_and_withdraw_it(admin_client: Client) 
     assert newest_link() != old
     admin_client.post(where, {**given, "action": "withdraw"})
     assert not User.objects.filter(pk=user.pk).exists()
+
+
+def test_an_address_that_is_no_name_is_refused(admin_client: Client) -> None:
+    answer = recent(admin_client).post(INVITE, {"email": "o'neil@example.org", "role": "editor"})
+    assert "Use an address of letters" in answer.content.decode()
+    assert User.objects.count() == 1
+
+
+def test_who_invited_is_in_the_history(admin_client: Client, admin_user: User) -> None:
+    recent(admin_client).post(INVITE, {"email": "bo@example.org", "role": "editor"})
+    user = User.objects.get(email="bo@example.org")
+    entry = LogEntry.objects.get()
+    assert (entry.user, entry.object_id) == (admin_user, str(user.pk))
