@@ -17,12 +17,12 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Member',
             fields=[
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to=settings.AUTH_USER_MODEL)),
+                ('user', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to=settings.AUTH_USER_MODEL)),
                 ('role', models.CharField(blank=True, choices=[('editor', 'Editor'), ('sender', 'Sender')], default='', max_length=10)),
                 ('is_limited', models.BooleanField(default=False)),
                 ('digest', models.CharField(blank=True, default='', max_length=64)),
                 ('expires_at', models.DateTimeField(null=True)),
-                ('newsletters', models.ManyToManyField(blank=True, related_name='+', to='subscriptions.subscribable')),
+                ('newsletters', models.ManyToManyField(blank=True, db_constraint=False, related_name='+', to='subscriptions.subscribable')),
             ],
         ),
     ]

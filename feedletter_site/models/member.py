@@ -12,11 +12,14 @@ class Member(models.Model):
         EDITOR = "editor", "Editor"
         SENDER = "sender", "Sender"
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True)
+    # No constraints: the previous release deletes users and newsletters without knowing members.
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, db_constraint=False
+    )
     role = models.CharField(max_length=10, choices=Role.choices, blank=True, default="")
     # Without newsletters, a limited member sees none.
     is_limited = models.BooleanField(default=False)
-    newsletters = models.ManyToManyField(Subscribable, blank=True, related_name="+")
+    newsletters = models.ManyToManyField(Subscribable, blank=True, related_name="+", db_constraint=False)
     # Hex SHA-256 of the invitation's key, or "".
     digest = models.CharField(max_length=64, blank=True, default="")
     expires_at = models.DateTimeField(null=True)

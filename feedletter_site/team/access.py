@@ -23,6 +23,7 @@ ENDINGS = ("changelist", "add", "change", "history", "delete")
 OF_ROWS = {
     "delivery_issue_progress": "delivery_issue",
     "delivery_issue_edit": "delivery_issue",
+    "delivery_issue_letter": "delivery_issue",
     "delivery_next_issue_edit": "subscriptions_assignable",
     "delivery_settling_edit": "subscriptions_subscribable",
     "delivery_broadcast_show": "delivery_broadcast",

@@ -95,7 +95,8 @@ class AudienceForm(forms.Form):
         help_text="If it was corrected while it was paused, only those who got the earlier text.",
     )
 
-    def __init__(self, letter: Broadcast, **kwargs: Any) -> None:
+    def __init__(self, letter: Broadcast, *, newsletters: "QuerySet[Subscribable]", **kwargs: Any) -> None:
+        """`newsletters`: those of the user."""
         super().__init__(**kwargs)
         self.newsletter = letter.subscribable
         self.had: Mapping[int, str] = {}
@@ -110,7 +111,7 @@ class AudienceForm(forms.Form):
             self.had = chosen.got
             self.initial["got"] = [str(key) for key in chosen.got]
         names = list(SubscriberTag.objects.values_list("name", flat=True))
-        others = Subscribable.objects.filter(channel="email").exclude(pk=letter.subscribable_id)
+        others = newsletters.filter(channel="email").exclude(pk=letter.subscribable_id)
         offered = {
             "any_of": [(name, name) for name in names],
             "none_of": [(name, name) for name in names],

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from channels.letter import LetterError
-from common.access import visible_to
+from common.access import newsletters_of, visible_to
 from common.admin.html import add_url, brief, column, list_url, object_url, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
@@ -23,6 +23,7 @@ from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
+from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
 from delivery.admin.broadcasts import panels
@@ -38,7 +39,7 @@ from delivery.admin.broadcasts.forms import (
 )
 from delivery.admin.edits.panels import EDITING
 from delivery.admin.edits.view import saved_words
-from delivery.issues.audience import audience_words
+from delivery.issues.audience import audience_of, audience_words
 from delivery.issues.broadcasts import (
     MOST_MARKDOWN,
     LetterText,
@@ -64,6 +65,12 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.words import clock_words
 
 COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
+
+
+def refuse_others(letter: Broadcast, own: frozenset[int] | None) -> None:
+    """Raise CannotAct if it goes to newsletters that a limited user doesn't work for."""
+    if own is not None and not own.issuperset(audience_of(letter).others):
+        raise CannotAct("It also goes to a newsletter that isn’t yours. Update its recipients first.")
 
 
 class LetterPage(ServiceAdmin):
@@ -111,14 +118,17 @@ class SendPage(LetterPage):
         do = request.POST.get("do", "")
         typed = {"at": request.POST.get("at", "")}
         form = ScheduleForm(letter.subscribable, data=typed if do == "schedule" else None, initial=typed)
-        whom = AudienceForm(letter, data=request.POST if "whom" in request.POST else None)
+        own = visible_to(request.user, Subscribable.objects.all())
+        whom = AudienceForm(letter, newsletters=own, data=request.POST if "whom" in request.POST else None)
         try:
             if whom.is_bound and not self.is_for_those(request, letter, whom):
                 # Never send to more people than were shown.
                 form = ScheduleForm(letter.subscribable, initial=typed)
             elif do == "now":
+                refuse_others(letter, newsletters_of(request.user))
                 return self.send_now(request, letter, seen(request))
             elif do == "schedule" and form.is_valid():
+                refuse_others(letter, newsletters_of(request.user))
                 return self.schedule(request, letter, form.cleaned_data["at"], seen(request))
         except Refused as error:
             if do == "schedule" and error.field == "at":

@@ -100,7 +100,7 @@ LISTS = "change changelist history"
 # All roles; limited users for rows of their newsletters.
 EDIT = {
     "delivery_broadcast": f"{LISTS} add keep picture show",
-    "delivery_issue": f"{LISTS} edit progress",
+    "delivery_issue": f"{LISTS} edit letter progress",
     "delivery": "next_issue_edit settling_edit",
     "feeds_feed": LISTS,
     "feeds_item": LISTS,

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from delivery.models import Broadcast, Issue
+from delivery.models import Broadcast, Delivery, Issue
 from feedletter_site.models import Member
 from feedletter_site.services.tokens import make_token
 from feedletter_site.team.people import give_role
@@ -333,3 +333,22 @@ def test_shared_feeds_and_posts_do_not_name_other_newsletters(newsletter: Subscr
     where = reverse("admin:subscriptions_subscription_import_list")
     assert "secret.csv" in owner.get(where).content.decode()
     assert "secret.csv" not in client.get(where).content.decode()
+
+
+def test_a_limited_sender_reaches_nobody_of_another_newsletter(newsletter: Subscribable) -> None:
+    client, other = client_with("sender", [newsletter]), SubscribableFactory(title="Not Theirs")
+    SubscriptionFactory(subscribable=newsletter)
+    theirs = SubscriptionFactory(subscribable=other)
+    letter = BroadcastFactory(subscribable=newsletter, subject="Fair", markdown="On Sunday.")
+    address = reverse("admin:delivery_broadcast_send", args=[letter.pk])
+    assert "Not Theirs" not in client.get(address).content.decode()
+    chosen = {"whom": "1", "others": [other.name], "version": letter.version, "do": "now"}
+    client.post(address, chosen)
+    assert Delivery.objects.count() == 1
+    # Nor if somebody else chose it.
+    letter = BroadcastFactory(subscribable=newsletter, subject="Fair", markdown="On Sunday.")
+    address = reverse("admin:delivery_broadcast_send", args=[letter.pk])
+    Broadcast.objects.filter(pk=letter.pk).update(audience={"others": {str(other.pk): "Not Theirs"}})
+    said = client.post(address, {"version": letter.version, "do": "now"}).content.decode()
+    assert "a newsletter that isn’t yours" in said
+    assert not Delivery.objects.filter(destination=theirs.destination).exists()
