@@ -16,7 +16,7 @@ from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.models import Assignable, Subscribable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
-from tests.factories import ItemFactory
+from tests.factories import DeliveryFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -165,6 +165,7 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     assert "Undone: the change of words." in act(admin_client, issue, "undo")
     assert "discard or cancel the issue" in act(admin_client, issue, "out", post=items[1].pk)
     Issue.objects.update(published_at=MIDNIGHT)
+    DeliveryFactory(issue=issue)
     assert "Pause it first" in act(admin_client, issue, "up", post=items[1].pk)
     assert f"Left out by an editor: {items[0].title}." in page(admin_client, issue)
 
