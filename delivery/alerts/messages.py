@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from common.admin.html import ago, list_url, object_url, when
 from common.ports import channels
@@ -221,9 +221,12 @@ def queue_alert(
 def alert_recipients(now: datetime) -> Admins:
     """Return distinct addresses of users who may see feeds. Creates rows."""
     admins = get_user_model().objects.with_perm(ALERTS_PERMISSION, backend=BACKEND)
-    staff = admins.filter(Q(is_staff=True) | Q(is_superuser=True)).exclude(email="")
+    return addresses_of(admins.filter(Q(is_staff=True) | Q(is_superuser=True)), now)
+
+
+def addresses_of(users: "QuerySet[Any]", now: datetime) -> Admins:
     found: dict[str, tuple[int, Destination]] = {}
-    for user in staff.order_by("pk")[:MOST_ADMINS]:
+    for user in users.exclude(email="").order_by("pk")[:MOST_ADMINS]:
         try:
             parsed = channels.get("email").parse_destination({"email": user.email})
         except InvalidDestination as error:

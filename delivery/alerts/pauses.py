@@ -7,14 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
 
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
+from common.access import newsletters_of
 from common.admin.html import list_url, object_url, when
 from common.text import one_line, pluralize, shortened
-from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, alert_recipients, list_lines, queue_alert
+from delivery.alerts.messages import (
+    LONGEST_ALERT_TITLE,
+    Alert,
+    addresses_of,
+    alert_recipients,
+    list_lines,
+    queue_alert,
+)
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.audience import recipients_of
 from delivery.issues.publish import drafts
@@ -250,9 +259,17 @@ def tell_of_drafts(*, now: datetime) -> int:
     heard_of = max((int(key.split(":")[1]) for key, _ in rows), default=0)
     if newest <= heard_of or any(at > now - GAP for _, at in rows):
         return 0
-    admins = alert_recipients(now)
+    admins, key = alert_recipients(now), f"{DRAFTS_KEY}:{newest}"
+    senders = get_user_model().objects.filter(member__role="sender", is_active=True).in_bulk()
+    others = addresses_of(get_user_model().objects.filter(pk__in=senders.keys() - admins.keys()), now)
     with transaction.atomic():
-        return queue_alert(drafts_alert(waiting), key=f"{DRAFTS_KEY}:{newest}", admins=admins, now=now)
+        queued = queue_alert(drafts_alert(waiting), key=key, admins=admins, now=now)
+        for user, address in others.items():
+            own = newsletters_of(senders[user])
+            theirs = [issue for issue in waiting if own is None or issue.subscribable_id in own]
+            if theirs:
+                queued += queue_alert(drafts_alert(theirs), key=key, admins={user: address}, now=now)
+    return queued
 
 
 def drafts_alert(waiting: list[Issue]) -> Alert:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from delivery.alerts.pauses import tell_of_drafts
 from delivery.issues.publish import discard_issue
 from delivery.models import Delivery
+from feedletter_site.team.people import give_role
 from tests.delivery.ledger import HOUR, MINUTE
 from tests.factories import NOW, IssueFactory, SubscriptionFactory
 
@@ -68,3 +69,22 @@ def test_without_an_admins_address_nothing_is_taken_as_told() -> None:
     assert tell_of_drafts(now=NOW) == 0
     User.objects.update(email="ada@example.org")
     assert tell_of_drafts(now=NOW) == 1
+
+
+def test_senders_are_told_of_the_drafts_that_they_may_approve() -> None:
+    own, other = IssueFactory(published_at=None, title="Own"), IssueFactory(published_at=None, title="Other")
+    everywhere, limited, editor = (
+        User.objects.create_user(name, f"{name}@example.org", is_staff=True)
+        for name in ("everywhere", "limited", "editor")
+    )
+    give_role(user=everywhere, role="sender", newsletters=None)
+    give_role(user=limited, role="sender", newsletters=[own.subscribable])
+    give_role(user=editor, role="editor", newsletters=None)
+    assert tell_of_drafts(now=NOW) == 3
+    said = {mail.destination.core.partition("@")[0]: str(mail.context) for mail in mails()}
+    assert said.keys() == {"ada", "everywhere", "limited"}
+    assert "Other" in said["everywhere"]
+    assert "Own" in said["limited"]
+    assert "Other" not in said["limited"]
+    assert tell_of_drafts(now=NOW + 24 * HOUR) == 0
+    assert other.published_at is None
