@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
@@ -224,7 +225,7 @@ def alert_recipients(now: datetime) -> Admins:
     return addresses_of(admins.filter(Q(is_staff=True) | Q(is_superuser=True)), now)
 
 
-def addresses_of(users: "QuerySet[Any]", now: datetime) -> Admins:
+def addresses_of(users: "QuerySet[User]", now: datetime) -> Admins:
     found: dict[str, tuple[int, Destination]] = {}
     for user in users.exclude(email="").order_by("pk")[:MOST_ADMINS]:
         try:

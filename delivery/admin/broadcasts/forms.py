@@ -111,11 +111,11 @@ class AudienceForm(forms.Form):
             self.had = chosen.got
             self.initial["got"] = [str(key) for key in chosen.got]
         names = list(SubscriberTag.objects.values_list("name", flat=True))
-        others = newsletters.filter(channel="email").exclude(pk=letter.subscribable_id)
+        offered_others = newsletters.filter(channel="email").exclude(pk=letter.subscribable_id)
         offered = {
             "any_of": [(name, name) for name in names],
             "none_of": [(name, name) for name in names],
-            "others": [(row.name, str(row)) for row in others.order_by("title", "name")],
+            "others": [(row.name, str(row)) for row in offered_others.order_by("title", "name")],
             "got": [(str(key), title) for key, title in self.had.items()],
         }
         for part, choices in offered.items():
