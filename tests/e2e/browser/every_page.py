@@ -48,6 +48,7 @@ NO_PAGES = {
     "admin_password_change",
     "bridge_connected",
     "delivery_issue_edit",
+    "delivery_issue_letter",
     "delivery_issue_progress",
     "delivery_issueimport_progress",
     "delivery_issueimport_report",
@@ -151,6 +152,8 @@ def admin_pages() -> Iterator[tuple[str, str]]:
         space = "" if name in OUR_PAGES else "admin:"
         address = reverse(space + name, kwargs=given)
         yield name, address
+        if name == "delivery_issue_change":
+            yield f"{name}-edit", f"{address}?edit"
         if row is not None and name.endswith("_change"):
             for tab in getattr(admin.site._registry[models[0]], "tabs", ())[1:]:
                 yield f"{name}-{tab.name}", f"{address}?tab={tab.name}"

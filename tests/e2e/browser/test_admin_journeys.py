@@ -1,4 +1,4 @@
-"""How many clicks an admin needs from the overview for two tasks."""
+"""How many clicks an admin needs for the usual tasks."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,11 +7,23 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from common.admin.html import object_url
+from common.clock import utcnow
+from delivery.links import issue_url
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Subscription
+from tests.delivery.collecting import a_newsletter, collect
+from tests.delivery.ledger import queued
 from tests.e2e.browser.screens import Seen, sign_in
 from tests.e2e.test_newcomer import Newcomer
-from tests.factories import DestinationFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory
+from tests.factories import (
+    DestinationFactory,
+    MailboxMessageFactory,
+    SubscribableFactory,
+    SubscriptionFactory,
+    SuppressionFactory,
+    an_issue,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -79,3 +91,56 @@ def test_an_import_asks_only_what_the_chosen_program_needs(admin: Newcomer, site
     assert shown("rss2email") == {"file", "second"}
     assert shown("microsub") == {"file", "reader"}
     assert page.get_by_text("rss2email.cfg").is_hidden()
+
+
+def test_the_next_issues_email_is_one_click_from_the_overview(admin: Newcomer) -> None:
+    collect(a_newsletter(title="Harbour News"), 2)
+    admin.page.reload()
+    admin.click("link", "Harbour News", exact=False)
+    admin.page.frame_locator("iframe").first.get_by_text("Harbour News").first.wait_for()
+    assert admin.clicks == 1
+
+
+def test_a_paused_issue_is_edited_and_goes_on_with_four_clicks(admin: Newcomer, site: str) -> None:
+    issue = an_issue(published_at=utcnow(), html="<p>As it was.</p>")
+    queued(3, issue=issue)
+    admin.page.goto(site + object_url(issue))
+    admin.click("button", "Pause")
+    admin.page.get_by_label("Note above the posts").fill("We were wrong.")
+    admin.click("button", "Save text")
+    admin.see("The 3 emails not sent yet will have this text.")
+    admin.click("button", "Resume")
+    admin.see("Resumed.")
+    issue.refresh_from_db()
+    assert "We were wrong." in issue.html
+    assert set(issue.deliveries.values_list("state", "version")) == {("queued", 1)}
+    assert admin.clicks == 3
+
+
+def test_the_page_of_a_sent_issue_is_mended_with_two_clicks(admin: Newcomer, site: str) -> None:
+    issue = an_issue(published_at=utcnow(), html="<p>As it was.</p>")
+    queued(1, issue=issue, state="sent", sent_at=utcnow())
+    admin.page.goto(site + object_url(issue))
+    admin.click("link", "Edit its page")
+    admin.page.get_by_label("Note above the posts").fill("We were wrong.")
+    admin.click("button", "Save text")
+    admin.see("Its page in the archive has changed.")
+    admin.page.goto(issue_url(issue).replace("https://letters.example", site))
+    admin.see("We were wrong.")
+    assert admin.clicks == 2
+
+
+def test_one_persons_email_is_found_in_the_mailbox_with_two_clicks(
+    admin: Newcomer, site: str, settings: Any
+) -> None:
+    settings.EMAIL_URL = "mailbox:"
+    issue = an_issue(published_at=utcnow(), title="Spring")
+    for row in queued(5, issue=issue, state="stored", sent_at=utcnow()):
+        MailboxMessageFactory(delivery=row, recipient=row.destination.core, subject="Spring")
+    address = row.destination.core
+    admin.page.goto(site + reverse("delivery:mailbox"))
+    admin.page.get_by_role("searchbox").fill(address)
+    admin.page.keyboard.press("Enter")
+    admin.click("link", "Spring", exact=False)
+    admin.see(address)
+    assert admin.clicks <= 2
