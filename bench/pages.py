@@ -1,4 +1,4 @@
-"""Response times of the demo's admin pages, one request at a time."""
+"""Response times of the demo's admin pages, one request at a time, and how many words people see."""
 
 import json
 import os
@@ -10,31 +10,58 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import requests
 from bs4 import BeautifulSoup
+from playwright.sync_api import sync_playwright
 
 from bench.ledger import figure
 from bench.web import PATIENCE_SECONDS, site
 from demo.environment import environment
+from tests.services import program
 
 ROUNDS, WANTED_MS, SLOWEST, MOST_PAGES = 5, 300.0, 10, 200
 ROOT = Path(__file__).parent.parent
 # Parameters that choose a page; others filter or sort it.
 CHOOSING = ("tab", "what")
+MOST_WORDS = {"": 200, "feeds/item/": 350, "subscriptions/subscription/": 350, "feeds/feed/1/change/": 350}
+MOST_IN_A_CELL = 12
+COUNT = """() => {
+    const words = (part) => part.innerText.split(/\\s+/).filter(Boolean).length;
+    return [words(document.body), Math.max(0, ...[...document.querySelectorAll("td")].map(words))];
+}"""
 
 
 def pages() -> list[dict[str, object]]:
     with demo_site() as (session, url):
         took = dict(answered(session, url))
+        seen = dict(words(session, url, [*MOST_WORDS, *(path for path in took if path.count("/") == 2)]))
+    wordy = max(seen, key=lambda path: seen[path][1])
     times = sorted(took.values())
     slowest = sorted(took.items(), key=lambda page: page[1], reverse=True)[:SLOWEST]
     return [
         figure(f"{len(times)} admin pages, median", median(times), WANTED_MS),
         figure("  95 % of them in", quantiles(times, n=20)[-1], WANTED_MS),
         *(figure(f"  /admin/{path}", ms, WANTED_MS) for path, ms in slowest),
+        *(figure(f"words of /admin/{path}", seen[path][0], most) for path, most in MOST_WORDS.items()),
+        figure(f"words of the longest cell, /admin/{wordy}", seen[wordy][1], MOST_IN_A_CELL),
     ]
+
+
+def words(session: requests.Session, url: str, paths: list[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the visible words of each page, and of its longest cell."""
+    cookies: Any = [{"name": each.name, "value": each.value, "url": url} for each in session.cookies]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program("chromium-headless-shell", "chromium"))
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.add_cookies(cookies)
+        page = context.new_page()
+        for path in paths:
+            page.goto(url + path)
+            yield path, tuple(page.evaluate(COUNT))
+        browser.close()
 
 
 @contextmanager
