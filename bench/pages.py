@@ -29,7 +29,10 @@ CHOOSING = ("tab", "what")
 MOST_WORDS = {"": 200, "feeds/item/": 350, "subscriptions/subscription/": 350, "feeds/feed/1/change/": 350}
 MOST_IN_A_CELL = 12
 COUNT = """() => {
-    const words = (part) => part.innerText.split(/\\s+/).filter(Boolean).length;
+    const count = (part) => part.innerText.split(/\\s+/).filter(Boolean).length;
+    // Icons are named by words.
+    const icons = (part) => [...part.querySelectorAll(".material-symbols-outlined")].map(count);
+    const words = (part) => icons(part).reduce((left, icon) => left - icon, count(part));
     return [words(document.body), Math.max(0, ...[...document.querySelectorAll("td")].map(words))];
 }"""
 

@@ -39,7 +39,7 @@ class Reach:
         if head not in ("No", "Not yet"):
             # It names an issue.
             return shortened(head, LONGEST_HEAD)
-        return f"{head}: {_CLAUSE.split(why)[0]}"
+        return f"{head}: {_CLAUSE.split(why)[0].replace('confirmed on', 'confirmed')}"
 
 
 def answer_of_all(reaches: Sequence[Reach]) -> str:

@@ -32,7 +32,7 @@ class TagsField(forms.CharField):
         kwargs.setdefault("label", "Tags")
         kwargs.setdefault("required", False)
         kwargs.setdefault("max_length", MAX_LINE)
-        kwargs.setdefault("help_text", "Separate tags with commas. You can filter the list of feeds by tag.")
+        kwargs.setdefault("help_text", "Separate tags with commas.")
         widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "news, machine learning"})
         super().__init__(widget=widget, **kwargs)
 

@@ -81,7 +81,7 @@ class ForecastPage:
 
 
 # Visible, and folded.
-LINES, MORE_LINES = 3, 60
+LINES, MORE_LINES = 2, 60
 LONGEST_NOTE = 300
 KEPT = "Readings are kept for 30 days, at most 500 of a feed."
 HEAD = ("when", "what came", "answer", "size", "took", "read again")

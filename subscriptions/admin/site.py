@@ -105,7 +105,8 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text=f"A PNG, JPEG, WebP or GIF. Shown {MOST_LOGO_HEIGHT} pixels high; twice that is sharp."
     )
     time_zone = ZoneField(
-        help_text="For dates in this admin and in emails to its users. Newsletters have their own."
+        required=False,
+        help_text="For dates in this admin and in emails to its users. Newsletters have their own.",
     )
     imprint_url = forms.URLField(
         label="Imprint",

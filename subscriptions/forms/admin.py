@@ -155,6 +155,8 @@ class ZoneField(forms.ChoiceField):
         super().__init__(choices=lambda: [(name, name) for name in sorted(zone_names())], **kwargs)
 
     def validate(self, value: Any) -> None:
+        if not value and not self.required:
+            return
         try:
             check_zone(str(value))
         except ValueError as error:
