@@ -16,7 +16,7 @@ from django_celery_beat.models import (
     SolarSchedule,
 )
 
-from common.admin.html import moment_of
+from common.admin.html import ago, column, moment_of
 from common.admin.lists import asks
 from common.admin.page_words import EmptyList, PageWords, words_of
 from feedletter_site.api.admin import ApiTokenAdmin
@@ -46,6 +46,17 @@ words_of(PeriodicTask, "stage", "schedule")
 apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
 
+# Deletes results, which nobody keeps.
+CELERYS_OWN = "celery.backend_cleanup"
+
+
+def how_often(task: PeriodicTask) -> str:
+    if task.interval is None:
+        return task.crontab.human_readable if task.crontab else "–"
+    every = task.interval.schedule.run_every
+    return f"every {ago(every).removeprefix('1 ')}"
+
+
 LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
 HELP = {
     "name": "",
@@ -61,7 +72,7 @@ HELP = {
 class PeriodicTaskAdmin(PageWords):
     """The program defines the stages, so none can be added or deleted."""
 
-    list_display = ("name", "description", "enabled", "interval", "crontab", "last_run")
+    list_display = ("what", "often", "enabled", "last_run")
     list_filter = (("enabled", asks("Which are at work?", BooleanFieldListFilter)),)
     empty = EmptyList(
         "The schedule is empty",
@@ -79,10 +90,13 @@ class PeriodicTaskAdmin(PageWords):
             },
         ),
     )
+    what = column("what", lambda task: task.description.rstrip(".") or task.name, ordering="name")
+    often = column("how often", how_often)
     last_run = moment_of("last_run_at", "last run", "not yet")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).exclude(name__in=EVERY_STAGE.keys() - STAGES.keys())
+        others = {*(EVERY_STAGE.keys() - STAGES.keys()), CELERYS_OWN}
+        return super().get_queryset(request).exclude(name__in=others)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         return super().get_form(request, obj, change=change, labels=LABELS, help_texts=HELP, **kwargs)

@@ -161,8 +161,14 @@ SETTINGS_CARDS: tuple[Entry, ...] = (
                 about="Import feeds, lists and servers.",
             ),
             _page("Schedule", "django_celery_beat_periodictask_changelist", about="What runs, how often."),
-            _page("Intervals", "django_celery_beat_intervalschedule_changelist"),
-            _page("Crontabs", "django_celery_beat_crontabschedule_changelist"),
+            _page(
+                "Intervals",
+                "django_celery_beat_intervalschedule_changelist",
+                about="To choose in the schedule.",
+            ),
+            _page(
+                "Crontabs", "django_celery_beat_crontabschedule_changelist", about="Times of day to choose."
+            ),
         ),
     },
 )
