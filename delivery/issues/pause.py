@@ -121,7 +121,7 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 def take_newest_version(issue: Issue) -> int:
     """Let unsent deliveries of a locked issue have its newest text. Return how many changed.
 
-    Not those of which an attempt had an unknown end: repeated, they must say the same.
+    One whose earlier attempt had an unknown end keeps its text: repeated, it must say the same.
     """
     waiting = issue.deliveries.filter(state__in=(*WAITING, Delivery.State.HELD), begun_at=None)
     return waiting.filter(version__lt=issue.version).update(version=issue.version) if issue.version else 0

@@ -16,6 +16,7 @@ from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import Q, QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -365,6 +366,12 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="newsletter", ordering="title")
     def shown_title(self, subscribable: Any) -> SafeString:
+        if not channels.get(subscribable.channel).public_sign_up:
+            sprite = static("feedletter/services.svg")
+            mark = '<svg class="fl-service" aria-hidden="true"><use href="{}#{}"/></svg>'
+            return format_html(
+                f'<span class="fl-named">{mark}{{}}</span>', sprite, subscribable.channel, subscribable
+            )
         brand = subscribable.brand
         picture = f"background-image: url('{quote(brand.header_picture_url, safe=':/?&=%')}')"
         return format_html(

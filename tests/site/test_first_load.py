@@ -1,4 +1,4 @@
-"""What a browser loads for a first page of the admin."""
+"""Files of a first page of the admin."""
 
 import re
 from gzip import decompress

@@ -96,7 +96,7 @@ class AudienceForm(forms.Form):
     )
 
     def __init__(self, letter: Broadcast, *, newsletters: "QuerySet[Subscribable]", **kwargs: Any) -> None:
-        """`newsletters`: those of the user."""
+        """`newsletters`: the user's."""
         super().__init__(**kwargs)
         self.newsletter = letter.subscribable
         self.had: Mapping[int, str] = {}

@@ -70,7 +70,7 @@ COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
 def refuse_others(letter: Broadcast, own: frozenset[int] | None) -> None:
     """Raise CannotAct if it goes to newsletters that a limited user doesn't work for."""
     if own is not None and not own.issuperset(audience_of(letter).others):
-        raise CannotAct("It also goes to a newsletter that isn’t yours. Update its recipients first.")
+        raise CannotAct("Its recipients include a newsletter that isn’t yours. Update them first.")
 
 
 class LetterPage(ServiceAdmin):

@@ -1,5 +1,6 @@
 """The pages of bridges, for users of different permissions and browsers without scripts."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from common.ports import channels
+from common.program import ROOT
 from delivery.bridges.trial_posts import post_test
 from delivery.issues.publish import publish
 from delivery.models import Delivery
@@ -31,6 +33,11 @@ def text_of(client: Client, url: str) -> str:
     answer = client.get(url, follow=True)
     assert answer.status_code == 200
     return BeautifulSoup(answer.content, "html.parser").get_text(" ", strip=True)
+
+
+def test_each_service_has_a_drawing() -> None:
+    drawn = (ROOT / "delivery/static/feedletter/services.svg").read_text()
+    assert {kind.key for kind in channels.bridge_kinds()} == set(re.findall('symbol id="([a-z_]+)"', drawn))
 
 
 def test_each_service_is_offered_with_its_sentence(admin_client: Client) -> None:

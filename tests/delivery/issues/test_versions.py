@@ -207,7 +207,7 @@ def test_a_correction_goes_to_those_who_got_the_mistake() -> None:
     assert letter.subject == f"Correction: {issue.title}"
     assert [row.destination_id for row in recipients_of(letter)] == [first.destination_id]
     assert audience_words(letter) == f"everybody who is confirmed, who got “{issue.title}”"
-    # It is on no page: those who got no mistake need no correction.
+    # It is on no page: others need no correction.
     Broadcast.objects.filter(pk=letter.pk).update(markdown="Rye is not wheat.")
     assert send_letter(letter_id=letter.pk, version=1, now=LATER) == 1
     assert not Issue.objects.latest("pk").has_page
