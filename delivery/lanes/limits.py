@@ -185,7 +185,7 @@ def sift(
             # Includes this claim.
             bucket = Bucket(row.rate, row.burst, limits.bucket.refilled(now) - number, now)
             uses = [*minutes(lane, name, now), (minute_of(now), number)] if limits.counts else []
-            after = Used(used.hour + number, used.day + number, used.sending + number)
+            after = replace(used, sending=used.sending + number)
             opens = again_at(replace(limits, bucket=bucket), after, uses, now)
             sifted.later.extend(_put_off(row, late, opens or now + LONGEST_PUT_OFF, now, urgent))
     place = {pk: number for number, (pk, _) in enumerate(rows)}

@@ -146,6 +146,8 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     tokens = {one.feed.lease_token for one in every}
     rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
     feeds = {feed.pk: feed for feed in rows.select_for_update()}
+    if not feeds:
+        return [PollResult(one.feed.pk, ok=False, error=TAKEN_OVER) for one in every]
     before = [read_fields(feed) for feed in feeds.values()]
     with_items = set(
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
@@ -173,8 +175,7 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
     if in_full:
         FeedDocument.objects.filter(pk__in=in_full).update(sent_at=max(one.answer.moment for one in every))
     after = [read_fields(feed) for feed in feeds.values()]
-    # Without feeds there are no columns.
-    columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=False)
+    columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=True)
     update_rows(list(feeds.values()), [name for name, was, now in columns if was != now])
     insert_rows(Poll, {field.name: [getattr(poll, field.attname) for poll in polls] for field in POLL_FIELDS})
     return results
