@@ -361,7 +361,7 @@ def wait_words(timing: Timing) -> str:
     shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
     shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
     words = (
-        f"A post is ready for the next issue {ago(shortest)} after it was first seen, if it doesn’t change."
+        f"A post is ready at the first reading {ago(shortest)} after it was first seen, if it doesn’t change."
     )
     if timing.max_delay:
         words += f" Posts published more than {ago(timing.max_delay * MINUTE)} ago are ready already."
