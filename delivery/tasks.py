@@ -1,12 +1,10 @@
 from celery import shared_task
 from celery.signals import worker_shutting_down
-from django.utils import timezone
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from common.shutdown import stop
-from delivery.alerts.messages import tell_admins
-from delivery.alerts.pauses import tell_of_caps, tell_of_drafts, tell_of_pauses
+from delivery.alerts.pauses import tell_of_everything
 from delivery.bounces.sources import read_bounces
 from delivery.engine import claim
 from delivery.engine.claim import finish_go
@@ -18,7 +16,6 @@ from delivery.issues.publish import finish_issues
 from delivery.old_issues.worker import work_off_issue_imports
 from delivery.privacy.retention import prune_old_data
 from delivery.webhooks.calls import call_due
-from subscriptions.branding.site import admin_zone
 
 worker_shutting_down.connect(stop)
 
@@ -48,11 +45,7 @@ def reap() -> None:
 @shared_task(name="delivery.alert")
 @skip_if_running
 def alert() -> None:
-    with timezone.override(admin_zone()):
-        tell_admins(now=utcnow())
-        tell_of_drafts(now=utcnow())
-        tell_of_pauses(now=utcnow())
-        tell_of_caps(now=utcnow())
+    tell_of_everything(now=utcnow())
 
 
 @shared_task(name="delivery.webhooks")

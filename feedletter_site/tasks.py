@@ -1,19 +1,16 @@
 from celery import shared_task
-from django.utils import timezone
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from feedletter_site.migrate_from.take_over import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
 from feedletter_site.services.nightly_backup import back_up_tonight
-from subscriptions.branding.site import admin_zone
 
 
 @shared_task(name="feedletter_site.figures")
 @skip_if_running
 def figures() -> None:
-    with timezone.override(admin_zone()):
-        count_again()
+    count_again()
 
 
 @shared_task(name="feedletter_site.migrate_from")

@@ -91,7 +91,6 @@ def said_of(each: GrowthStretch) -> str:
 EVERY_SECONDS = 3
 # Letters waiting for a retry change seldom.
 SELDOM_SECONDS = 30
-REASONS_SHOWN = 10
 TROUBLES_SHOWN = 20
 STATE_TONES = {
     "sent": "good",
@@ -253,7 +252,7 @@ def why_cancelled(issue: Issue) -> Part:
         return ""
     rows = issue.deliveries.filter(state=Delivery.State.CANCELLED).order_by()
     reasons = rows.values_list("last_error").annotate(number=Count("pk")).order_by("-number")
-    return Table(("why", "emails"), reasons[:REASONS_SHOWN], is_figures=True)
+    return Table(("why", "emails"), reasons[:10], is_figures=True)
 
 
 def trouble(issue: Issue) -> Part:

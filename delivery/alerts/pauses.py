@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
@@ -23,6 +24,7 @@ from delivery.alerts.messages import (
     alert_recipients,
     list_lines,
     queue_alert,
+    tell_admins,
 )
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.issues.audience import recipients_of
@@ -31,6 +33,7 @@ from delivery.lanes.lanes import day_is_full, trouble_in_words, troubles
 from delivery.lanes.limits import OVER
 from delivery.models import Delivery, Issue, Lane, LaneDomain
 from feeds.rules.alerts import may_tell
+from subscriptions.branding.site import admin_zone
 from subscriptions.models import Subscribable, Subscription
 
 log = logging.getLogger(__name__)
@@ -65,6 +68,12 @@ class Pause:
     page: str
     noun: str
     closing: str = WAITS
+
+
+def tell_of_everything(*, now: datetime) -> None:
+    with timezone.override(admin_zone()):
+        for tell in (tell_admins, tell_of_drafts, tell_of_pauses, tell_of_caps):
+            tell(now=now)
 
 
 def tell_of_pauses(*, now: datetime) -> int:

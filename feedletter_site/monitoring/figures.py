@@ -21,6 +21,7 @@ from delivery.models import Issue
 from delivery.models.issue import SENT_HERE
 from delivery.rules.progress import total, waiting
 from feedletter_site.models import Figure
+from subscriptions.branding.site import admin_zone
 from subscriptions.models import Subscription
 
 DAYS = 28
@@ -52,7 +53,8 @@ def overview_figures(now: datetime) -> Figures:
 
 
 def count_again() -> None:
-    _count(Figure.objects.filter(pk=NAME).first())
+    with timezone.override(admin_zone()):
+        _count(Figure.objects.filter(pk=NAME).first())
     for kind, count in counters.items():
         # Replaces all former figures.
         rows = [

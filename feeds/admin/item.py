@@ -114,8 +114,7 @@ def about(item: Item) -> Part:
         ("Unchanged since", when(item.stable_since)),
         ("Last seen in the feed", when(item.last_checked)),
         ("Settled", when(item.final_at, "Not yet." if item.state == Item.State.UNASSIGNED else "")),
-        ("Withdrawn", when(item.vanished_at, "")),
-        ("Withdrawn", when(item.set_aside_at, "")),
+        ("Withdrawn", when(item.vanished_at or item.set_aside_at, "")),
         ("Held since", when(item.held_at, "")),
     )
 

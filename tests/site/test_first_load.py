@@ -15,10 +15,6 @@ def test_every_icon_that_may_be_used_is_in_our_font() -> None:
     assert not missing, "run `python -m tests.site.icon_font`"
 
 
-def test_our_font_is_small() -> None:
-    assert OURS.stat().st_size < 40_000
-
-
 @pytest.mark.django_db
 def test_a_first_page_of_the_admin_is_small(admin_client: Client) -> None:
     """Without pictures, with all that a browser loads for it, as a clone serves it."""

@@ -264,11 +264,12 @@ def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing
     paths = {path_of(url) for mail in mails.values() for url in links_of(mail)}
     # Django's own page stores the link's token in a session, so that no Referer contains it.
     (reset,) = {path for path in paths if path.startswith("/account/password-reset/")}
-    # Its form signs somebody in, so it has a cookie against CSRF.
+    # Their forms sign somebody in, so they have a cookie against CSRF.
     (invited,) = {path for path in paths if path.startswith("/reader/invitation/")}
-    paths -= {reset, invited}
+    (joining,) = {path for path in paths if path.startswith("/join/")}
+    paths -= {reset, invited, joining}
     before = everything()
-    assert [Client().get(invited).status_code for _ in range(2)] == [200, 200]
+    assert [Client().get(each).status_code for each in (invited, invited, joining, joining)] == [200] * 4
     further = scan(paths)
     assert everything() == before
     assert len(paths) > 20

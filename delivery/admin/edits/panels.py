@@ -47,12 +47,7 @@ MARKDOWN = "You can use Markdown, such as *italic*, **bold** or [a link](https:/
 
 
 class WordingForm(forms.Form):
-    subject = forms.CharField(
-        max_length=LONGEST_SUBJECT,
-        required=False,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="Leave empty to use the newsletter’s usual subject.",
-    )
+    subject = forms.CharField(max_length=LONGEST_SUBJECT, required=False, widget=UnfoldAdminTextInputWidget())
     note_top = forms.CharField(
         label="Note above the posts",
         max_length=LONGEST_NOTE,
@@ -152,7 +147,7 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         "may_send": request.user.has_perm(MAY_SEND_NEXT),
         "form_id": EDIT_FORM,
         "shown": fingerprint(wording_of(assignable)) if newsletter.channel == "email" else "",
-        "words": _form(wording_of(assignable)) if newsletter.channel == "email" else None,
+        "words": _form(wording_of(assignable), "") if newsletter.channel == "email" else None,
         "made": made_key(assignable),
         "undo": _undone(assignable.steps),
     }
@@ -168,6 +163,8 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
     dropped = [
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
     ]
+    if form["words"] is not None and stands.rendered is not None:
+        form["words"] = _form(wording_of(assignable), stands.rendered.subject)
     context = {
         **form,
         "is_next": True,
@@ -189,8 +186,11 @@ def _withdrawn(assignable: Assignable) -> dict[int, str]:
     return {item.pk: withdrawn_words(item, assignable.subscribable) for item in rows}
 
 
-def _form(wording: Wording) -> WordingForm:
-    return WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
+def _form(wording: Wording, usual: str) -> WordingForm:
+    """`usual`: subject as it is now, shown in an empty field."""
+    form = WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
+    form.fields["subject"].widget.attrs["placeholder"] = usual
+    return form
 
 
 def made_key(assignable: Assignable) -> str:
@@ -235,7 +235,7 @@ def draft_posts(issue: Issue, request: HttpRequest) -> Part:
         "may": request.user.has_perm(MAY_EDIT_DRAFTS),
         "form_id": EDIT_FORM,
         "shown": fingerprint(draft.wording) if issue.subscribable.channel == "email" else "",
-        "words": _form(draft.wording) if issue.subscribable.channel == "email" else None,
+        "words": _form(draft.wording, issue.subject) if issue.subscribable.channel == "email" else None,
         "undo": _undone(issue.steps),
         "posts": edit_rows([(post.item_id, _entry(post)) for post in draft.posts], asked=request.GET),
         "out": edit_rows([(post.item_id, _entry(post)) for post in draft.aside]),
@@ -269,7 +269,6 @@ def mending(issue: Issue, request: HttpRequest) -> Part:
         "edit_url": "" if is_edited_here(issue, request) else address,
         "is_editing": EDITING in request.GET and is_edited_here(issue, request),
         "is_paused": issue.paused_at is not None,
-        "done_url": object_url(issue),
         "action": reverse("admin:delivery_issue_letter", args=[issue.pk]),
         "may_write": request.user.has_perm("delivery.add_broadcast"),
         "letter": letter,

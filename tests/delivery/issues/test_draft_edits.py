@@ -141,7 +141,7 @@ def test_an_edit_beside_the_approval_is_refused_and_what_goes_is_whole() -> None
 
     sent, said = beside(lambda: approve_issue(issue_id=issue.pk, now=NOW), edit)
     assert sent == 2
-    assert "was already sent" in said
+    assert "It’s being sent" in said
     assert first.title in Issue.objects.get().html
     assert len(titles()) == 3
 

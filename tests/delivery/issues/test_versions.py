@@ -90,7 +90,6 @@ def test_what_a_worker_has_during_the_edit_keeps_its_text_and_takes_the_new_one_
     ended(Ambiguous("gone"), lost, at=LATER)
     resume_issue(issue_id=issue.pk, now=LATER)
     known, unknown = Delivery.objects.order_by("pk")
-    # The server may have accepted the second: sent again, it says the same.
     assert (known.version, unknown.version, unknown.begun_at is None) == (1, 0, False)
 
 
@@ -133,7 +132,6 @@ def test_after_it_was_sent_an_edit_changes_only_its_page(client: Client) -> None
     assert item.entry["title"] not in shown
     assert item.entry["title"] not in IssueCard.objects.get().titles
     assert versions() == [0, 0, 0]
-    # The item itself says nothing: it was sent.
     assert "left it out" not in Item.objects.get(title=item.entry["title"]).reason
     undo_in_draft(issue_id=issue.pk, now=LATER)
     undo_in_draft(issue_id=issue.pk, now=LATER)

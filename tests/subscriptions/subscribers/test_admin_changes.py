@@ -159,7 +159,6 @@ def test_people_who_never_confirmed_are_asked_by_one_email_each() -> None:
     assert ask_again(keys=keys, now=NOW) == (1, 1)
     assert [notice.kind for notice in Notice.objects.all()] == ["confirmation"]
     assert Consent.objects.filter(act="asked", how="admin").count() == 2
-    # Again at once would be a nuisance.
     assert ask_again(keys=keys, now=NOW) == (0, 2)
     assert ask_again(keys=keys, now=NOW + timedelta(minutes=6)) == (1, 1)
     confirmed.refresh_from_db()
