@@ -397,7 +397,7 @@ def test_a_correction_and_a_copy_are_begun_from_an_issue(admin_client: Client) -
     assert "who got “Fair”" in corrected
     begun = Broadcast.objects.latest("pk")
     send = admin_client.get(reverse("admin:delivery_broadcast_send", args=[begun.pk])).content.decode()
-    assert "Only those who got" in send
+    assert "Only people who got" in send
     data = {"whom": "1", "got": [str(issue.pk)], "version": begun.version, "do": ""}
     admin_client.post(reverse("admin:delivery_broadcast_send", args=[begun.pk]), data)
     begun.refresh_from_db()

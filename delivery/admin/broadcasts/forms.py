@@ -89,10 +89,10 @@ class AudienceForm(forms.Form):
     )
 
     got = forms.MultipleChoiceField(
-        label="Only those who got",
+        label="Only people who got",
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-        help_text="If it was corrected while it was paused, only those who got the earlier text.",
+        help_text="If it was corrected while it was paused, only people who got the earlier text.",
     )
 
     def __init__(self, letter: Broadcast, *, newsletters: "QuerySet[Subscribable]", **kwargs: Any) -> None:
