@@ -28,8 +28,8 @@ pytestmark = [
 ]
 
 LETTERS = 40
-RECORDING = """SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s
-    AND query LIKE '%%AS given (id, token, at%%'"""
+OURS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s"
+RECORDING = f"{OURS} AND query LIKE '%%AS given (id, token, at%%'"
 
 
 @pytest.fixture(autouse=True)
