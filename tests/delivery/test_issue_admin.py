@@ -358,8 +358,8 @@ def test_a_paused_issue_is_edited_on_its_page_and_the_rest_goes_out_corrected(ad
     assert "2 people got the first text, until" in said
     assert "We were wrong." in said
     assert dict(Delivery.objects.values_list("state", "version")) == {"held": 1, "sent": 0}
-    one = Delivery.objects.filter(state="sent")[0]
-    assert "the first text, until" in admin_client.get(object_url(one)).content.decode()
+    one = object_url(Delivery.objects.filter(state="sent")[0])
+    assert "the first text, until" in admin_client.get(one).content.decode()
 
 
 def test_the_page_of_a_sent_issue_is_edited_hidden_and_shown_again(

@@ -68,7 +68,6 @@ def test_each_person_gets_the_text_that_the_ledger_says_though_workers_are_kille
         worker = site.start("manage.py", "send")
         smtp.wait_for(300 * done, timeout=60)
         if done == 2:
-            # Nobody knows which of its letters went out: all that it had keep their text.
             site.kill(worker)
         site.script(PAUSE)
         if done == 1:
