@@ -222,6 +222,7 @@ def become(wanted: dict[str, Any], ends: list[int]) -> None:
 def be(words: list[str]) -> None:
     """Run what follows `python` on the command line."""
     how, *rest = words
+    sys.orig_argv = [sys.executable, *words]
     if how == "manage.py":
         sys.argv, sys.path[0] = words, str(ROOT)
         runpy.run_path(how, run_name="__main__")

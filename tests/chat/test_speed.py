@@ -11,7 +11,7 @@ from tests.factories import FeedFactory
 from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient
 
-pytestmark = [NIGHTLY, pytest.mark.django_db(transaction=True)]
+pytestmark = [NIGHTLY, pytest.mark.django_db]
 SERVERS, FEEDS_EACH, COMMANDS = 1_000, 3, 60
 
 

@@ -7,6 +7,7 @@ report it.
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -19,7 +20,6 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
-import redis
 
 from tests import services
 from tests.databases import fill
@@ -75,7 +75,7 @@ class Broker:
         quiet = subprocess.DEVNULL
         command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
         self._process = subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd="/")
-        services.wait_until(lambda: redis.Redis.from_url(self.url).ping(), "Redis")
+        services.wait_until(lambda: socket.create_connection(("127.0.0.1", self.port)).close(), "Redis")
 
     def kill(self) -> None:
         if self._process is not None:

@@ -65,6 +65,7 @@ NO_PAGES = {
     "feeds_feed_opml_run",
     "feedletter_site_arrival_progress",
     "feedletter_site_arrival_report",
+    "subscriptions_destination_data",
     "subscriptions_listimport_progress",
     "subscriptions_listimport_refused",
     "subscriptions_subscription_export_list",
