@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+import pytest
 
 START_SECONDS = 30
 RUNNING_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
@@ -30,6 +31,16 @@ CHROMIUM = (
 
 class Missing(Exception):
     """A service that is neither installed nor running. The message says what to install."""
+
+
+@contextmanager
+def wanted() -> Iterator[None]:
+    """Skip the test if a service is missing, or fail it with REQUIRE_SERVICES=1."""
+    try:
+        yield
+    except Missing as error:
+        give_up = pytest.fail if os.environ.get("REQUIRE_SERVICES") == "1" else pytest.skip
+        give_up(f"Missing: {error}")
 
 
 def free_port() -> int:

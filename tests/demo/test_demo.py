@@ -116,7 +116,6 @@ def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
     done = run_demo(tmp_path, "--json", DATABASE_URL=beside, EMAIL_URL="smtp://127.0.0.1:9")
     assert done.returncode == 0, done.stderr[-3000:]
     assert counts(letters(tmp_path)) == counts(first), "it began afresh"
-    # Settings create a file that is nobody else's to read.
     assert not any(file.stat().st_size for file in tmp_path.glob("*.db")), "no other database was touched"
 
 

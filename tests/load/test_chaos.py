@@ -1,6 +1,5 @@
 """A small `make chaos`: workers, database and mail server die during sending; and its counts."""
 
-import os
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,7 @@ from tests.load import chaos_faults
 from tests.load.chaos_plan import OUTAGE_SECONDS, PART, Chaos, timeline
 from tests.load.chaos_run import prepared
 from tests.load.chaos_verdict import Copy, Event, Verdict, judge
-from tests.services import Missing
+from tests.services import wanted
 
 SMALL = Chaos(letters=1500, kills=6, restarts=1, outages=1, rate=40.0, workers=2, seed=2026)
 KILL, RESTART = Event("kill", 100.0, 100.1), Event("restart", 200.0, 203.0)
@@ -23,31 +22,21 @@ LATER = Copy("z", 999.0)
 @NIGHTLY
 @pytest.mark.postgres
 def test_whatever_dies_nobody_is_missed_and_only_open_connections_double() -> None:
-    try:
-        with prepared(SMALL, print) as run:
-            verdict = run.verdict()
-            print(verdict, run.site.log())  # noqa: T201 - shown when it fails
-            assert verdict.broken() == []
-            assert run.died_alone == 0
-    except Missing as error:
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(f"Missing: {error}")
-        pytest.skip(f"Missing: {error}")
+    with wanted(), prepared(SMALL, print) as run:
+        verdict = run.verdict()
+        print(verdict, run.site.log())  # noqa: T201 - shown when it fails
+        assert verdict.broken() == []
+        assert run.died_alone == 0
 
 
 @NIGHTLY
 @pytest.mark.postgres
 def test_a_database_that_is_gone_without_a_word_keeps_letters_for_half_a_minute_at_most() -> None:
-    try:
-        with chaos_faults.prepared(chaos_faults.FAULTS["takeover"], print) as run:
-            verdict = run.verdict()
-            print(verdict, run.site.log())  # noqa: T201 - shown when it fails
-            assert run.broken(verdict) == []
-            assert run.silence() <= 30
-    except Missing as error:
-        if os.environ.get("REQUIRE_SERVICES") == "1":
-            pytest.fail(f"Missing: {error}")
-        pytest.skip(f"Missing: {error}")
+    with wanted(), chaos_faults.prepared(chaos_faults.FAULTS["takeover"], print) as run:
+        verdict = run.verdict()
+        print(verdict, run.site.log())  # noqa: T201 - shown when it fails
+        assert run.broken(verdict) == []
+        assert run.silence() <= 30
 
 
 def verdict(*copies: Copy, events: tuple[Event, ...] = (KILL, RESTART), **others: Any) -> Verdict:

@@ -1,7 +1,6 @@
 """`handle_bounce` as Postfix calls it: by a pipe transport, as another user, with the recipient."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from tests.delivery.bounces.test_unsubscribe_mail import mail
 from tests.examples import NIGHTLY
 from tests.load.installation import Installation, sqlite_installation
 from tests.servers.postfix import Postfix, interpreter, postfix, site_packages
-from tests.services import Missing
+from tests.services import wanted
 
 pytestmark = pytest.mark.slow
 DOMAIN = "bounces.example"
@@ -69,15 +68,11 @@ def site(folder: Path) -> Iterator[Installation]:
 @pytest.fixture
 def server(folder: Path, site: Installation) -> Iterator[Postfix]:
     with ExitStack() as stack:
-        try:
+        with wanted():
             command = f"cd {ROOT} && {interpreter()} manage.py handle_bounce --recipient"
             environment = {**site.environment, "PYTHONPATH": site_packages(), "PYTHONDONTWRITEBYTECODE": "1"}
             arguments: dict[str, Any] = {"domain": DOMAIN, "command": command, "environment": environment}
             running = stack.enter_context(postfix(folder / "mail", **arguments))
-        except Missing as error:
-            if os.environ.get("REQUIRE_SERVICES") == "1":
-                pytest.fail(f"Missing: {error}")
-            pytest.skip(f"Missing: {error}")
         yield running
 
 

@@ -1,6 +1,5 @@
 """Letters through a real Postfix that accepts few connections, or refuses our letters."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from tests.delivery.ledger import a_lane, queued, states
 from tests.factories import DestinationFactory, IssueFactory
 from tests.servers.postfix import Postfix, postfix
 from tests.servers.smtp_server import SmtpServer
-from tests.services import Missing
+from tests.services import wanted
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 DOMAIN, ODD = "readers.example", "odd.example"
@@ -32,13 +31,9 @@ def running(settings: Any) -> Iterator[Callable[..., Postfix]]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
 
         def start(**main: str) -> Postfix:
-            try:
+            with wanted():
                 made = postfix(folder / "mail", domain=DOMAIN, command="true", environment={}, main=main)
                 server = stack.enter_context(made)
-            except Missing as error:
-                if os.environ.get("REQUIRE_SERVICES") == "1":
-                    pytest.fail(f"Missing: {error}")
-                pytest.skip(f"Missing: {error}")
             settings.EMAIL_URL = f"smtp://127.0.0.1:{server.port}"
             return server
 
