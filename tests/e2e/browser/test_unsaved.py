@@ -69,7 +69,7 @@ def test_no_button_of_an_issues_page_loses_a_typed_note(editor: Any, site: str, 
         editor.get_by_label("Note above the posts").fill(typed)
         button = editor.get_by_role("button", name=words, exact=True)
         unfold(editor, button)
-        button.first.focus()  # those that move a post show when it has the focus
+        button.first.focus()  # moves of a post show when it has the focus
         with answered(editor):
             button.first.click()
         row.refresh_from_db()
