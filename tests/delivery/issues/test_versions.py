@@ -46,6 +46,18 @@ def sent_issue(readers: int = 3, posts: int = 2) -> Issue:
     return Issue.objects.get()
 
 
+def paused_after_one() -> tuple[Issue, Any]:
+    """Return an issue that was paused after one of three readers got it, and that row."""
+    issue = sent_issue()
+    first = claimed(now=LATER)[0]
+    ended(Sent("1"), first, at=LATER)
+    Delivery.objects.filter(state="sending").update(
+        state="queued", lease_token=None, lease_until=None, begun_at=None
+    )
+    pause_issue(issue_id=issue.pk, now=LATER)
+    return issue, first
+
+
 def reword(issue: Issue, note: str) -> None:
     assert reword_draft(issue_id=issue.pk, wording=Wording("", note, ""), now=LATER)
 
@@ -60,13 +72,7 @@ def versions() -> list[int]:
 
 
 def test_the_rest_of_a_paused_issue_goes_out_with_the_new_text() -> None:
-    issue = sent_issue()
-    first = claimed(now=LATER)[0]
-    ended(Sent("1"), first, at=LATER)
-    Delivery.objects.filter(state="sending").update(
-        state="queued", lease_token=None, lease_until=None, begun_at=None
-    )
-    pause_issue(issue_id=issue.pk, now=LATER)
+    issue, first = paused_after_one()
     reword(issue, "We were wrong about rye.")
     assert versions() == [0, 1, 1]
     resume_issue(issue_id=issue.pk, now=LATER)
@@ -190,13 +196,7 @@ def test_an_old_text_is_deleted_with_the_others() -> None:
 
 
 def test_a_correction_goes_to_those_who_got_the_mistake() -> None:
-    issue = sent_issue()
-    first = claimed(now=LATER)[0]
-    ended(Sent("1"), first, at=LATER)
-    Delivery.objects.filter(state="sending").update(
-        state="queued", lease_token=None, lease_until=None, begun_at=None
-    )
-    pause_issue(issue_id=issue.pk, now=LATER)
+    issue, first = paused_after_one()
     reword(issue, "Mended.")
     resume_issue(issue_id=issue.pk, now=LATER)
     ended(Sent("2"), *claimed(now=LATER), at=LATER)
