@@ -18,7 +18,7 @@ from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.access import visible_to
+from common.access import newsletters_of, visible_to
 from common.admin.html import column, list_url, object_url, page
 from common.admin.lists import as_csv, asks
 from common.admin.page_words import EmptyList
@@ -90,6 +90,9 @@ class UploadForm(forms.Form):
         super().__init__(*args, **kwargs)
         field: Any = self.fields["newsletter"]
         field.queryset = with_lists(user)
+        if newsletters_of(user) is not None:
+            status: Any = self.fields["status"]
+            status.choices = [choice for choice in STATUS_CHOICES if choice[0] != "suppressed"]
 
 
 PAGE = UploadPage(
@@ -143,7 +146,9 @@ def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
     return upload(
         subscribable=data["newsletter"],
         pieces=pieces_of(data["file"]),
-        terms=Terms(data["status"], data["words"].strip()),
+        terms=Terms(
+            data["status"], data["words"].strip(), is_limited=newsletters_of(request.user) is not None
+        ),
         **upload_facts(request, data["file"]),
     )
 
@@ -241,6 +246,11 @@ class ListImportAdmin(UploadAdmin):
     report = "refused"
     how_far = staticmethod(panels.how_far)
     newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[ListImport]":
+        # Undoing or explaining somebody else's import could reach other newsletters.
+        rows: QuerySet[ListImport] = super().get_queryset(request)
+        return rows if newsletters_of(request.user) is None else rows.filter(is_limited=True)
 
     def report_of(self, row: ListImport) -> tuple[str, Iterator[list[str]]]:
         return f"refused-lines-of-import-{row.pk}.csv", _report(row)

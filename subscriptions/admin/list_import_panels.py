@@ -27,6 +27,7 @@ _UPPER_LIMITS = {
     "": "what the file says; otherwise not confirmed",
     "confirmed": "confirmed, unless the file says otherwise",
 }
+LIMITED = "This newsletter only: no tags, nobody on the Do not email list"
 UNCHANGED = "Nothing has changed yet. Importing doesn’t send any email."
 
 
@@ -129,6 +130,7 @@ def about_import(row: ListImport) -> Part:
         ("Columns not used", ", ".join(unused)),
         ("Note", understood(row).program.note),
         ("People in the file", _UPPER_LIMITS.get(row.status, f"at most {row.status}")),
+        ("Changes", LIMITED if row.is_limited else ""),
         ("How they agreed", row.words or "Not given. If the file says it, that is kept."),
         ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),

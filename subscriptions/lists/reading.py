@@ -15,7 +15,7 @@ from common.ports.channels import ChannelSpec, InvalidDestination, ParsedDestina
 from subscriptions.models import Subscribable
 from subscriptions.rules.lists.formulas import as_text
 from subscriptions.rules.lists.headings import HEADER, REPORT, Heading, NoList, heading, places_to_survey
-from subscriptions.rules.lists.rows import UNREADABLE, ListRow, UnusableLine, read_row
+from subscriptions.rules.lists.rows import UNREADABLE, ListRow, UnusableLine, read_row, within_newsletter
 from subscriptions.rules.lists.survey import ColumnSurvey, Survey
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
@@ -176,6 +176,7 @@ class Terms:
 
     `status`: the most that anybody becomes, and what lines without one get; "" leaves it to the lines.
     `words`: how they agreed. `meanings`: of columns. `statuses`: by word. `dates`: order of day and month.
+    `is_limited`: the list changes its newsletter only.
     """
 
     status: str = ""
@@ -183,6 +184,7 @@ class Terms:
     meanings: Mapping[str, str] = field(default_factory=dict)
     dates: str = ""
     statuses: Mapping[str, str] = field(default_factory=dict)
+    is_limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +275,7 @@ def batches(
             else:
                 name = _tidy(row.name) or _tidy(parsed.display_name)
                 row = row if name == row.name else replace(row, name=name)
+                row = within_newsletter(row) if terms.is_limited else row
                 batch.wanted.append(Wanted(line, row, parsed, cells))
         if len(batch) >= LINES_A_BATCH:
             yield batch

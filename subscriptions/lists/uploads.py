@@ -135,8 +135,10 @@ def upload(
 ) -> ListImport:
     """Raises ValidationError for a bridge or an empty file."""
     kind_of_list(subscribable)
-    about = {"subscribable": subscribable, "status": terms.status, "words": terms.words}
-    row = ListImport.keep({"": as_utf8(pieces)}, State.CHECKING, name=name, by=by, now=now, **about)
+    about = {"status": terms.status, "words": terms.words, "is_limited": terms.is_limited}
+    row = ListImport.keep(
+        {"": as_utf8(pieces)}, State.CHECKING, name=name, by=by, now=now, subscribable=subscribable, **about
+    )
     if not row.size:
         row.delete()
         raise ValidationError("The file is empty.")
@@ -196,7 +198,7 @@ def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
 
 
 def terms_of(row: ListImport) -> Terms:
-    return Terms(row.status, row.words, row.meanings or {}, row.dates, row.statuses or {})
+    return Terms(row.status, row.words, row.meanings or {}, row.dates, row.statuses or {}, row.is_limited)
 
 
 def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:

@@ -31,6 +31,8 @@ class ListImport(Upload):
     # The most that anybody becomes, or "", and the consent text of lines without their own.
     status = models.CharField(max_length=12, blank=True, default="")
     words = models.TextField(blank=True, default="")
+    # Changes its newsletter only: no tags, and who must not be emailed is unsubscribed from it.
+    is_limited = models.BooleanField(default=False, db_default=False, editable=False)
     # Meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")

@@ -185,6 +185,11 @@ def _moment(text: str, now: datetime, dates: str) -> datetime | None:
     return moment if EARLIEST <= moment <= now else None
 
 
+def within_newsletter(row: ListRow) -> ListRow:
+    """Leave out what would change the address for other newsletters."""
+    return replace(row, status="unsubscribed" if row.status == "suppressed" else row.status, tags=())
+
+
 def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """Return the state after the line. Raises UnusableLine.
 

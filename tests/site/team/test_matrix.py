@@ -57,7 +57,7 @@ def rows() -> dict[str, Any]:
         "subscriptions_destination": SubscriptionFactory(subscribable=newsletter).destination,
         "subscriptions_suppression": SuppressionFactory(),
         "subscriptions_subscribertag": SubscriberTag.objects.create(name="press", key="press"),
-        "subscriptions_listimport": ListImport.objects.create(subscribable=newsletter, file_name="a.csv"),
+        "subscriptions_listimport": ListImport.objects.create(subscribable=newsletter, is_limited=True),
         "delivery_issue": issue,
         "delivery_broadcast": BroadcastFactory(subscribable=newsletter),
         "delivery_delivery": DeliveryFactory(issue=issue),

@@ -1,10 +1,12 @@
 """Editors and senders can do their work and no more, and present users keep their permissions."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -14,7 +16,17 @@ from feedletter_site.models import Member
 from feedletter_site.services.tokens import make_token
 from feedletter_site.team.people import give_role
 from subscriptions.collections.assign import drop_subscribable
-from subscriptions.models import Assignable, ListImport, Subscribable, Subscription
+from subscriptions.lists.reading import Terms
+from subscriptions.lists.uploads import upload
+from subscriptions.lists.worker import work_off_imports
+from subscriptions.models import (
+    Assignable,
+    ListImport,
+    Subscribable,
+    SubscriberTag,
+    Subscription,
+    Suppression,
+)
 from tests.factories import (
     AssignmentFactory,
     BroadcastFactory,
@@ -166,6 +178,34 @@ def test_a_limited_editor_adds_nobody_and_writes_nothing_elsewhere(newsletter: S
     assert str(other) not in client.get(where).content.decode()
     assert not Subscription.objects.exists()
     assert not Broadcast.objects.exists()
+
+
+def test_a_limited_editors_import_changes_nothing_outside_the_newsletter(newsletter: Subscribable) -> None:
+    client, where = (
+        client_with("editor", [newsletter]),
+        reverse("admin:subscriptions_subscription_import_list"),
+    )
+    assert 'value="suppressed"' not in client.get(where).content.decode()
+    text = b"email,status,tags\nada@example.org,confirmed,vip\neve@example.org,suppressed,\n"
+    for status in ("", "suppressed"):
+        client.post(
+            where,
+            {"newsletter": newsletter.pk, "status": status, "file": SimpleUploadedFile("list.csv", text)},
+        )
+    ours = ListImport.objects.get()
+    about: dict[str, Any] = {"terms": Terms(), "by": "ada", "now": utcnow()}
+    theirs = upload(subscribable=newsletter, name="all.csv", pieces=[text], **about)
+    work_off_imports(budget=timedelta(minutes=1))
+    act(client, "subscriptions_listimport", "run", ours)
+    work_off_imports(budget=timedelta(minutes=1))
+    assert dict(Subscription.objects.values_list("destination__core", "status")) == {
+        "ada@example.org": "confirmed",
+        "eve@example.org": "unsubscribed",
+    }
+    assert not Suppression.objects.exists()
+    assert not SubscriberTag.objects.exists()
+    assert "This newsletter only" in page(client, "subscriptions_listimport", ours)
+    assert client.get(reverse("admin:subscriptions_listimport_change", args=[theirs.pk])).status_code == 404
 
 
 def test_a_limited_editor_exports_only_the_own_list(newsletter: Subscribable) -> None:
