@@ -10,9 +10,10 @@ from django.db import connection, transaction
 
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
-from delivery.engine import child, child_client, claimer, send_pass
+from delivery.engine import child_client, claimer, recorder, send_pass
 from delivery.engine.child_task import ChildTask
 from delivery.engine.outcomes import record_accepted
+from delivery.engine.recorder import Recorder
 from delivery.engine.send_pass import send_due
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Delivery, Lane
@@ -145,7 +146,7 @@ def accepted(row: ClaimedDelivery) -> ChildTask:
 def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(child, "REST", 0.0)
+    monkeypatch.setattr(recorder, "REST", 0.0)
     queued(3, issue=IssueFactory(), lane=a_lane())
     tasks = [accepted(job) for job in claimed()]
     assert asyncio.run(_recorded_with_a_pooler(tasks)) == [True, False, True]
@@ -155,9 +156,7 @@ def test_behind_a_pooler_that_knows_no_prepared_statements_it_goes_on_without(
 async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
     """Return whether each was recorded; after the first, the prepared statement is gone."""
     ends: SimpleQueue[bool] = SimpleQueue()
-    made: child.Recorder = child.Recorder(
-        child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable)
-    )
+    made = Recorder(child_client.place_of_records() or {}, lambda _, is_durable: ends.put(is_durable))
     told = []
     for task in tasks:
         made.take([task])
@@ -165,8 +164,8 @@ async def _recorded_with_a_pooler(tasks: list[ChildTask]) -> list[bool]:
             await asyncio.sleep(0.01)
         told.append(ends.get())
         if len(told) == 1:
-            await made._idle[0].execute('DEALLOCATE "_pg3_0"')
-    await made.close()
+            made._idle[0]._libpq.exec_(b"DEALLOCATE accept")
+    made.close()
     return told
 
 
@@ -194,9 +193,9 @@ async def _recorded(tasks: list[ChildTask], ends: "SimpleQueue[int]") -> None:
             ends.put(task.pk)
             left.release()
 
-    made: child.Recorder = child.Recorder(child_client.place_of_records() or {}, end)
+    made = Recorder(child_client.place_of_records() or {}, end)
     for task in tasks:
         made.take([task])
     for _ in tasks:
         await left.acquire()
-    await made.close()
+    made.close()
