@@ -1,6 +1,6 @@
 """Interfaces of channels: compose is pure, and send returns an outcome."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, StrEnum
@@ -279,6 +279,42 @@ class AsyncSession(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class MessageSource(Protocol):
+    """The messages of one connection, in a row."""
+
+    def now(self) -> datetime: ...
+
+    def may_begin(self) -> bool:
+        """Whether the message announced last still may."""
+        ...
+
+    def begin(self) -> None:
+        """Its text is being sent."""
+        ...
+
+    def following(self) -> Any: ...
+
+    def accepted(self, outcome: Sent) -> None:
+        """The one begun last was. `Stream.go_on` is called once that is durable."""
+        ...
+
+
+class Stream(Protocol):
+    """`ended`: nothing is announced, or `send` has to continue with the message begun or announced last."""
+
+    @property
+    def ended(self) -> Awaitable[None]: ...
+
+    def go_on(self) -> None: ...
+
+
+@runtime_checkable
+class StreamingSession(Protocol):
+    """AsyncSession that sends announced messages in a row by itself."""
+
+    def stream(self, source: MessageSource) -> Stream: ...
 
 
 @runtime_checkable

@@ -5,9 +5,10 @@ import ipaddress
 import socket
 import ssl
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from math import inf
 from operator import itemgetter, ne
 from typing import cast
 
@@ -63,8 +64,10 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._unread, self._lines, self._size = b"", list[bytes](), 0
-        self._replies: deque[Reply] = deque()
+        self.replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
+        # Called instead, while a run of messages goes on.
+        self._listener: Callable[[], None] | None = None
         self._wanted, self._deadline, self._seconds = 1, 0.0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
@@ -88,11 +91,11 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, self._unread = (self._unread + data).split(b"\n")
-        before = len(self._replies)
+        before = len(self.replies)
         for line in lines:
             line = line.rstrip(b"\r")
             if not self._lines and line in _USUAL:
-                self._replies.append(_USUAL[line])
+                self.replies.append(_USUAL[line])
                 continue
             # Some servers send a blank line before a reply.
             if not line.strip():
@@ -100,29 +103,29 @@ class Wire(asyncio.Protocol):
             code, more = line[:3], line[3:4] == b"-"
             self._size += len(line)
             if not (code.isdigit() and len(code) == 3 and (more or line[3:4] in (b" ", b""))):
-                self._replies.append(Reply(NO_SMTP, line))
+                self.replies.append(Reply(NO_SMTP, line))
             elif more:
                 self._lines.append(line[4:].strip())
                 continue
             else:
-                self._replies.append(Reply(int(code), b"\n".join([*self._lines, line[4:].strip()])))
+                self.replies.append(Reply(int(code), b"\n".join([*self._lines, line[4:].strip()])))
             self._lines, self._size = [], 0
-        if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
-            self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
+        if self._size + len(self._unread) > MAX_REPLY or len(self.replies) > MOST_UNREAD:
+            self.replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
             self.abort("its reply never ended")
-        if self._has(self._wanted):
+        if self.has(self._wanted):
             self._wake()
-        elif len(self._replies) > before:
+        elif len(self.replies) > before:
             # Each command has its own timeout (RFC 5321 §4.5.3.2), also if several were sent together.
             self._deadline = self._loop.time() + self._seconds
-
-    def _has(self, number: int) -> bool:
-        """Check for this many replies, or a last one: none follows 354."""
-        return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
 
     @property
     def is_open(self) -> bool:
         return not self._lost
+
+    def has(self, number: int) -> bool:
+        """Check for this many replies, or a last one: none follows 354."""
+        return len(self.replies) >= number or any(reply.code != 250 for reply in self.replies)
 
     def say(self, octets: bytes) -> None:
         """Send octets; a failure shows at the next reply."""
@@ -131,17 +134,17 @@ class Wire(asyncio.Protocol):
 
     async def reply(self, seconds: float) -> Reply:
         """Return it, complete within `seconds`. Raises Lost."""
-        if not self._replies:
+        if not self.replies:
             await self.arrival(1, seconds)
-        if not self._replies:
+        if not self.replies:
             raise Lost(self._lost, sent_all=self._all_has_left)
-        return self._replies.popleft()
+        return self.replies.popleft()
 
     def took(self, codes: Sequence[int]) -> bool:
         """Consume the pending replies if these are their codes."""
-        if len(self._replies) != len(codes) or any(map(ne, codes, map(code_of, self._replies))):
+        if len(self.replies) != len(codes) or any(map(ne, codes, map(code_of, self.replies))):
             return False
-        self._replies.clear()
+        self.replies.clear()
         return True
 
     async def arrival(self, number: int, seconds: float) -> None:
@@ -149,8 +152,24 @@ class Wire(asyncio.Protocol):
 
         Aborts if one reply takes longer than `seconds`.
         """
-        if self._lost or self._has(number):
+        if self._lost or self.has(number):
             return
+        self.expect(number, seconds)
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter, self._wanted = None, 1
+
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Call it when what is expected has arrived, or the connection is lost. None: no more."""
+        self._listener, self._wanted = listener, 1
+
+    def expect_nothing(self) -> None:
+        self._wanted, self._deadline = 0, inf
+
+    def expect(self, number: int, seconds: float) -> None:
+        """Expect this many replies, or a refusal, each within `seconds`."""
         self._wanted, self._seconds = number, seconds
         self._deadline = self._loop.time() + seconds
         if self._timer is None:
@@ -158,16 +177,11 @@ class Wire(asyncio.Protocol):
         elif self._timer.when() > self._deadline:
             self._timer.cancel()
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter, self._wanted = None, 1
 
     def _look_at_the_time(self) -> None:
         """One timer serves many replies: setting it costs more than a reply."""
         self._timer = None
-        if self._waiter is None or self._lost:
+        if self._deadline == inf or (self._waiter is None and self._listener is None) or self._lost:
             return
         if self._loop.time() >= self._deadline:
             self.was_silent = True
@@ -179,7 +193,7 @@ class Wire(asyncio.Protocol):
         """Raises OSError."""
         # RFC 3207 §4.2: discard what arrived unencrypted, which an attacker could have injected.
         self._unread, self._lines, self._size = b"", [], 0
-        self._replies.clear()
+        self.replies.clear()
         assert self._transport is not None  # noqa: S101 - for the type checker
         transport = await self._loop.start_tls(
             self._transport, self, context, server_hostname=host, ssl_handshake_timeout=seconds
@@ -201,7 +215,9 @@ class Wire(asyncio.Protocol):
         self._wake()
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
+        if self._listener is not None:
+            self._listener()
+        elif self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
 

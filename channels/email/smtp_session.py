@@ -1,5 +1,6 @@
 """SMTP session, pipelined if the server offers it (RFC 2920)."""
 
+import asyncio
 import logging
 import ssl
 import time
@@ -8,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
+from channels.base import Ambiguous, Holdup, MessageSource, Outcome, Permanent, Sent, Temporary
 from channels.email.mail_message import MailMessage
 from channels.email.smtp_connection import Connection, Timeouts, connect
 from channels.email.smtp_login import SmtpSettings
-from channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply
+from channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply, reply_words
 from channels.rules.meaning import Meaning
 from channels.rules.trials import Cause
 
@@ -55,12 +56,14 @@ class SmtpSession:
         self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
         self.messages_per_connection = messages_per_connection
         self.connection: Connection | None = None
-        self._announced: _Announced | None = None
+        self.announced: _Announced | None = None
+        # Its text was sent by `stream`, and the reply is unusual.
+        self.unanswered: MailMessage | None = None
         self._is_cut_off = False
 
     @property
     def is_ready(self) -> bool:
-        connection, announced = self.connection, self._announced
+        connection, announced = self.connection, self.announced
         if connection is None or not connection.wire.is_open:
             return False
         if announced is not None and time.monotonic() - announced.said_at > ANNOUNCED_FOR:
@@ -87,14 +90,17 @@ class SmtpSession:
         message just before this one is sent, and it must be passed to `send` next. Only its envelope is sent
         early.
         """
-        announced = self._announced
+        if self.unanswered is message and self.connection is not None:
+            self.unanswered = None
+            return await self._settled(await self._reply_to_text(self.connection))
+        announced = self.announced
         if announced is not None and announced.message is not message:
             await self.close()
             announced = None
         try:
             connection = await self.ready()
             # A new connection knows nothing of it.
-            announced, self._announced = self._announced, None
+            announced, self.announced = self.announced, None
             data = announced.data if announced else message.dated(now)
             outcome: Outcome | None = None if announced else _obstacle(connection, message, data)
             if outcome is None:
@@ -114,8 +120,11 @@ class SmtpSession:
                     outcome, _ = await self._transaction(connection, message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
+        return await self._settled(outcome)
+
+    async def _settled(self, outcome: Outcome) -> Outcome:
         # After a refusal at its end, the next envelope may have begun.
-        is_between = self._announced is None and self.connection is not None and self.connection.wire.is_open
+        is_between = self.announced is None and self.connection is not None and self.connection.wire.is_open
         if not isinstance(outcome, Sent) and is_between:
             await self._reset()
         return outcome
@@ -131,7 +140,7 @@ class SmtpSession:
     async def close(self) -> None:
         """Send QUIT; server errors are never raised."""
         connection, self.connection = self.connection, None
-        announced, self._announced = self._announced, None
+        announced, self.announced = self.announced, None
         if connection is None or not connection.wire.is_open:
             return
         if announced is not None:
@@ -177,30 +186,46 @@ class SmtpSession:
             refused, stage = await self._envelope(connection, message, len(data), is_announced)
         except _LostAt as lost:
             if is_announced and connection.wire.was_silent:
-                self._announce_no_more(str(lost))
+                self.announce_no_more(str(lost))
             return Temporary(str(lost)), lost.stage is Stage.MAIL
         if refused is not None:
             if is_announced and stage is Stage.MAIL and connection.wire.is_open:
                 # Perhaps only because it came together with a message.
-                self._announce_no_more(refused)
+                self.announce_no_more(refused)
                 return refused, True
             return refused, stage is Stage.MAIL and not connection.wire.is_open
+        self.say_text(connection, message, data, following, now)
+        return await self._reply_to_text(connection), False
+
+    def say_text(
+        self,
+        connection: Connection,
+        message: MailMessage,
+        data: bytes,
+        following: Callable[[], MailMessage | None] | None,
+        now: datetime | None,
+    ) -> None:
         # Dots are doubled (RFC 5321 §4.5.2).
         if message.has_dots:
             data = data.replace(b"\r\n.", b"\r\n..")
         next_envelope = self._announce(connection, following, now) if following and now else b""
         end = b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"
         connection.wire.say(b"".join((data, end, next_envelope)))
+
+    async def _reply_to_text(self, connection: Connection) -> Outcome:
         try:
             reply = await connection.wire.reply(self.timeouts.message)
         except Lost as error:
             text = str(_LostAt(Stage.MESSAGE, error))
             # Only with the final dot sent and no answer can the server have the message. The unsent part may
             # be the next envelope.
-            is_unknown = error.sent_all or next_envelope
-            return Ambiguous(text) if is_unknown else Temporary(text), False
+            is_unknown = error.sent_all or self.announced is not None
+            return Ambiguous(text) if is_unknown else Temporary(text)
         outcome = _answer(connection, Stage.MESSAGE, reply)
-        return outcome or Ambiguous("The mail server sent no response."), False
+        return outcome or Ambiguous("The mail server sent no response.")
+
+    def stream(self, source: MessageSource) -> "SmtpStream":
+        return SmtpStream(self, source)
 
     def _announce(
         self, connection: Connection, following: Callable[[], MailMessage | None], now: datetime
@@ -214,10 +239,10 @@ class SmtpSession:
         data = message.dated(now)
         if _obstacle(connection, message, data) is not None:
             return b""
-        self._announced = _Announced(message, data, time.monotonic())
+        self.announced = _Announced(message, data, time.monotonic())
         return b"".join(_commands(connection, message, len(data)))
 
-    def _announce_no_more(self, why: object) -> None:
+    def announce_no_more(self, why: object) -> None:
         log.info("%s is sent a message's metadata only after the previous message: %s", self.target.name, why)
         _ONE_AT_A_TIME.add(self._server)
 
@@ -265,6 +290,69 @@ class SmtpSession:
             return await connection.wire.reply(self.timeouts.reply)
         except Lost as error:
             raise _LostAt(stage, error) from error
+
+
+class SmtpStream:
+    """Sends announced messages in a row, by callback, while the replies are the usual ones.
+
+    At anything else `ended` is done, and `SmtpSession.send` continues where it stopped.
+    """
+
+    def __init__(self, session: SmtpSession, source: MessageSource) -> None:
+        assert session.connection is not None  # noqa: S101 - for the type checker
+        self.ended = asyncio.get_running_loop().create_future()
+        self._session, self._source, self._connection = session, source, session.connection
+        self._wire = session.connection.wire
+        # What it waits for: replies to an envelope or a text, or None for `go_on`.
+        self._stage: Stage | None = None
+        self._wire.listen(self._hear)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Send the announced message: the last outcome is durable."""
+        if self._session.announced is None:
+            self._end()
+            return
+        self._stage = Stage.DATA
+        self._wire.expect(len(_GO_ON), self._session.timeouts.reply)
+        self._hear()
+
+    def _hear(self) -> None:
+        wire = self._wire
+        if self._stage is None:
+            return
+        if self._stage is Stage.MESSAGE:
+            if wire.replies and wire.replies[0].code == 250:
+                self._session.unanswered, self._stage = None, None
+                wire.expect_nothing()
+                self._source.accepted(Sent(remote_id=reply_words(250, wire.replies.popleft().text)[:255]))
+            elif wire.replies or not wire.is_open:
+                self._end()
+        elif not wire.is_open:
+            if wire.was_silent:
+                self._session.announce_no_more("it didn’t answer in time")
+            self._end()
+        elif wire.has(len(_GO_ON)):
+            if self._source.may_begin() and wire.took(_GO_ON):
+                self._say_text()
+            else:
+                self._end()
+
+    def _say_text(self) -> None:
+        session, announced = self._session, self._session.announced
+        assert announced is not None  # noqa: S101 - for the type checker
+        session.announced, session.unanswered, self._stage = None, announced.message, Stage.MESSAGE
+        self._connection.messages += 1
+        self._source.begin()
+        session.say_text(
+            self._connection, announced.message, announced.data, self._source.following, self._source.now()
+        )
+        self._wire.expect(1, session.timeouts.message)
+
+    def _end(self) -> None:
+        self._wire.listen(None)
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
 class _LostAt(Exception):

@@ -3,11 +3,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
-from channels.base import Ambiguous, AsyncSession, Outcome, Temporary
+from channels.base import Ambiguous, AsyncSession, Outcome, Sent, Stream, StreamingSession, Temporary
 from delivery.engine.child_protocol import Narrowed, Permit
 
 # Seconds: the place of a session that has just closed may still count.
@@ -69,8 +70,8 @@ class Carried(Protocol):
     begun: bool
     # Its issue was paused or cancelled.
     recalled: bool
-    # The connection waits for this before its next message.
-    released: Any
+    # Its connection waits for this call before its next message.
+    released: Callable[[], object] | None
 
     @property
     def pk(self) -> int: ...
@@ -109,7 +110,7 @@ class AsyncConnections(Generic[T]):
         self._most: int | None = None
         self._admission, self._on_narrow = Admission(), on_narrow
         self._open_session, self._on_end = open_session, on_end
-        self._permit, self._clock = permit, clock
+        self._permit, self.clock = permit, clock
         self._todo: list[tuple[int, int, T]] = []
         self._numbers = count()
         self._idle: list[asyncio.Future[None]] = []
@@ -168,7 +169,7 @@ class AsyncConnections(Generic[T]):
             self._todo = [entry for entry in self._todo if self._may(entry[2])]
             heapify(self._todo)
         for task in may_not:
-            self._end(task)
+            self.end(task)
         self._wake(len(late))
 
     def cut_off(self) -> None:
@@ -181,8 +182,8 @@ class AsyncConnections(Generic[T]):
 
     def release(self, tasks: Sequence[T]) -> None:
         for task in tasks:
-            if task.released is not None and not task.released.done():
-                task.released.set_result(None)
+            if task.released is not None:
+                task.released()
 
     def _wake(self, number: int) -> None:
         for _ in range(min(number, len(self._idle))):
@@ -196,30 +197,35 @@ class AsyncConnections(Generic[T]):
         self._tolds.append(told)
         try:
             while (task := await self._next(session, told)) is not None:
-                released = task.released = loop.create_future()
+                message = None
+                if told and session.is_ready and isinstance(session, StreamingSession):
+                    begun, message = await Row(self, told).sent_by(session)
+                    if begun is None and not (told and session.is_ready):
+                        continue
+                    task = begun or told[0][0]
+                released = loop.create_future()
+                task.released = partial(_end_wait, released)
                 is_too_many = False
                 try:
-                    # A message whose envelope the server has is sent unless it was recalled.
-                    is_told = told and not (self.stopped or task.recalled) and self._permit.holds(task.pk)
-                    if task.outcome is None and (is_told or self._may(task)):
-                        is_too_many = await self._send(session, task, told)
+                    if message or (task.outcome is None and (self.may_go_on(told) or self._may(task))):
+                        is_too_many = await self._send(session, task, told, message)
                     else:
                         told.clear()
                 finally:
                     if not is_too_many:
-                        self._end(task)
+                        self.end(task)
                 if is_too_many:
                     break
                 await released
         finally:
             if told:
-                self._end(told[0][0])
+                self.end(told[0][0])
             self._admission.leave(session)
             self._sessions.discard(session)
             self._tolds = [other for other in self._tolds if other is not told]
             await session.close()
 
-    def _end(self, task: T) -> None:
+    def end(self, task: T) -> None:
         """Return all tasks of one loop turn together:
 
         waking another thread for each costs as much as sending it.
@@ -232,7 +238,14 @@ class AsyncConnections(Generic[T]):
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
-    def _told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
+    def may_go_on(self, told: list[tuple[T, Any, float]]) -> bool:
+        """A message whose envelope the server has is sent unless it was recalled."""
+        if not told or self.stopped:
+            return False
+        task = told[0][0]
+        return not task.recalled and self._permit.holds(task.pk)
+
+    def told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
@@ -270,7 +283,7 @@ class AsyncConnections(Generic[T]):
                 self.stopped = True
                 if self._todo:
                     task = heappop(self._todo)[2]
-                    task.outcome, task.at = refused, self._clock()
+                    task.outcome, task.at = refused, self.clock()
                     return task
                 continue
             if self._leaving:
@@ -287,25 +300,30 @@ class AsyncConnections(Generic[T]):
         self.width = min(self.width, self._most)
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
-    async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]]) -> bool:
-        """Set the task's outcome. Return True if this connection is surplus and put the task back."""
+    async def _send(
+        self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]], message: Any = None
+    ) -> bool:
+        """Set the task's outcome. Return True if this connection is surplus and put the task back.
+
+        `message` if it was begun.
+        """
         try:
-            message = told.pop()[1] if told else task.message()
+            message = message or (told.pop()[1] if told else task.message())
         except Exception as error:  # only this recipient waits
             log.exception("a message cannot be made", extra={"delivery": task.pk})
-            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
+            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self.clock()
             return False
         task.begun = True
         try:
             task.outcome = await session.send(
-                message, now=self._clock(), following=lambda: self._told_next(task, told)
+                message, now=self.clock(), following=lambda: self.told_next(task, told)
             )
         except Exception as error:  # a bug of ours: how far it came is unknown
             log.exception("sending failed", extra={"delivery": task.pk})
             task.outcome = Ambiguous(
                 f"Sending failed in an unforeseen way ({type(error).__name__}: {error})."
             )
-        task.at = self._clock()
+        task.at = self.clock()
         outcome = task.outcome
         if self._is_cut_off and isinstance(outcome, Temporary):
             # The server does not have the message and is not at fault.
@@ -320,3 +338,46 @@ class AsyncConnections(Generic[T]):
                 return True
             self.stopped = True
         return False
+
+
+class Row(Generic[T]):
+    """MessageSource of one connection."""
+
+    def __init__(self, connections: AsyncConnections[T], told: list[tuple[T, Any, float]]) -> None:
+        self._connections, self._told = connections, told
+        self._task: T | None = None
+        self._message: Any = None
+        self._stream: Stream | None = None
+        self.now = connections.clock
+
+    async def sent_by(self, session: StreamingSession) -> tuple[T | None, Any]:
+        """Return the message that was begun and has no usual reply, if any."""
+        self._stream = session.stream(self)
+        try:
+            await self._stream.ended
+        except BaseException:
+            if self._task is not None:
+                self._connections.end(self._task)
+            raise
+        return self._task, self._message
+
+    def may_begin(self) -> bool:
+        return self._connections.may_go_on(self._told)
+
+    def begin(self) -> None:
+        self._task, self._message, _ = self._told.pop()
+        self._task.begun = True
+
+    def following(self) -> Any:
+        return self._connections.told_next(self._task, self._told) if self._task else None
+
+    def accepted(self, outcome: Sent) -> None:
+        task, self._task, self._message = self._task, None, None
+        if task is not None and self._stream is not None:
+            task.outcome, task.at, task.released = outcome, self.now(), self._stream.go_on
+            self._connections.end(task)
+
+
+def _end_wait(released: "asyncio.Future[None]") -> None:
+    if not released.done():
+        released.set_result(None)

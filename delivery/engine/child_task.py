@@ -1,6 +1,6 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from channels.base import Outcome
 from channels.email.mail_message import MailMessage
@@ -26,7 +26,7 @@ class ChildTask:
     begun: bool = False
     issue: int | None = None
     recalled: bool = False
-    released: Any = None
+    released: Callable[[], object] | None = None
 
     def message(self) -> MailMessage:
         return self.mail

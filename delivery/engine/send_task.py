@@ -149,8 +149,8 @@ class SendTask:
     new_state: Mapping[str, str] | None = None
     # Requests that the service refused.
     refusals: int = 0
-    # A future or event for which its connection waits.
-    released: Any = None
+    # Its connection waits for this call.
+    released: Callable[[], object] | None = None
 
     @property
     def pk(self) -> int:

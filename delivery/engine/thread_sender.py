@@ -91,7 +91,7 @@ class ThreadSender:
     def settle(self, tasks: Sequence[SendTask]) -> None:
         for task in tasks:
             if task.released is not None:
-                task.released.set()
+                task.released()
 
     def sweep(self) -> None:
         entries: list[_Entry] = []
@@ -141,7 +141,7 @@ class ThreadSender:
             finally:
                 waits = [threading.Event() for _ in tasks]
                 for one, released in zip(tasks, waits, strict=True):
-                    one.released = released
+                    one.released = released.set
                 self._done.put(tasks)
             for released in waits:
                 released.wait()

@@ -55,7 +55,7 @@ def test_whatever_comes_is_a_reply_or_none(said: bytes) -> None:
         wire = Wire()
         wire.data_received(said)
         wire.data_received(b"\r\n")
-        assert len(wire._replies) <= said.count(b"\n") + 1
+        assert len(wire.replies) <= said.count(b"\n") + 1
 
     run(read)
 
