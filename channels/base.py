@@ -179,12 +179,14 @@ class LaneFacts:
 class LaneDefaults:
     """Defaults of new lanes. `spacing_seconds` is a pause after each message.
 
+    With `grown`, as many connections are opened first, and up to `concurrency` while the server answers well.
     `rate` is messages a second (None: unlimited), up to `burst` at once. For messages that cost: `per_day`
     limits 24 hours, `per_recipient` a UTC day.
     """
 
     serial: bool = True
     concurrency: int = 1
+    grown: int | None = None
     spacing_seconds: float = 0.0
     rate: float | None = None
     burst: int = 10

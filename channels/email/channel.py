@@ -25,7 +25,7 @@ class EmailChannel(Channel):
     key = "email"
     # With the same Message-ID, most mailboxes show only one.
     crash_policy = CrashPolicy.RESEND
-    lane = LaneDefaults(serial=False, concurrency=10)
+    lane = LaneDefaults(serial=False, concurrency=50, grown=10)
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return options.get("account") or DEFAULT_ACCOUNT

@@ -57,7 +57,7 @@ class SmtpSession:
         self.messages_per_connection = messages_per_connection
         self.connection: Connection | None = None
         self.announced: _Announced | None = None
-        # Its text was sent by `stream`, and the reply is unusual.
+        # Its text was sent.
         self.unanswered: MailMessage | None = None
         self._is_cut_off = False
 
@@ -91,7 +91,6 @@ class SmtpSession:
         early.
         """
         if self.unanswered is message and self.connection is not None:
-            self.unanswered = None
             return await self._settled(await self._reply_to_text(self.connection))
         announced = self.announced
         if announced is not None and announced.message is not message:
@@ -120,6 +119,11 @@ class SmtpSession:
                     outcome, _ = await self._transaction(connection, message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
+        except Exception:
+            # A defect of ours: the server may take what follows for the text.
+            if self.connection is not None:
+                self.connection.wire.abort("sending failed")
+            raise
         return await self._settled(outcome)
 
     async def _settled(self, outcome: Outcome) -> Outcome:
@@ -210,9 +214,11 @@ class SmtpSession:
             data = data.replace(b"\r\n.", b"\r\n..")
         next_envelope = self._announce(connection, following, now) if following and now else b""
         end = b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"
+        self.unanswered = message
         connection.wire.say(b"".join((data, end, next_envelope)))
 
     async def _reply_to_text(self, connection: Connection) -> Outcome:
+        self.unanswered = None
         try:
             reply = await connection.wire.reply(self.timeouts.message)
         except Lost as error:
@@ -318,9 +324,16 @@ class SmtpStream:
         self._hear()
 
     def _hear(self) -> None:
+        try:
+            if self._stage is not None:
+                self._step()
+        except Exception:  # a defect of ours, which `send` meets again, or a text with an unknown end
+            log.exception("sending failed")
+            self._end()
+            self._wire.abort("sending failed")
+
+    def _step(self) -> None:
         wire = self._wire
-        if self._stage is None:
-            return
         if self._stage is Stage.MESSAGE:
             if wire.replies and wire.replies[0].code == 250:
                 self._session.unanswered, self._stage = None, None
@@ -341,7 +354,7 @@ class SmtpStream:
     def _say_text(self) -> None:
         session, announced = self._session, self._session.announced
         assert announced is not None  # noqa: S101 - for the type checker
-        session.announced, session.unanswered, self._stage = None, announced.message, Stage.MESSAGE
+        session.announced, self._stage = None, Stage.MESSAGE
         self._connection.messages += 1
         self._source.begin()
         session.say_text(

@@ -47,6 +47,7 @@ from delivery.lanes.limits import (
 )
 from delivery.models import Account, Delivery, Lane, LaneDomain
 from delivery.resources.lanes import lanes
+from delivery.rules.lanes import PROOF
 from delivery.rules.progress import waiting_words
 
 HELP = {
@@ -75,7 +76,7 @@ def describe_lane(lane: Lane) -> Part:
         ("Order", "One at a time, in order." if lane.serial else "Many at once."),
         ("Limits", ", ".join(in_words(lane, utcnow())) or "None."),
         ("Paused", (lane.paused_reason or "No reason given.") if lane.paused else ""),
-        ("Connections", _fewer_connections(lane) if lane.width < lane.concurrency else ""),
+        ("Connections", _fewer_connections(lane)),
         ("The service", why_resting(lane.kind, utcnow())),
         ("Rests until", when(lane.free_at, "")),
         ("Last error", lane.last_error),
@@ -84,6 +85,13 @@ def describe_lane(lane: Lane) -> Part:
 
 
 def _fewer_connections(lane: Lane) -> str:
+    if lane.width == lane.concurrency:
+        return ""
+    if lane.server_takes is None:
+        return (
+            f"{lane.width} of {lane.concurrency}. The number doubles each time that every connection has sent"
+            f" {PROOF} messages, and halves if the server asks us to slow down. Set a number to keep it."
+        )
     return (
         f"{lane.width} of {lane.concurrency}. The server refused one more on "
         f"{when(lane.server_takes_since)}: {lane.server_said} More are tried from time to "

@@ -30,12 +30,9 @@ from delivery.engine.child_protocol import (
     ResumeLane,
     Settled,
 )
-from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
+from delivery.engine.send_task import LONGEST_GOODBYE, AcceptedTasks, Done, SendTask
 
 log = logging.getLogger(__name__)
-
-# For messages that the child has recorded with their remote ids.
-ACCEPTED = Sent("")
 
 
 class ProcessSender:
@@ -158,14 +155,9 @@ class ProcessSender:
         match message:
             case Recorded(_, numbers, opened, stopped, recalled):
                 self.opened, self.stopped = opened, stopped
-                if recalled:
-                    for task in list(self._there.values()):
-                        task.recalled |= task.issue in recalled
-                tasks = [self._there.pop(number) for number in numbers]
-                for task in tasks:
-                    task.outcome, task.begun = ACCEPTED, True
-                    task.is_recorded, task.is_carried = True, False
-                self._done.put(tasks)
+                accepted = AcceptedTasks([self._there.pop(number) for number in numbers])
+                accepted.recalled = recalled
+                self._done.put(accepted)
             case Ended(_, ends, opened, stopped):
                 self.opened, self.stopped = opened, stopped
                 tasks = []

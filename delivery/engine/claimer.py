@@ -38,7 +38,7 @@ from delivery.letters.build import issue_letter, mail_letter
 from delivery.letters.notices import take_notices
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Issue, Lane, RemotePost
-from delivery.rules.lanes import EXPECTED_RATE, claimable
+from delivery.rules.lanes import EXPECTED_RATE, PROOF, claimable
 from subscriptions.hooks import Recipient as HookRecipient
 from subscriptions.links import manage_url_for, unsubscribe_url_for
 
@@ -63,6 +63,8 @@ class PooledLane:
     claimed: int = 0
     ended: int = 0
     opened_at: float = field(default_factory=time.monotonic)
+    # `ended` when it got its present width.
+    ended_before: int = 0
     # Whether the last claim returned rows.
     more: bool = False
 
@@ -75,6 +77,12 @@ class PooledLane:
         """Messages per second and connection, measured once there are enough."""
         seen = self.ended / max(time.monotonic() - self.opened_at, 0.001) / self.sender.width
         return max(seen, EXPECTED_RATE) if self.ended >= RATE_KNOWN_AFTER else EXPECTED_RATE
+
+    @property
+    def goes_well(self) -> bool:
+        """Whether all of its connections were used since they are so many."""
+        is_proved = self.ended - self.ended_before >= PROOF * self.sender.width
+        return is_proved and not self.sender.stopped and self.outstanding > self.sender.width
 
     @property
     def is_full(self) -> bool:
@@ -99,6 +107,8 @@ class LanePool:
         """Return the lane's sender, or None while too many other connections are open."""
         known = self.lanes.get(lane.pk)
         if known is not None:
+            if known.sender.width != max(width, 1):
+                known.ended_before = known.ended
             known.sender.resize(max(width, 1))
             return known if width else None
         if not width:
@@ -236,7 +246,8 @@ class Claimer:
         before, _ = self._shares.get(lane_id, (0, 0.0))
         known = self._pool.lanes.get(lane_id)
         still_open = max(before, known.sender.opened if known else 0)
-        mine = take_share(lane_id, self._holder, now, still_open=still_open)
+        goes_well = known is not None and known.goes_well
+        mine = take_share(lane_id, self._holder, now, still_open=still_open, goes_well=goes_well)
         self._shares[lane_id] = (mine, time.monotonic())
         return mine
 
@@ -246,7 +257,9 @@ class Claimer:
         # A serial lane follows its own order.
         if not lane.serial:
             mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
-            if not mine or time.monotonic() - asked_at >= RENEW_SHARE:
+            known = self._pool.lanes.get(lane.pk)
+            may_grow = lane.grown is not None and known is not None and known.goes_well
+            if not mine or may_grow or time.monotonic() - asked_at >= RENEW_SHARE:
                 mine = self._ask_for_share(lane.pk, now)
             width = min(mine, MOST_OPEN_CONNECTIONS)
         open_lane = self._pool.open(lane, width, now)

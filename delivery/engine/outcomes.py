@@ -128,6 +128,7 @@ def _stop(task: SendTask, lane_id: int, retry_at: datetime | None) -> Stop:
         at=task.at,
         is_about_us=getattr(task.outcome, "meaning", None) is not None or is_forbidden,
         is_forbidden=is_forbidden,
+        slows=getattr(task.outcome, "suspect", False),
     )
 
 

@@ -43,7 +43,9 @@ class Recorder:
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
         # The plan is kept, as parsing and planning take a third of the database's time. It must not be one
         # for a small table.
-        options = f"{place.get('options', '')} -c enable_seqscan=off -c plan_cache_mode=force_generic_plan".strip()
+        options = (
+            f"{place.get('options', '')} -c enable_seqscan=off -c plan_cache_mode=force_generic_plan".strip()
+        )
         self._place = {**place, "autocommit": True, "options": options, "prepare_threshold": None}
         # None behind a pooler.
         self._prepares = place.get("prepare_threshold") is not None

@@ -25,7 +25,7 @@ from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import SHORT_WAIT, give_back, reap_expired, renew
 from delivery.engine.claimer import Claimer, LanePool
 from delivery.engine.outcomes import hold_unrecorded, is_plain, record_accepted, record_outcomes
-from delivery.engine.send_task import Done, SendTask
+from delivery.engine.send_task import AcceptedTasks, Done, SendTask
 from delivery.models import Lane
 
 log = logging.getLogger(__name__)
@@ -231,12 +231,16 @@ class SendPass:
         """Record ended tasks in one transaction, then let their connections continue."""
         tasks: list[SendTask] = []
         with suppress(Empty):
-            tasks += self.done.get(timeout=wait)
+            ended = self.done.get(timeout=wait)
             while True:
-                tasks += self.done.get_nowait()
+                if isinstance(ended, AcceptedTasks):
+                    self._count_accepted(ended)
+                else:
+                    tasks += ended
+                ended = self.done.get_nowait()
         if not tasks:
             return
-        settle([task for task in tasks if not task.is_recorded])
+        settle(tasks)
         # Before the connections continue.
         self._recall({task.issue for task in tasks if task.recalled and isinstance(task.outcome, Sent)})
         by_lane: dict[int, list[SendTask]] = {}
@@ -249,6 +253,12 @@ class SendPass:
             lane = self.pool.lanes[lane_id]
             lane.ended += len(ended)
             lane.sender.settle([task for task in ended if task.is_carried])
+
+    def _count_accepted(self, tasks: AcceptedTasks) -> None:
+        self.report.sent += len(tasks)
+        self.in_flight.difference_update(tasks)
+        self.pool.lanes[tasks[0].delivery.lane.pk].ended += len(tasks)
+        self._recall(tasks.recalled)
 
     def _recall(self, issues: Set[int | None]) -> None:
         if stopped := frozenset(issue for issue in issues if issue is not None):

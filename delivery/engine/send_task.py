@@ -143,7 +143,6 @@ class SendTask:
     is_carried: bool = False
     # Its issue was paused or cancelled.
     recalled: bool = False
-    is_recorded: bool = False
     # Of an earlier attempt, and data that its session keeps for the lane.
     progress: Mapping[str, Any] = field(default_factory=dict)
     new_state: Mapping[str, str] | None = None
@@ -168,6 +167,15 @@ class SendTask:
         """Raises what composing raises."""
         assert self.prepared and self.prepared.compose and self.recipient  # noqa: S101, PT018 - for mypy
         return self.prepared.compose(self.recipient)
+
+
+class AcceptedTasks(list[SendTask]):
+    """Tasks of one lane whose acceptance the child has recorded, and whose connections go on.
+
+    `recalled`: their issues that are paused or cancelled.
+    """
+
+    recalled: frozenset[int] = frozenset()
 
 
 # Groups of ended tasks. An empty one only wakes the waiting thread.

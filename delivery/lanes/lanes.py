@@ -333,7 +333,8 @@ def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
     """Return limits in words: “10 a second (20 at once)”, “500 an hour”."""
     said = []
     if isinstance(row, Lane) and row.width < row.concurrency:
-        said.append(f"{pluralize(row.width, 'connection')} (the server takes no more)")
+        why = "more while all goes well" if row.server_takes is None else "the server takes no more"
+        said.append(f"{pluralize(row.width, 'connection')} ({why})")
     if row.rate is not None:
         said.append(f"{row.rate:g} a second ({row.burst} at once)")
     if row.per_hour is not None:
@@ -354,6 +355,7 @@ class Stop:
     """Failure of a whole lane, in the server's words.
 
     `is_about_us`: the server works, but refuses us. `is_forbidden`: until a person restores a right.
+    `slows`: it asks for less.
     """
 
     lane_id: int
@@ -363,6 +365,7 @@ class Stop:
     at: datetime
     is_about_us: bool = False
     is_forbidden: bool = False
+    slows: bool = False
 
 
 def well_lanes(lanes: Collection[int]) -> set[int]:
@@ -409,6 +412,8 @@ def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
         if not lane.failures:
             log.warning("a lane begins to rest: %s", stop.text, extra={"lane": lane.name})
         lane.failures += not is_known
+        if stop.slows and not is_known and channel(lane.kind).lane.grown is not None:
+            lane.grown = max(lane.width // 2, 1)
         if stop.is_about_us:
             lane.refused_since = lane.refused_since or stop.at
         if not is_known or stop.retry_at is not None:
@@ -419,7 +424,7 @@ def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
             )
             lane.free_at = max(rest, lane.free_at or rest)
         lane.last_error = stop.text
-    lane.save(update_fields=["failures", "last_error", "free_at", "refused_since"])
+    lane.save(update_fields=["failures", "last_error", "free_at", "refused_since", "grown"])
     forget_lesson(lane, lane.last_error, stops[-1].at)
 
 

@@ -46,7 +46,7 @@ RATE_LIMITS = frozenset(
 )
 OF_LANES = RATE_LIMITS | {"concurrency", "messages_per_connection", "spacing_seconds", "per_recipient"}
 # Forgets what was learnt about the server's connections.
-NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
+NOTHING_LEARNT = {"grown": None, "server_takes": None, "server_takes_since": None, "server_said": ""}
 OF_DOMAINS = RATE_LIMITS | {"concurrency"}
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from delivery.models import Lane, LaneShare
-from delivery.rules.lanes import GOING_AWAY, QUIET, share, wider
+from delivery.rules.lanes import GOING_AWAY, QUIET, grown, share, wider
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +16,13 @@ HELD_FOR = timedelta(seconds=5)
 
 
 @transaction.atomic
-def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0) -> int:
+def take_share(
+    lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0, goes_well: bool = False
+) -> int:
     """Return how many connections the holder may have. Renew well within a minute.
 
     If its share shrank, `still_open` connections count until it asks again, so that the lane's number is
-    never exceeded.
+    never exceeded. `goes_well`: all of its connections have proved themselves, so a lane that grows does.
     """
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
     # Some time after a refusal, try a few more.
@@ -29,6 +31,9 @@ def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0
         more = wider(lane.server_takes)
         lane.server_takes, lane.server_takes_since = (more, now) if more < lane.concurrency else (None, None)
         lane.save(update_fields=["server_takes", "server_takes_since"])
+    if goes_well and lane.grown is not None and not lane.failures and lane.server_takes is None:
+        lane.grown = grown(lane.grown, lane.concurrency)
+        lane.save(update_fields=["grown"])
     LaneShare.objects.filter(lane=lane, until__lte=now).delete()
     others = LaneShare.objects.filter(lane=lane).exclude(holder=holder)
     mine = share(lane.width, list(others.values_list("connections", flat=True)))

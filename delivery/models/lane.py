@@ -131,6 +131,8 @@ class Lane(Limits):
         help_text="A day of UTC. What is over it waits for the next one; empty: no limit.",
     )
     failures = models.PositiveIntegerField(default=0, editable=False)
+    # How many are opened now, of a lane that grows while its server answers well. None: all.
+    grown = models.PositiveIntegerField(null=True, blank=True, editable=False)
     # If the server limits connections: how many, since when, and its error for one more.
     server_takes = models.PositiveIntegerField(null=True, blank=True, editable=False)
     server_takes_since = models.DateTimeField(null=True, blank=True, editable=False)
@@ -156,7 +158,8 @@ class Lane(Limits):
     @property
     def width(self) -> int:
         """Return how many connections may be open, at most what the server takes."""
-        return min(self.concurrency, self.server_takes or self.concurrency)
+        most = self.concurrency
+        return min(most, self.server_takes or most, self.grown or most)
 
 
 class LaneDomain(Limits):

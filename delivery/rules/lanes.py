@@ -59,6 +59,15 @@ def wider(connections: int) -> int:
     return connections + max(connections // 4, 1)
 
 
+# Messages that a connection has sent before a lane opens more.
+PROOF = 20
+
+
+def grown(connections: int, most: int) -> int | None:
+    """Return the connections of a lane whose server answers well; None for all."""
+    return connections * 2 if connections * 2 < most else None
+
+
 def slowed(count: int, failures: int) -> int:
     """Halve the claim for each consecutive failure, down to one."""
     return max(count >> min(failures, 30), min(count, 1))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from channels.base import Outcome
 from channels.email.mail_message import MailMessage
+from channels.email.smtp_connection import Connection
 from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
 from common.shutdown import stop, stopping
@@ -113,14 +113,14 @@ def test_a_defect_of_ours_while_sending_puts_one_letter_off(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = letters(8, concurrency=2)
-    bad, send = rows[3], SmtpSession.send
+    bad, say = rows[3], SmtpSession.say_text
 
-    async def sends(self: SmtpSession, message: MailMessage, **others: Any) -> Outcome:
+    def says(self: SmtpSession, connection: Connection, message: MailMessage, *others: Any) -> None:
         if message.recipient == bad.destination.core:
             raise ZeroDivisionError("a defect")
-        return await send(self, message, **others)
+        say(self, connection, message, *others)
 
-    monkeypatch.setattr(SmtpSession, "send", sends)
+    monkeypatch.setattr(SmtpSession, "say_text", says)
     report = send_due(clock=Clock())
     assert (report.sent, report.deferred) == (7, 1)
     bad.refresh_from_db()

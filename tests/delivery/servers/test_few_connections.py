@@ -196,3 +196,32 @@ def test_a_number_set_by_hand_takes_the_place_of_what_was_learnt(admin_client: C
     assert "421 4.7.0 Too many" in page
     alter_lane(lane=lane, concurrency=5)
     assert (lane.width, lane.server_said) == (5, "")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_either_sender")
+def test_a_new_lane_opens_more_connections_while_its_server_answers_well(smtp: SmtpServer) -> None:
+    smtp.state.delay = 0.002
+    queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=8, grown=2))
+    assert send_due().sent == LETTERS
+    lane = Lane.objects.get()
+    assert (lane.width, lane.grown) == (8, None)
+    assert all_went_once(smtp)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("slows", "width"), [(True, 10), (False, 20)])
+def test_a_lane_opens_half_as_many_once_its_server_asks_it_to_slow_down(
+    slows: bool, width: int, admin_client: Client
+) -> None:
+    lane = a_lane(concurrency=50, grown=20)
+    stop = Stop(lane.pk, "450 4.7.1 Slow down", None, NOW, NOW, slows=slows)
+    back_off(stops=[stop, stop], sent=[], now=None)
+    lane.refresh_from_db()
+    assert lane.width == width
+    # It does not grow before it is well again, and a person's number stays.
+    assert take_share(lane.pk, ADA, NOW, goes_well=True) == width
+    shown = admin_client.get(reverse("admin:delivery_lane_change", args=[lane.pk])).content.decode()
+    assert f"{width} of 50. The number doubles" in shown
+    assert alter_lane(lane=lane, concurrency=10).width == 10
+    assert take_share(lane.pk, ADA, NOW, goes_well=True) == 10
