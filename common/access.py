@@ -1,10 +1,34 @@
 """Users who work for some newsletters only."""
 
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any, TypeVar
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 
 Row = TypeVar("Row", bound=Model)
+View = TypeVar("View", bound=Callable[..., Any])
+# Set for each request: whether its user may open a URL of this site.
+OPENS: ContextVar[Callable[[str], bool]] = ContextVar("OPENS", default=lambda url: True)
+
+
+def opens_for(may: Callable[[Any], bool]) -> Callable[[View], View]:
+    """Refuse a view to other users, who are shown no link to it."""
+
+    def limit(view: View) -> View:
+        @wraps(view)
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            if not may(next(each for each in args if isinstance(each, HttpRequest)).user):
+                raise PermissionDenied
+            return view(*args, **kwargs)
+
+        limited.opens_for = may  # type: ignore[attr-defined]
+        return limited  # type: ignore[return-value]
+
+    return limit
 
 
 def role_of(user: Any) -> str:

@@ -11,6 +11,7 @@ from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from common import parts
+from common.access import OPENS
 from common.admin.chart import plot_of
 
 register = Library()
@@ -46,6 +47,8 @@ def _drawn(part: Any, tag: str) -> SafeString:
         return render_to_string(part.name, dict(part.context), part.request)
     if not isinstance(part, parts.Shown):
         return conditional_escape(part)
+    if isinstance(part, parts.Link) and not may_open(part.to):
+        return SafeString() if isinstance(part, parts.Button) else inline(part.label)
     name = type(part).__name__.lower()
     # Blanks at the ends would part a link from a full stop.
     return mark_safe(render_to_string(f"admin/parts/{name}.html", {"part": part, "tag": tag}).strip())  # noqa: S308
@@ -58,3 +61,9 @@ def address(to: Model | str) -> str:
         return to
     meta = to._meta
     return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[to.pk])
+
+
+@register.filter
+def may_open(to: Model | str) -> bool:
+    """Return whether the user whose page this is may open another one."""
+    return OPENS.get()(address(to))

@@ -8,6 +8,7 @@ from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 from common.access import newsletters_of, visible_to
+from common.admin.draw import may_open
 from common.text import pluralize
 
 
@@ -43,6 +44,10 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return visible_to(request.user, super().get_queryset(request), self.scope)
+
+    def get_actions_list(self, request: HttpRequest) -> Any:
+        every = super().get_actions_list(request)
+        return [each for each in every if may_open(reverse(f"admin:{each.action_name}"))]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         related = self.admin_site._registry.get(db_field.remote_field.model)

@@ -3,16 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, tzinfo
-from typing import Any
 
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 
 from common.admin.chart import plot_of
-from common.admin.html import ago, list_link, list_url, when
+from common.admin.html import ago, list_link, when
 from common.clock import utcnow
-from common.parts import Bar, Box, Chart, Flow, Fold, Link, Live, Part, Table, Template, Text, listed
+from common.parts import Bar, Box, Chart, Dot, Flow, Fold, Link, Live, Part, Table, Template, Text, listed
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.bounces.list_growth import WEEKS, growth_of
@@ -161,7 +160,7 @@ def pace_words(issue: Issue, counts: Counter[str]) -> str:
     return f"{rate:,} in the last minute" + (f", about {ago(left)} left." if left else ".")
 
 
-def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
+def state_parts(issue: Issue, counts: Counter[str]) -> tuple[Part, ...]:
     labels = dict(Delivery.State.choices)
     shown = [
         (labels[state].lower(), counts[state], STATE_TONES.get(state, "still"), {"state__exact": state})
@@ -171,15 +170,10 @@ def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
     back = sum(progress.bounced(issue).values())
     if back:
         shown.append(("bounced", back, STATE_TONES["bounced"], {"bounces__isnull": "False"}))
-    return [
-        {
-            "label": label,
-            "count": f"{count:,}",
-            "tone": tone,
-            "url": list_url(Delivery, issue__id__exact=issue.pk, **more),
-        }
+    return tuple(
+        list_link(Delivery, (Dot(tone), f"{count:,} {label}"), issue__id__exact=issue.pk, **more)
         for label, count, tone, more in shown
-    ]
+    )
 
 
 def live(issue: Issue) -> Part:

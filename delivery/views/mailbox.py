@@ -21,6 +21,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
+from common.access import opens_for
 from common.admin.html import short_when
 from common.admin.lists import BoundedPaginator, newest
 from common.clock import utcnow
@@ -82,29 +83,23 @@ def _part(message: EmailMessage, sort: str) -> str:
 
 def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Restrict a view to embedded mode and permitted staff."""
+    view = opens_for(may_read)(view)
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.EMBEDDED:
             raise Http404
-        response = staff_member_required(permitted(view))(request, *args, **kwargs)
+        response = staff_member_required(view)(request, *args, **kwargs)
         response.headers["Cache-Control"] = "no-store"
         return response
 
     return require_safe(wrapped)
 
 
-def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Require permission for deliveries and subscribers: letters hold readers' addresses and keys."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        for what in ("delivery.{}_delivery", "subscriptions.{}_subscription"):
-            if not any(request.user.has_perm(what.format(word)) for word in ("view", "change")):
-                raise PermissionDenied
-        return view(request, *args, **kwargs)
-
-    return wrapped
+def may_read(user: Any) -> bool:
+    """Letters hold readers' addresses and keys."""
+    words, models = ("view", "change"), ("delivery.{}_delivery", "subscriptions.{}_subscription")
+    return all(any(user.has_perm(model.format(word)) for word in words) for model in models)
 
 
 def readable_by(user: Any) -> Q:

@@ -1,15 +1,18 @@
 """Enforce roles: permissions, and the pages of users who work for some newsletters only."""
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.backends import BaseBackend
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import Resolver404, ResolverMatch, resolve
 
-from common.access import newsletters_of, role_of
+from common.access import OPENS, newsletters_of, role_of
 from feedletter_site.team.roles import permissions_of
 from feedletter_site.team.sessions import note_session
 
@@ -59,31 +62,60 @@ class NewslettersOnlyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        before = OPENS.set(cache(partial(opens, request)))
+        try:
+            return self.get_response(request)
+        finally:
+            OPENS.reset(before)
 
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: dict[str, Any]
     ) -> HttpResponse | None:
         match = request.resolver_match
-        if match is None or not match.route.startswith(GUARDED):
-            return None
-        note_session(request)
-        if newsletters_of(request.user) is None:
-            return None
-        # Without a name, Django only redirects.
-        name = match.url_name
-        if name is None or name in OPEN or name in OF_LISTS:
-            return None
-        key = kwargs.get("object_id", kwargs.get("pk"))
-        page = scoped_admin(name)
-        if page is None:
-            raise PermissionDenied
-        try:
-            if key is not None and not page.get_queryset(request).filter(pk=unquote(str(key))).exists():
-                raise Http404
-        except (ValueError, ValidationError, OverflowError) as error:
-            raise Http404 from error
+        if match is not None and match.route.startswith(GUARDED):
+            note_session(request)
+            require_in_scope(request, match)
         return None
+
+
+def opens(request: HttpRequest, url: str) -> bool:
+    """Return whether the user may open a URL. It says yes to what isn't a page of the admin."""
+    if request.user.is_superuser:
+        return True
+    try:
+        match = resolve(urlsplit(url).path)
+        if not match.route.startswith(GUARDED):
+            return True
+        require_in_scope(request, match)
+    except Resolver404:
+        return True
+    except (Http404, PermissionDenied):
+        return False
+    view: Any = match.func
+    if hasattr(view, "opens_for"):
+        return bool(view.opens_for(request.user))
+    if not hasattr(view, "model_admin"):
+        return True
+    ending = str(match.url_name).rpartition("_")[2]
+    words = getattr(view, "allowed_permissions", (ending if ending in ("add", "delete") else "view",))
+    return all(getattr(view.model_admin, f"has_{word}_permission")(request) for word in words)
+
+
+def require_in_scope(request: HttpRequest, match: ResolverMatch) -> None:
+    """Raise Http404 or PermissionDenied for pages that aren't of the user's newsletters."""
+    # Without a name, Django only redirects.
+    name = match.url_name
+    if newsletters_of(request.user) is None or name is None or name in OPEN or name in OF_LISTS:
+        return
+    key = match.kwargs.get("object_id", match.kwargs.get("pk"))
+    page = scoped_admin(name)
+    if page is None:
+        raise PermissionDenied
+    try:
+        if key is not None and not page.get_queryset(request).filter(pk=unquote(str(key))).exists():
+            raise Http404
+    except (ValueError, ValidationError, OverflowError) as error:
+        raise Http404 from error
 
 
 def scoped_admin(name: str) -> Any:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from common.admin.html import ago, page, web_link, when
 from common.admin.refusals import require
 from common.clock import utcnow
-from common.parts import Bar, Box, Chart, Dot, Fold, Link, Part, Table, Text
+from common.parts import Bar, Box, Button, Chart, Dot, Fold, Link, Part, Table, Text
 from common.text import pluralize, shortened
 from feeds.items.dry_run import dry_run, remarks, sentence
 from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
@@ -37,8 +37,8 @@ class ForecastPage:
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        links = [(TITLE, reverse(f"admin:{NAME}", args=[object_id]))] if object_id.isdecimal() else []
-        context = {"page_links": links, **(extra_context or {})}
+        url = reverse(f"admin:{NAME}", args=[object_id]) if object_id.isdecimal() else ""
+        context = {"page_link": Button(url, TITLE, is_plain=True) if url else "", **(extra_context or {})}
         answer: HttpResponse = super().change_view(request, object_id, form_url, context)  # type: ignore[misc]
         return answer
 

@@ -18,13 +18,13 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from common.access import opens_for
 from common.admin.html import add_url, column, list_link, moment_of, when
 from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
-from common.admin.refusals import require
 from common.admin.resources import actions_of
-from common.parts import Facts, Link, Part, Table, listed
+from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels
 from common.ports.panels import Action, Panel
 from common.text import pluralize
@@ -214,7 +214,7 @@ NAMES_SHOWN = 5
 
 def about_address(destination: Destination) -> Part:
     suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
-    data = Link(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy")
+    data = Button(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy", is_plain=True)
     named = destination.subscriptions.exclude(display_name="").order_by("-pk")
     return Facts(
         ("Name", ", ".join(dict.fromkeys(named.values_list("display_name", flat=True)[:NAMES_SHOWN]))),
@@ -320,9 +320,9 @@ class DestinationAdmin(ListPages, LargeList):
         view = self.admin_site.admin_view(self.data_view)
         return [path("<int:pk>/data.json", view, name=DATA), *super().get_urls()]
 
+    @opens_for(lambda user: bool(user.has_perm("subscriptions.change_destination")))
     def data_view(self, request: HttpRequest, pk: int) -> StreamingHttpResponse:
         """Return the copy that the person gets at /mine/."""
-        require(request.user.has_perm("subscriptions.change_destination"))
         if not is_person(destination := get_object_or_404(Destination, pk=pk)):
             raise Http404
         return data_file_of(destination)

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from channels.oauth import NotConnected
+from common.access import opens_for
 from common.admin.html import add_url, list_url, page
 from common.admin.refusals import add_refusal, refusal_sentence, require
 from common.clock import utcnow
@@ -56,9 +57,9 @@ def add_bridge_url(**given: Any) -> str:
     return f"{url}?{urlencode(given)}" if given else url
 
 
+@opens_for(lambda user: bool(user.has_perms(MAY_ADD)))
 def add_bridge(request: HttpRequest) -> HttpResponse:
     """Show the services or the form of one (`kind`) on GET; connect on POST."""
-    require(request.user.has_perms(MAY_ADD))
     feeds = _given_feeds(request)
     given = {name: request.GET[name] for name in GIVEN if name in request.GET}
     kinds = {kind.key: kind for kind in channels.bridge_kinds()}

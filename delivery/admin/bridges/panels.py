@@ -82,7 +82,7 @@ def what_it_posts(subscribable: Subscribable) -> Part:
 
 def _standing(subscription: Subscription) -> Part:
     to = subscription.destination
-    again = Link(reconnect_url(subscription), "Connect again")
+    again = Button(reconnect_url(subscription), "Connect again", is_plain=True)
     if refusal := refusal_words(to):
         return Text((f"{refusal} ", again if has_own_credentials(to) else ""), "alert")
     if not to.disabled_at:

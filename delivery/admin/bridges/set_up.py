@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from channels.base import Looks
 from channels.letter import LetterError
+from common.access import opens_for
 from common.admin.html import object_url, page, when
 from common.admin.refusals import add_refusal, report, require
 from common.clock import utcnow
@@ -206,9 +207,9 @@ def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[
         return [], str(error)
 
 
+@opens_for(lambda user: bool(user.has_perm(MAY_CHANGE)))
 def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
     """Renew a destination's fields and enable it. `to` is its subscription."""
-    require(request.user.has_perm(MAY_CHANGE))
     row = _bridge(bridge)
     subscription = _chosen(row, request.GET.get("to", ""))
     to, kind = subscription.destination, channels.get(row.channel)

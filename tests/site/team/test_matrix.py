@@ -1,7 +1,9 @@
 """Every page of the admin × every role. A new page fails here until it is classed."""
 
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import parse_qs, urldefrag, urljoin, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +17,7 @@ from feedletter_site.team.access import OF_LISTS, OF_ROWS
 from feedletter_site.team.people import give_role
 from feeds.models import Tag
 from subscriptions.models import ListImport, Subscribable, SubscriberTag
+from tests.e2e.browser.every_page import fill
 from tests.factories import (
     AssignmentFactory,
     BridgeFactory,
@@ -238,3 +241,41 @@ def test_a_role_opens_its_pages_and_no_others(role: str, rows: dict[str, Any]) -
         if not may_open(role, name) and not is_refused(changed := client.post(where)):
             wrong.append(f"{name} takes a POST at {where}: {changed.status_code}")
     assert not wrong, "\n".join(wrong)
+
+
+class Anchors(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a" and (url := dict(attrs).get("href")):
+            self.urls.append(url)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("role", ["editor", "sender", "limited editor", "limited sender"])
+def test_every_link_that_a_role_is_shown_opens(role: str) -> None:
+    fill()
+    client = client_of(role, Subscribable.objects.get(name="harbour"))
+    # A page once for each tab, whatever else its query selects.
+    waiting, known, refused = [("/admin/", "")], {"/admin/"}, []
+    while waiting:
+        url, shown_on = waiting.pop()
+        cache.clear()
+        answer = client.get(url)
+        if is_refused(answer):
+            refused.append(f"{shown_on} leads to {url}: {answer.status_code}")
+        if answer.status_code != 200 or "text/html" not in answer.headers["Content-Type"] or answer.streaming:
+            continue
+        for href in Anchors(answer.content.decode()).urls:
+            target = urldefrag(urljoin(f"http://testserver{url}", href)).url
+            parts = urlsplit(target)
+            key = f"{parts.path}{parse_qs(parts.query).get('tab', '')}"
+            if parts.netloc == "testserver" and key not in known and "logout" not in key:
+                known.add(key)
+                waiting.append((target.removeprefix("http://testserver"), url))
+    assert len(known) > 40
+    assert not refused, "\n".join(refused)
