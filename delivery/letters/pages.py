@@ -20,7 +20,7 @@ from django.utils.http import int_to_base36
 from channels.letter import LetterError
 from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, site_theme, theme_of
-from delivery.models import Issue, LetterTemplate
+from delivery.models import Issue, IssueVersion, LetterTemplate
 from delivery.models.issue import NOT_ON_PAGES
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import USUAL_THEME, TemplateSource
@@ -61,7 +61,7 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
     """
     annotated: Any = issue
     newsletter = issue.subscribable
-    around = Around(annotated.earlier_pk, annotated.later_pk, annotated.template_pk)
+    around = Around(annotated.earlier_pk, annotated.later_pk, annotated.template_pk, annotated.updated_at)
     facts = replace(
         _facts(newsletter, title=issue.title, published=issue.published_at or issue.created_at, pk=issue.pk),
         theme=theme_of(newsletter) if around.template else USUAL_THEME,
@@ -82,10 +82,12 @@ def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
     own = LetterTemplate.objects.filter(
         subscribable=OuterRef("subscribable"), name=ISSUE_PAGE, is_current=True
     )
+    edits = IssueVersion.objects.filter(issue=OuterRef("pk"))
     return issues.annotate(
         earlier_pk=Subquery(before.order_by("-published_at", "-pk").values("pk")[:1]),
         later_pk=Subquery(after.order_by("published_at", "pk").values("pk")[:1]),
         template_pk=Subquery(own.values("pk")[:1]),
+        updated_at=Subquery(edits.order_by("-version").values("replaced_at")[:1]),
     )
 
 
@@ -94,6 +96,7 @@ class Around:
     earlier: int | None
     later: int | None
     template: int | None
+    updated: datetime | None
 
 
 def _made(
@@ -113,6 +116,7 @@ def _made(
     shown = read()
     facts = replace(
         facts,
+        updated=around.updated and around.updated.replace(microsecond=0),
         earlier=earlier,
         later=later,
         own=own,

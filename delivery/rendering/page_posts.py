@@ -198,6 +198,7 @@ class PageFacts:
     site: SiteFacts = USUAL_SITE
     earlier: Link | None = None
     later: Link | None = None
+    updated: datetime | None = None
     is_open: bool = False
     is_listed: bool = True
     own: TemplateSource | None = None
@@ -208,7 +209,7 @@ def render_page(facts: PageFacts) -> str:
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
         "description", "summary", "picture", "note_top", "note_foot", "earlier", "later", "is_open",
-        "is_listed",
+        "is_listed", "updated",
     )  # fmt: skip
     reads = spoken(facts.reads)
     with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):

@@ -130,11 +130,14 @@ def test_after_it_was_sent_an_edit_changes_only_its_page(client: Client) -> None
     ended(Sent("1"), *claimed(now=LATER), at=LATER)
     page = urlsplit(issue_url(issue)).path
     item = issue.issue_items.order_by("position")[0]
-    assert item.entry["title"] in client.get(page).content.decode()
+    before = client.get(page).content.decode()
+    assert item.entry["title"] in before
+    assert "Updated" not in before
     leave_out_of_draft(issue_id=issue.pk, item_id=item.item_id or 0, now=LATER)
     reword(issue, "A post was taken out.")
     shown = client.get(page).content.decode()
     assert "A post was taken out." in shown
+    assert 'Updated <time dir="auto" datetime="2026-' in shown
     assert item.entry["title"] not in shown
     assert item.entry["title"] not in IssueCard.objects.get().titles
     assert versions() == [0, 0, 0]
