@@ -32,7 +32,8 @@ def invite(*, email: str, role: str, newsletters: Collection[Subscribable] | Non
     if sends_nothing():
         raise Refused("This site can’t send email. Set it up under Settings → Mail first.", "email")
     email = email.lower()
-    if User.objects.filter(Q(email__iexact=email) | Q(username__iexact=email)).exists():
+    # Readers' addresses aren't confirmed: anybody could type a colleague's.
+    if User.objects.filter(Q(email__iexact=email, is_staff=True) | Q(username__iexact=email)).exists():
         raise Refused(
             "Somebody with this address is a user already. Change their role on their page.", "email"
         )

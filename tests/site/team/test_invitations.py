@@ -18,6 +18,7 @@ from delivery.letters.build import opened_context
 from delivery.models import Delivery
 from feedletter_site.models import Member
 from feedletter_site.team.people import DAYS, InvitationOver, accept, invite, send_again, withdraw
+from reader.people.readers import add_reader
 from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +56,9 @@ def test_the_invited_chooses_a_password_and_is_signed_in(admin_client: Client, c
     newsletter = SubscribableFactory(title="Harbour")
     other = SubscribableFactory(title="Mountain")
     given = {"email": "Bo@example.org", "role": "editor", "is_limited": "on", "newsletters": [newsletter.pk]}
-    answer = recent(admin_client).post(INVITE, given, follow=True)
+    # What was typed is kept while the password is asked for.
+    answer = admin_client.post(INVITE, given, follow=True)
+    answer = admin_client.post(answer.redirect_chain[0][0], {"password": "password"}, follow=True)
     assert "bo@example.org is invited" in answer.content.decode()
     page = client.get(newest_link()).content.decode()
     assert "bo@example.org" in page
@@ -117,13 +120,20 @@ def test_before_joining_nobody_signs_in_and_no_new_password_is_sent(client: Clie
     assert answer.status_code == 200
 
 
-@pytest.mark.parametrize("taken", [{"email": "Bo@Example.org"}, {"username": "BO@example.org"}])
-def test_an_address_of_a_user_is_refused_and_their_role_stays(taken: dict[str, str]) -> None:
+def test_a_reader_who_typed_the_address_holds_up_no_invitation() -> None:
+    reader = add_reader(name="bo", email="bo@example.org", now=utcnow())
+    assert an_invitation() != reader.user
+
+
+@pytest.mark.parametrize(
+    "taken", [{"email": "Bo@Example.org", "is_staff": True}, {"username": "BO@example.org"}]
+)
+def test_an_address_of_a_user_is_refused_and_their_role_stays(taken: dict[str, Any]) -> None:
     user = User.objects.create_user(**{"username": "bo", **taken}, password=PASSWORD)
     with pytest.raises(Refused, match="is a user already"):
         an_invitation(role="everything")
     user.refresh_from_db()
-    assert (user.is_superuser, user.is_staff) == (False, False)
+    assert (user.is_superuser, user.is_staff) == (False, "is_staff" in taken)
     assert not Member.objects.exists()
 
 
