@@ -131,6 +131,27 @@ def rhythm_of(subscribable: Subscribable) -> Part:
     return (rhythm_here(subscribable), Text(kind, "note") if kind else "")
 
 
+def named(subscribable: Any) -> SafeString:
+    if not channels.get(subscribable.channel).public_sign_up:
+        sprite = static("feedletter/services.svg")
+        mark = '<svg class="fl-service" aria-hidden="true"><use href="{}#{}"/></svg>'
+        return format_html(
+            f'<span class="fl-named">{mark}{{}}</span>', sprite, subscribable.channel, subscribable
+        )
+    brand = subscribable.brand
+    picture = f"background-image: url('{quote(brand.header_picture_url, safe=':/?&=%')}')"
+    return format_html(
+        '<span class="fl-named" style="--fl-own: {}"><span class="fl-cover" style="{}"></span>{}</span>',
+        brand.accent or USUAL_COLOUR,
+        picture if brand.header_picture_url else "",
+        subscribable,
+    )
+
+
+def counted(subscribable: Any) -> Part:
+    return list_link(Subscription, subscribable.subscriber_count, subscribable__id__exact=subscribable.pk)
+
+
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
     list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "state")
@@ -186,15 +207,20 @@ class SubscribableAdmin(ServiceAdmin):
         js = (Script("feedletter/pasting.js", defer=True), Script("feedletter/newsletter.js", defer=True))
 
     shown_rhythm = column("how often", rhythm_of)
-    subscribers = column(
-        "subscribers",
-        lambda row: list_link(Subscription, row.subscriber_count, subscribable__id__exact=row.pk),
-        ordering="subscriber_count",
-    )
+    shown_title = column("newsletter", named, ordering="title")
+    shown_bridge = column("bridge", named, ordering="title")
+    subscribers = column("subscribers", counted, ordering="subscriber_count")
+    accounts = column("accounts", counted, ordering="subscriber_count")
 
     @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
     def add_bridge(self, request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(reverse("add_bridge"))
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        shown = super().get_list_display(request)
+        if request.GET.get("what") == "bridges":
+            shown[shown.index("shown_title")], shown[shown.index("subscribers")] = "shown_bridge", "accounts"
+        return shown
 
     def shown_tabs(self, request: HttpRequest) -> Sequence[Tab]:
         """Roles are without settings."""
@@ -363,23 +389,6 @@ class SubscribableAdmin(ServiceAdmin):
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
-
-    @display(description="newsletter", ordering="title")
-    def shown_title(self, subscribable: Any) -> SafeString:
-        if not channels.get(subscribable.channel).public_sign_up:
-            sprite = static("feedletter/services.svg")
-            mark = '<svg class="fl-service" aria-hidden="true"><use href="{}#{}"/></svg>'
-            return format_html(
-                f'<span class="fl-named">{mark}{{}}</span>', sprite, subscribable.channel, subscribable
-            )
-        brand = subscribable.brand
-        picture = f"background-image: url('{quote(brand.header_picture_url, safe=':/?&=%')}')"
-        return format_html(
-            '<span class="fl-named" style="--fl-own: {}"><span class="fl-cover" style="{}"></span>{}</span>',
-            brand.accent or USUAL_COLOUR,
-            picture if brand.header_picture_url else "",
-            subscribable,
-        )
 
     @display(description="next issue")
     def goes_out_next(self, subscribable: Any) -> str:

@@ -88,6 +88,8 @@ def test_bridges_are_listed_apart_from_newsletters(admin_client: Client, what: s
     rows = {"newsletters": SubscribableFactory(title="A letter"), "bridges": BridgeFactory(title="A bridge")}
     page = read(admin_client, f"/admin/subscriptions/subscribable/?what={what}")
     assert words(page.select("#result_list tbody th a")) == [rows[what].title]
+    heads = {"newsletters": {"Newsletter", "Subscribers"}, "bridges": {"Bridge", "Accounts"}}
+    assert set().union(*heads.values()) & set(words(page.select("#result_list thead th"))) == heads[what]
     current = page.select("#nav-sidebar-apps a.active")
     assert [link["href"] for link in current] == [f"/admin/subscriptions/subscribable/?what={what}"]
 
