@@ -115,7 +115,6 @@ class IntervalAdmin(PageWords):
         "An interval says how often a stage of the schedule ticks.",
         "Add an interval",
         "admin:django_celery_beat_intervalschedule_add",
-        "django_celery_beat.add_intervalschedule",
     )
 
 
@@ -126,7 +125,6 @@ class CrontabAdmin(PageWords):
         "A crontab says at which hours a stage of the schedule ticks.",
         "Add a crontab",
         "admin:django_celery_beat_crontabschedule_add",
-        "django_celery_beat.add_crontabschedule",
     )
     list_display = ("__str__", "human_readable")
     fields = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")

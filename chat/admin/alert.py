@@ -32,7 +32,6 @@ class ServerAlertAdmin(ReadOnlyAdmin):
         "Servers get a notice when a feed fails or needs a decision.",
         "Set up the Discord bot",
         "discord_set_up",
-        "chat.view_guild",
     )
     own_panels = (Panel("Notice", what_was_told, order=10),)
     told = moment_of("created_at", "told")

@@ -67,7 +67,6 @@ class GuildAdmin(ServiceAdmin):
         "Servers appear here when they first use the bot.",
         "Set up the Discord bot",
         "discord_set_up",
-        "chat.view_guild",
     )
     own_panels = (Panel("Its feeds", its_feeds, order=10),)
     own_actions = (

@@ -53,7 +53,6 @@ class GuildFeedAdmin(ReadOnlyAdmin):
         "People add feeds in Discord with /feed add.",
         "Set up the Discord bot",
         "discord_set_up",
-        "chat.view_guild",
     )
     own_panels = (Panel("Status", describe, order=10), Panel("Latest posts", latest, order=20))
     own_actions = (

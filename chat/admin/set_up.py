@@ -14,6 +14,7 @@ from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.servers import bot_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, Interaction, ServerAlert
 from chat.registration import endpoint_urls, invite_link, register
+from common.access import opens_for
 from common.admin.html import list_link, page
 from common.admin.refusals import report, require
 from common.clock import utcnow
@@ -58,8 +59,8 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
+@opens_for(lambda user: bool(user.has_perm(MAY_SEE)))
 def discord_set_up(request: HttpRequest) -> HttpResponse:
-    require(request.user.has_perm(MAY_SEE))
     may_change = request.user.has_perm(MAY_CHANGE)
     form = SettingsForm(instance=bot_settings())
     if request.method == "POST":

@@ -1,5 +1,6 @@
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from io import StringIO
 from typing import Any
 
 from django.contrib.admin import FieldListFilter, RelatedFieldListFilter
@@ -22,30 +23,17 @@ def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
     return answer
 
 
-class _Buffer:
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.size = 0
-
-    def write(self, text: str) -> None:
-        self.parts.append(text)
-        self.size += len(text)
-
-    def take(self) -> str:
-        text = "".join(self.parts)
-        self.parts, self.size = [], 0
-        return text
-
-
 def _pieces(rows: Iterator[list[str]]) -> Iterator[str]:
-    buffer = _Buffer()
+    buffer = StringIO()
     buffer.write("\ufeff")
-    write: Callable[[list[str]], Any] = csv.writer(buffer).writerow
+    writer = csv.writer(buffer)
     for row in rows:
-        write(row)
-        if buffer.size >= FLUSHED:
-            yield buffer.take()
-    yield buffer.take()
+        writer.writerow(row)
+        if buffer.tell() >= FLUSHED:
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()
 
 
 # Rows that a search without an index reads.

@@ -1,6 +1,7 @@
 """Services own the transactions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partialmethod
 from typing import Any, ClassVar
 
 from django.contrib.admin import ModelAdmin as DjangoModelAdmin
@@ -14,7 +15,7 @@ from django.urls import reverse
 from unfold.views import ChangeList
 
 from common.access import newsletters_of
-from common.admin.draw import block, inline
+from common.admin.draw import block, inline, may_open
 from common.admin.html import page
 from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
@@ -148,11 +149,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
     def shown_beside(self, request: HttpRequest) -> list[tuple[str, str]]:
         """Return titles and addresses of the lists in this tab that the user may see, if several."""
-        lists = []
-        for title, name in self.beside:
-            app, _, model = name.partition("_")
-            if request.user.has_perm(f"{app}.view_{model}"):
-                lists.append((title, reverse(f"admin:{name}_changelist")))
+        urls = ((title, reverse(f"admin:{name}_changelist")) for title, name in self.beside)
+        lists = [each for each in urls if may_open(each[1])]
         return lists if len(lists) > 1 else []
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
@@ -229,25 +227,18 @@ class ServiceAdmin(PageWords, OwnTransactions):
     def may(self, request: HttpRequest, action: panels.Action) -> bool:
         return bool(getattr(self, f"has_{action.permission}_permission")(request))
 
-    def has_act_permission(self, request: HttpRequest) -> bool:
-        return self._has(request, "change")
+    def _has(self, request: HttpRequest, permission: str) -> bool:
+        codename = get_permission_codename(permission, self.opts)
+        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
 
-    def has_draft_permission(self, request: HttpRequest) -> bool:
-        return self._has(request, "draft")
-
-    def has_pause_permission(self, request: HttpRequest) -> bool:
-        return self._has(request, "pause")
+    has_act_permission = partialmethod(_has, permission="change")
+    has_draft_permission = partialmethod(_has, permission="draft")
+    has_pause_permission = partialmethod(_has, permission="pause")
+    has_drop_permission = partialmethod(_has, permission="delete")
 
     def has_everywhere_permission(self, request: HttpRequest) -> bool:
         """For actions that concern other newsletters, too."""
         return self.has_act_permission(request) and newsletters_of(request.user) is None
-
-    def has_drop_permission(self, request: HttpRequest) -> bool:
-        return self._has(request, "delete")
-
-    def _has(self, request: HttpRequest, permission: str) -> bool:
-        codename = get_permission_codename(permission, self.opts)
-        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
 
     def get_actions(self, request: HttpRequest) -> Any:
         actions: dict[str, Any] = super().get_actions(request)

@@ -14,13 +14,12 @@ from common.text import pluralize
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
-    """Shown instead of an empty list; `to` is a URL name that needs `permission`, or the URL once shown."""
+    """Shown instead of an empty list; `to` is a URL name, or the URL once shown."""
 
     title: str
     words: str
     button: str = ""
     to: str = ""
-    permission: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,8 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
             words = "Nothing here fits what you search or filter for."
             return EmptyList("None like that", words, f"Show all {part.rows[1]}", f"?{part.query}")
         empty = part.empty
-        if empty.to and (not empty.permission or request.user.has_perm(empty.permission)):
-            return replace(empty, to=reverse(empty.to))
+        if empty.to and may_open(url := reverse(empty.to)):
+            return replace(empty, to=url)
         return EmptyList(empty.title, empty.words)
 
     def changelist_view(

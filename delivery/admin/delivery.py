@@ -211,7 +211,6 @@ class DeliveryAdmin(LargeList):
         " with a newsletter’s first issue, or when somebody subscribes.",
         "Go to the newsletters",
         "admin:subscriptions_subscribable_changelist",
-        "subscriptions.view_subscribable",
     )
     own_panels = (
         Panel("Status", describe_delivery, order=10),
@@ -278,7 +277,6 @@ class BounceAdmin(ReadOnlyAdmin):
         " “Check bounces” says whether Feedletter can receive them.",
         "Check bounces",
         "mail_check",
-        "delivery.view_lane",
     )
     beside = PROBLEM_LISTS
     search_fields = ("destination__core", "recipient", "domain", "diagnostic", "status")

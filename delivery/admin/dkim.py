@@ -11,11 +11,11 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
+from common.access import opens_for
 from common.admin.html import column, moment_of, page, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
 from common.parts import Button, Code, Dot, Facts, Part, Text
@@ -118,7 +118,6 @@ class DkimKeyAdmin(ServiceAdmin):
         "your own server, create a key here.",
         "Create key",
         "admin:delivery_dkimkey_add",
-        "delivery.add_dkimkey",
     )
     search_fields = ("domain", "selector")
     shown_after_adding = True
@@ -177,9 +176,9 @@ class MailCheckForm(forms.Form):
         field.choices = [("", "all"), *((row.name, str(row)) for row in rows)]
 
 
+@opens_for(lambda user: bool(user.has_perm(MAY_CHECK)))
 def mail_check(request: HttpRequest) -> HttpResponse:
     """Ask whose mail to check, and check it if the button was pressed. Nothing is changed."""
-    require(request.user.has_perm(MAY_CHECK))
     is_asked = "check" in request.GET
     form = MailCheckForm(request.GET if is_asked else None, initial=request.GET.dict())
     context: dict[str, Any] = {"title": "Mail check", "form": form}

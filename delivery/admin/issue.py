@@ -21,7 +21,7 @@ from common.admin.page_words import EmptyList
 from common.admin.refusals import require
 from common.admin.resources import actions_of
 from common.clock import utcnow
-from common.parts import Part
+from common.parts import Button, Part
 from common.ports.panels import Panel
 from common.text import shortened
 from delivery.admin import issue_figures, issue_panels
@@ -81,7 +81,6 @@ class IssueAdmin(ReadOnlyAdmin):
         "A newsletter’s posts become an issue when it’s due. Until then they’re in the next issue.",
         "See next issues",
         "admin:subscriptions_assignable_changelist",
-        "subscriptions.view_assignable",
     )
     list_per_page = ISSUES_PER_PAGE
     scope = "subscribable"
@@ -91,13 +90,13 @@ class IssueAdmin(ReadOnlyAdmin):
         Panel("Result", issue_figures.how_far, order=10),
         Panel("Corrections", mending, order=12, asks=True),
         Panel("Posts", draft_posts, order=13, asks=True),
-        Panel("Details", issue_panels.describe_issue, order=15),
         Panel("Changes after posting", issue_panels.changed_later, order=17),
         Panel("Delivered over time", issue_figures.live_arrivals, order=20),
         Panel("By recipients’ domain", issue_figures.live_domains, order=25),
         Panel("Problems", issue_figures.trouble, order=30),
         Panel("Cancelled", issue_figures.why_cancelled, order=32),
         Panel("Late subscribers", issue_panels.late_subscribers_panel, order=35),
+        Panel("Details", issue_panels.describe_issue, order=40),
         Panel("Email", issue_panels.letter, order=90, is_beside=True),
         Panel("The post", what_was_posted, order=90, is_beside=True),
     )
@@ -116,13 +115,11 @@ class IssueAdmin(ReadOnlyAdmin):
         unsent = (
             drafts_and_scheduled(request.user) if request.user.has_perm("delivery.view_broadcast") else ""
         )
-        may_write = request.user.has_perm("delivery.add_broadcast")
-        may_import = request.user.has_perm("delivery.add_issueimport")
-        added = {
-            "unsent_emails": unsent,
-            "write_url": add_url(Broadcast) if may_write else "",
-            "import_url": add_url(IssueImport) if may_import else "",
-        }
+        ways = (
+            Button(add_url(Broadcast), "Write an email"),
+            Button(add_url(IssueImport), "Import old issues", is_plain=True),
+        )
+        added = {"unsent_emails": unsent, "ways": ways}
         return super().changelist_view(request, {**added, **(extra_context or {})})
 
     class Media:

@@ -269,7 +269,6 @@ class LaneAdmin(ServiceAdmin):
         "sending limits. It’s created with the first message.",
         "Set up email",
         "mail_set_up",
-        "delivery.view_account",
     )
     inlines = (DomainInline,)
     own_panels = (

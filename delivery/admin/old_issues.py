@@ -197,7 +197,6 @@ class IssueImportAdmin(ReportedUploadAdmin):
         " your archive is complete. Nothing is sent.",
         PAGE,
         "admin:delivery_issueimport_add",
-        "delivery.add_issueimport",
     )
     own_panels = (
         Panel("Progress", how_far, order=10),

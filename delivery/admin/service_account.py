@@ -109,7 +109,6 @@ class ServiceAccountAdmin(ServiceAdmin):
         " text messages of several newsletters. Its token is kept here, once.",
         "Add an account",
         "admin:delivery_serviceaccount_add",
-        "delivery.add_serviceaccount",
     )
     own_panels = (Panel("Status", describe_service_account, order=10),)
     own_actions = actions_of(service_accounts)

@@ -76,7 +76,6 @@ class ApiTokenAdmin(ServiceAdmin):
         " It can do what you choose, but no more than you can.",
         "Create a token",
         "admin:feedletter_site_apitoken_add",
-        "feedletter_site.add_apitoken",
     )
     own_panels = (Panel("About it", about, order=10),)
     own_actions = actions_of(api_tokens)

@@ -312,7 +312,6 @@ class ArrivalAdmin(ReportedUploadAdmin):
         " before anything changes.",
         PAGE,
         "admin:feedletter_site_arrival_add",
-        "feedletter_site.add_arrival",
     )
     own_panels = (
         Panel("Progress", how_far, order=10),

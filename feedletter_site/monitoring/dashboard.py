@@ -1,13 +1,13 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model
 from django.http import HttpRequest
 from django.utils import timezone
 
 from common.access import newsletters_of
 from common.admin.html import add_url, short_day
 from common.clock import utcnow
+from common.parts import Button
 from delivery.admin.issue_figures import growth
 from delivery.admin.restoring import restored
 from delivery.models import Broadcast, Delivery, Issue
@@ -38,7 +38,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context.update(restore=restored())
     if not Feed.objects.exists():
         return context
-    context.update(is_begun=True, needs=needs(user, now), quick_actions=quick_actions(user))
+    ways = (Button(add_url(Broadcast), "Write an email", is_plain=True), Button(add_url(Feed), "Add a feed"))
+    context.update(is_begun=True, needs=needs(user, now), quick_actions=ways)
     context.update(now=f"{timezone.localtime(now):%A} {short_day(timezone.localdate(now))}")
     if may_see(user, Assignable):
         context.update(coming=issue_overview.going_out_next(user, now))
@@ -64,15 +65,3 @@ def needs(user: Any, now: datetime) -> list[Alert]:
         return waiting
     feeds = feeds_in_need(now) if may_see(user, Feed) else []
     return [*waiting, *alerts(user), *feeds]
-
-
-QUICK_ACTIONS: tuple[tuple[str, type[Model]], ...] = (("Write an email", Broadcast), ("Add a feed", Feed))
-
-
-def quick_actions(user: Any) -> list[tuple[str, str]]:
-    """Return titles and addresses of what the user may do."""
-    return [
-        (title, add_url(model))
-        for title, model in QUICK_ACTIONS
-        if user.has_perm(f"{model._meta.app_label}.add_{model._meta.model_name}")
-    ]

@@ -121,11 +121,11 @@ def require_in_scope(request: HttpRequest, match: ResolverMatch) -> None:
 def scoped_admin(name: str) -> Any:
     """Return the admin of a URL's rows, or None if they don't belong to newsletters."""
     model, _, ending = name.rpartition("_")
-    if name in OF_ROWS:
-        model = OF_ROWS[name]
-    elif ending not in ENDINGS:
-        return None
-    for each, page in admin.site._registry.items():
-        if f"{each._meta.app_label}_{each._meta.model_name}" == model:
-            return page if getattr(page, "scope", "") else None
-    return None
+    model = OF_ROWS.get(name, model if ending in ENDINGS else "")
+    pages = (
+        page
+        for each, page in admin.site._registry.items()
+        if f"{each._meta.app_label}_{each._meta.model_name}" == model
+    )
+    page = next(pages, None)
+    return page if getattr(page, "scope", "") else None

@@ -303,5 +303,4 @@ class GroupAdmin(Chosen, DjangoGroupAdmin):  # type: ignore[misc]
         "A group gives its permissions to all its members. With only a few users you don’t need groups.",
         "Add a group",
         "admin:auth_group_add",
-        "auth.add_group",
     )

@@ -294,7 +294,6 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         " and we find its feed.",
         "Add a feed",
         "admin:feeds_feed_add",
-        "feeds.add_feed",
     )
     own_panels = (
         Panel("Held for you", held, order=1),

@@ -147,7 +147,6 @@ class ItemAdmin(LargeList):
         "Posts are read from your feeds. Each one says when it is sent, or why not.",
         "Add a feed",
         "admin:feeds_feed_add",
-        "feeds.add_feed",
     )
     # The app that sends adds a panel.
     own_panels = (Panel("About it", about),)

@@ -152,7 +152,6 @@ class TagAdmin(ServiceAdmin):
         "Tags group your feeds. Add them on a feed’s page, in the list of feeds, or with an OPML file.",
         "Go to feeds",
         "admin:feeds_feed_changelist",
-        "feeds.view_feed",
     )
     fieldsets = ((None, {"fields": ("name",)}),)
     own_panels = (Panel("Its feeds", its_feeds),)

@@ -71,7 +71,6 @@ class InvitationAdmin(ServiceAdmin):
         "An invitation is a link that lets one person use the reader. Copy the link, or have it emailed.",
         "Invite somebody",
         "admin:reader_invitation_add",
-        "reader.add_invitation",
     )
     own_panels = (Panel("About it", about_invitation, order=10),)
     own_actions = actions_of(invitations)

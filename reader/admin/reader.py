@@ -72,7 +72,6 @@ class ReaderAdmin(ServiceAdmin):
         "yourself at /reader/.",
         "Invite somebody",
         "admin:reader_invitation_add",
-        "reader.add_invitation",
     )
     own_panels = (Panel("About", about_reader, order=10),)
     own_actions = (

@@ -207,7 +207,6 @@ class ListImportAdmin(UploadAdmin):
         " You see what happens before anything changes.",
         "Import a list",
         "admin:subscriptions_subscription_import_list",
-        "subscriptions.add_subscription",
     )
     list_select_related = ("subscribable",)
     scope = "subscribable"

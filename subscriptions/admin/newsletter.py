@@ -83,14 +83,12 @@ NO_NEWSLETTERS = EmptyList(
     " you choose.",
     "Create a newsletter",
     "admin:subscriptions_subscribable_add",
-    "subscriptions.add_subscribable",
 )
 NO_BRIDGES = EmptyList(
     "No bridges yet",
     "A bridge publishes new posts to an account on Mastodon, Bluesky, Discord or another service.",
     "Add a bridge",
     "add_bridge",
-    "subscriptions.add_subscribable",
 )
 
 
@@ -186,7 +184,7 @@ class SubscribableAdmin(ServiceAdmin):
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("What’s next", newsletter_panels.what_next, order=9, asks=True),
         Panel("Schedule", newsletter_panels.schedule, order=16),
-        Panel("Subscribers", newsletter_panels.people, order=10, tab="subscribers", asks=True),
+        Panel("Subscribers", newsletter_panels.people, order=10, tab="subscribers"),
         Panel("Put it on your site", site.put_on_your_site, order=40, tab="share"),
         Panel("What its rules do", post_rules.what_rules_do, order=51, tab="settings"),
         Panel("Left out lately", post_rules.left_out_lately, order=52, tab="settings"),
@@ -428,7 +426,6 @@ class AssignableAdmin(ReadOnlyAdmin):
         "The next issue starts with the first post that settles and is sent on the newsletter’s schedule.",
         "See which posts are settling",
         "admin:feeds_item_changelist",
-        "feeds.view_item",
     )
     list_per_page = 50
     scope = "subscribable"

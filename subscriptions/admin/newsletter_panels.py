@@ -129,7 +129,7 @@ def schedule(subscribable: Subscribable) -> Part:
     )
 
 
-def people(subscribable: Subscribable, request: HttpRequest) -> Part:
+def people(subscribable: Subscribable) -> Part:
     """Show counts, search, the newest subscribers, and ways to add more."""
     counts = reader_counts(subscribable)
     words = dict(Subscription.LeftWhy.choices)
@@ -148,7 +148,7 @@ def people(subscribable: Subscribable, request: HttpRequest) -> Part:
         "counts": _count_links(subscribable, counts.by_status),
         "search": list_url(Subscription),
         "newsletter": subscribable.pk,
-        "ways": _ways(subscribable, request, has_people=bool(counts.by_status)),
+        "ways": _ways(subscribable, has_people=bool(counts.by_status)),
         "facts": Facts(("With notifications on a device", devices), ("Why they unsubscribed", why_left)),
         "table": table,
     }
@@ -168,16 +168,14 @@ def _count_links(subscribable: Subscribable, counts: Mapping[str, int]) -> Part:
     )
 
 
-def _ways(subscribable: Subscribable, request: HttpRequest, *, has_people: bool) -> list[tuple[str, str]]:
+def _ways(subscribable: Subscribable, *, has_people: bool) -> Part:
     kind = channels.get(subscribable.channel)
-    ways = []
-    if request.user.has_perm("subscriptions.add_subscription"):
-        ways.append((add_url(Subscription, subscribable=subscribable.pk), "Add"))
+    ways = [(add_url(Subscription, subscribable=subscribable.pk), "Add")]
     if kind.public_sign_up and not kind.is_by_code:
         ways.append((import_url(subscribable), "Import"))
         if has_people:
             ways.append((export_url(subscribable), "Export"))
-    return ways
+    return tuple(Button(url, title, is_plain=True) for url, title in ways)
 
 
 def command(subscribable: Subscribable) -> Part:

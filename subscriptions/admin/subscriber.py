@@ -193,7 +193,6 @@ class SubscriberTagAdmin(ServiceAdmin):
         " in their list, then “Add tags”.",
         "Go to subscribers",
         "admin:subscriptions_destination_changelist",
-        "subscriptions.view_destination",
     )
     fieldsets = ((None, {"fields": ("name",)}),)
     own_actions = (Action("drop", "Delete", delete_chosen, confirm=what_deleting_does, permission="drop"),)
@@ -282,7 +281,6 @@ class DestinationAdmin(ListPages, LargeList):
         " also add people who have agreed already, or import a list.",
         "Add a subscriber",
         "admin:subscriptions_subscription_add",
-        "subscriptions.add_subscription",
     )
     address = column("address", lambda person: person.label)
     tags = column("tags", tag_names)
@@ -373,7 +371,6 @@ class SuppressionAdmin(ServiceAdmin):
         " addresses yourself. Nothing is sent to them.",
         "Add an address",
         "admin:subscriptions_suppression_add",
-        "subscriptions.add_suppression",
     )
     # No other rows depend on it.
     has_delete_permission = PageWords.has_delete_permission

@@ -342,7 +342,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         " the form on your site. You can also add them, or import a list.",
         "Add a subscriber",
         "admin:subscriptions_subscription_add",
-        "subscriptions.add_subscription",
     )
     own_panels = (
         Panel("Status", standing, order=10),

@@ -198,7 +198,6 @@ class BroadcastAdmin(SendPage):
         " question.",
         "Write an email",
         "admin:delivery_broadcast_add",
-        "delivery.add_broadcast",
     )
     list_select_related = ("subscribable",)
     scope = "subscribable"

@@ -158,7 +158,7 @@ def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") 
         return Template("admin/delivery/edits/posts.html", context, request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
-    said = {item: f"added {brief(at, zone=zone)}" for item, at in joined}
+    said = {item: f"added {brief(at, zone=zone)}".replace("Y", "y") for item, at in joined}
     by_hand = stands.contents.by_hand
     dropped = [
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}

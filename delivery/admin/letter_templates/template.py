@@ -50,7 +50,6 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         " here.",
         "Go to the newsletters",
         "admin:subscriptions_subscribable_changelist",
-        "subscriptions.view_subscribable",
     )
     list_select_related = ("subscribable",)
     saved = moment_of("created_at", "saved")

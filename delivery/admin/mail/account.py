@@ -19,6 +19,7 @@ from channels.email.account_url import parse_email_url
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import SmtpSettings
+from common.access import opens_for
 from common.admin.html import add_url, column, moment_of, object_url, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -100,7 +101,6 @@ class AccountAdmin(ServiceAdmin):
         "twenty of them you only enter the user name and password.",
         "Set up email",
         "mail_set_up",
-        "delivery.add_account",
     )
     own_panels = (Panel("Status", describe_account, order=10),)
     own_actions = actions_of(accounts)
@@ -202,9 +202,9 @@ class ShownAccount:
         return self.account.is_default and "EMAIL_URL" not in settings.GIVEN
 
 
+@opens_for(lambda user: bool(user.has_perm(MAY_SEE)))
 def mail_set_up(request: HttpRequest) -> HttpResponse:
     """Show on GET; act and redirect on POST, so that reloading repeats nothing."""
-    require(request.user.has_perm(MAY_SEE))
     if request.method == "POST":
         return _acted(request)
     address = request.session.get(TEST_ADDRESS) or getattr(request.user, "email", "")

@@ -162,7 +162,6 @@ class WebhookAdmin(ServiceAdmin):
         " or when an issue is published.",
         "Add a webhook",
         "admin:delivery_webhook_add",
-        "delivery.add_webhook",
     )
     search_fields = ("name", "url")
     shown_after_adding = True
@@ -237,7 +236,6 @@ class WebhookCallAdmin(ReadOnlyAdmin):
         "A call is made when something happens that a webhook asks for. Its page can send a test.",
         "Go to the webhooks",
         "admin:delivery_webhook_changelist",
-        "delivery.view_webhook",
     )
     search_fields = ("event_id", "destination__core")
     list_select_related = ("webhook",)
