@@ -3,6 +3,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from common.access import opens_for
 from common.admin.html import page
 from feedletter_site.admin_look import settings_cards
 from feedletter_site.monitoring.first_steps import ALL, open_steps, put_aside, take_back
@@ -10,10 +11,9 @@ from feedletter_site.monitoring.first_steps import ALL, open_steps, put_aside, t
 MAY_SET_UP = "subscriptions.add_subscribable"
 
 
+@opens_for(lambda user: bool(user.has_perm(MAY_SET_UP)))
 def first_steps(request: HttpRequest) -> HttpResponse:
     """A POST dismisses one step or all, or undoes that."""
-    if not request.user.has_perm(MAY_SET_UP):
-        raise PermissionDenied
     if request.method == "POST":
         name = request.POST.get("aside", "")
         if not put_aside(name):

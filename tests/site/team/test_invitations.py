@@ -56,7 +56,7 @@ def test_the_invited_chooses_a_password_and_is_signed_in(admin_client: Client, c
     newsletter = SubscribableFactory(title="Harbour")
     other = SubscribableFactory(title="Mountain")
     given = {"email": "Bo@example.org", "role": "editor", "is_limited": "on", "newsletters": [newsletter.pk]}
-    # What was typed is kept while the password is asked for.
+    # The form is kept while the password is asked for.
     answer = admin_client.post(INVITE, given, follow=True)
     answer = admin_client.post(answer.redirect_chain[0][0], {"password": "password"}, follow=True)
     assert "bo@example.org is invited" in answer.content.decode()
