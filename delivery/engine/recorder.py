@@ -1,7 +1,7 @@
 """Records acceptances for the child process. Imports no Django.
 
-Each statement goes to libpq directly, and its answer comes by callback: psycopg's own layers take the client
-twice as long as the rest.
+Each statement goes to libpq directly, and its answer comes by callback: psycopg's coroutines and cursors take
+the client twice as long as the rest.
 """
 
 import asyncio
@@ -43,9 +43,8 @@ class Recorder:
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
         # The plan is kept, as parsing and planning take a third of the database's time. It must not be one
         # for a small table.
-        options = (
-            f"{place.get('options', '')} -c enable_seqscan=off -c plan_cache_mode=force_generic_plan".strip()
-        )
+        plan = "-c enable_seqscan=off -c plan_cache_mode=force_generic_plan"
+        options = f"{place.get('options', '')} {plan}".strip()
         self._place = {**place, "autocommit": True, "options": options, "prepare_threshold": None}
         # None behind a pooler.
         self._prepares = place.get("prepare_threshold") is not None

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from tests import forks
 from tests.databases import ROOT, create_database, drop_database, migrated_database, migrated_file, url_of
+from tests.examples import NIGHTLY
 
 # Workers' output goes to a file in the installation's folder, for failed tests.
 WORKER = (
@@ -127,3 +130,15 @@ def postgres_installation(
     finally:
         installation.stop_all()
         drop_database(server, name)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
+def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
+    """On either database, with the mail server of the test's fixture `smtp`, if any."""
+    mail = {"EMAIL_URL": request.getfixturevalue("smtp").url} if "smtp" in request.fixturenames else {}
+    if request.param == "sqlite":
+        with sqlite_installation(tmp_path, **mail) as made:
+            yield made
+    else:
+        with postgres_installation(tmp_path, request.getfixturevalue("postgres_url"), **mail) as made:
+            yield made

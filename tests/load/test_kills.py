@@ -4,15 +4,14 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.examples import NIGHTLY, examples
-from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.examples import examples
+from tests.load.installation import Installation, installation
 from tests.servers.smtp_server import SmtpServer
 
+__all__ = ["installation"]
 pytestmark = pytest.mark.slow
 
 KILLS = max(examples(5), 2)
@@ -42,17 +41,6 @@ issue = Issue.objects.create(subscribable=letter, within_type_id="1", token="t" 
 Lane.objects.create(kind="email", account="default", concurrency={CONNECTIONS}, rate={RATE}, burst=20)
 print(publish(issue_id=issue.pk, now=timezone.now()))
 """
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
-def installation(request: Any, tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
-    if request.param == "sqlite":
-        with sqlite_installation(tmp_path, EMAIL_URL=smtp.url) as made:
-            yield made
-    else:
-        url = request.getfixturevalue("postgres_url")
-        with postgres_installation(tmp_path, url, EMAIL_URL=smtp.url) as made:
-            yield made
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """The place stage is killed again and again: no post is missing in a channel or doubled."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.examples import NIGHTLY, examples
-from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.examples import examples
+from tests.load.installation import Installation, installation
 
+__all__ = ["installation"]
 pytestmark = pytest.mark.slow
 
 KILLS = examples(100)
@@ -61,16 +59,6 @@ pairs = TimelineEntry.objects.values("channel", "entry").distinct().count()
 print(json.dumps({{"killed": killed, "made": made, "placed": whole, "places": TimelineEntry.objects.count(),
                   "unread": Unread.objects.count(), "pairs": pairs}}))
 """
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
-def installation(request: Any, tmp_path: Path) -> Iterator[Installation]:
-    if request.param == "sqlite":
-        with sqlite_installation(tmp_path) as made:
-            yield made
-    else:
-        with postgres_installation(tmp_path, request.getfixturevalue("postgres_url")) as made:
-            yield made
 
 
 def test_kills_at_random_moments_lose_no_post_and_double_none(installation: Installation) -> None:

@@ -1,16 +1,14 @@
 """A worker is killed between an edit and its record: the result is one post with the right text."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.examples import NIGHTLY
-from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.load.installation import Installation, installation
 from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
+__all__ = ["installation"]
 POSTED = """
 from django.utils import timezone
 from delivery.issues.publish import publish
@@ -61,44 +59,34 @@ print(list(Delivery.objects.exclude(kind="issue").values_list("kind", "state")))
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
-def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
-    if request.param == "sqlite":
-        with sqlite_installation(tmp_path) as made:
-            yield made
-    else:
-        with postgres_installation(tmp_path, request.getfixturevalue("postgres_url")) as made:
-            yield made
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "method", "words"),
     [("corrected", "PUT", ["Bees, corrected"]), pytest.param("withdrawn", "DELETE", [], marks=NIGHTLY)],
 )
 def test_a_worker_killed_after_a_change_and_before_its_record(
-    site: Installation, which: str, method: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+    installation: Installation, which: str, method: str, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with MastodonInstance() as instance:
-        site.script(POSTED.format(token=TOKEN, url=instance.url))
-        site.manage("send")
+        installation.script(POSTED.format(token=TOKEN, url=instance.url))
+        installation.manage("send")
         assert len(instance.statuses) == 1
-        assert site.script(NEWS.format(which=which)).strip() == "1"
+        assert installation.script(NEWS.format(which=which)).strip() == "1"
         # The instance processes the request, and its response never arrives.
         monkeypatch.setattr(instance, "posts", lambda request: request.method == method)
         instance.says = Reply(takes=True, silent=True)
-        worker = site.start("manage.py", "send")
+        worker = installation.start("manage.py", "send")
         end = time.monotonic() + 60
         while method not in [request.method for request in instance.requests]:
-            assert time.monotonic() < end, site.log()
+            assert time.monotonic() < end, installation.log()
             time.sleep(0.05)
-        site.kill(worker)
+        installation.kill(worker)
         instance.says = None
-        assert site.script(LATER).strip() == "1"
-        site.manage("send")
+        assert installation.script(LATER).strip() == "1"
+        installation.manage("send")
         assert [status["text"].split(" https")[0] for status in instance.statuses] == [
             f"[bees] New Post: {said}" for said in words
         ]
         assert [request.method for request in instance.requests].count(method) == 2
         kind = "edit" if method == "PUT" else "delete"
-        assert site.script(CHANGES).strip() == f"[({kind!r}, 'sent')]"
+        assert installation.script(CHANGES).strip() == f"[({kind!r}, 'sent')]"

@@ -1,18 +1,15 @@
 """An issue is edited while it is paused and its worker killed: each person gets the ledger's text."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.delivery.background import wait_until
 from tests.delivery.sites import queue, states_of
-from tests.examples import NIGHTLY
-from tests.load.installation import Installation, postgres_installation, sqlite_installation
+from tests.load.installation import Installation, installation
 from tests.servers.smtp_server import SmtpServer
 
+__all__ = ["installation"]
 LETTERS, CONNECTIONS = 5000, 4
 PAUSE = """
 from django.utils import timezone
@@ -46,39 +43,28 @@ print(dict(Delivery.objects.values_list("destination__core", "version")))
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
-def site(request: Any, tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
-    if request.param == "sqlite":
-        with sqlite_installation(tmp_path, EMAIL_URL=smtp.url) as made:
-            yield made
-    else:
-        server = request.getfixturevalue("postgres_url")
-        with postgres_installation(tmp_path, server, EMAIL_URL=smtp.url) as made:
-            yield made
-
-
 @pytest.mark.slow
 def test_each_person_gets_the_text_that_the_ledger_says_though_workers_are_killed(
-    site: Installation, smtp: SmtpServer
+    installation: Installation, smtp: SmtpServer
 ) -> None:
     smtp.state.delay = 0.004
-    queue(site, LETTERS, concurrency=CONNECTIONS)
+    queue(installation, LETTERS, concurrency=CONNECTIONS)
     notes = ["First correction.", "Second correction."]
     for done, note in enumerate(notes, start=1):
-        worker = site.start("manage.py", "send")
+        worker = installation.start("manage.py", "send")
         smtp.wait_for(300 * done, timeout=60)
         if done == 2:
-            site.kill(worker)
-        site.script(PAUSE)
+            installation.kill(worker)
+        installation.script(PAUSE)
         if done == 1:
-            wait_until(lambda: "sending" not in states_of(site))
-            site.kill(worker)
-        site.script(EDIT.format(note=note))
-        site.script(RESUME)
+            wait_until(lambda: "sending" not in states_of(installation))
+            installation.kill(worker)
+        installation.script(EDIT.format(note=note))
+        installation.script(RESUME)
     smtp.state.delay = 0
-    site.manage("send")
-    wait_until(lambda: set(states_of(site)) == {"sent"}, 60)
-    ledger: dict[str, int] = eval(site.script(LEDGER), {})  # noqa: S307 - our own output
+    installation.manage("send")
+    wait_until(lambda: set(states_of(installation)) == {"sent"}, 60)
+    ledger: dict[str, int] = eval(installation.script(LEDGER), {})  # noqa: S307 - our own output
     got: dict[str, set[int]] = defaultdict(set)
     for message in smtp.messages:
         text = message.email.get_body(("plain",)).get_content()  # type: ignore[union-attr]
