@@ -17,7 +17,7 @@ import requests
 from django.conf import settings
 from django.utils import timezone
 
-from channels.telegram.session import TelegramChannel
+from channels.telegram.bridge import TelegramBridge
 from common.ports import channels
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
@@ -47,7 +47,7 @@ def bridges() -> list[dict[str, object]]:
         told = requests.get(f"{url}/posted", timeout=10).json()
     assert len(told["posted"]) == BRIDGES
     assert set(told["posted"].values()) == {1}
-    limit = TelegramChannel().account_lane
+    limit = TelegramBridge().account_lane
     assert limit is not None
     assert limit.rate is not None
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

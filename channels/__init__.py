@@ -1,7 +1,7 @@
-"""Each channel registers its specs on start, and is loaded on first use.
+"""Channels are found by their folders and registered on start.
 
-A folder is a channel if its `__init__.py` has CHANNELS, which maps keys to the dotted paths of spec and
-channel within the folder.
+A folder is a channel if its `__init__.py` has CHANNELS, which maps keys to the dotted path of a bridge's
+class within the folder. Other channels have two classes: the spec, and the channel, loaded on first use.
 """
 
 import pkgutil
@@ -17,7 +17,9 @@ def _found() -> dict[str, tuple[str, str]]:
     for folder in pkgutil.iter_modules(__path__, f"{__name__}."):
         if folder.ispkg:
             paths = getattr(import_module(folder.name), "CHANNELS", {})
-            found.update({key: (f"{folder.name}.{a}", f"{folder.name}.{b}") for key, (a, b) in paths.items()})
+            for key, path in paths.items():
+                spec, ours = (path, path) if isinstance(path, str) else path
+                found[key] = (f"{folder.name}.{spec}", f"{folder.name}.{ours}")
     return found
 
 

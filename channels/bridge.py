@@ -1,26 +1,17 @@
-"""Admins' destinations, each with its own serial lane."""
+"""Services where admins set up destinations, each with its own serial lane."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from django.utils.module_loading import import_string
 
-from channels import channel, fields
+from channels import fields
 from channels.account import Account
 from channels.announcement import Announcement, announcement_of
-from channels.base import (
-    NOTHING,
-    TOO_LONG,
-    CannotPost,
-    Channel,
-    LaneDefaults,
-    LaneFacts,
-    Looks,
-    Message,
-    Session,
-)
+from channels.base import TOO_LONG, CannotPost, Channel, CrashPolicy, LaneDefaults, LaneFacts, Looks, Message
+from channels.http.session import ServiceSession
 from channels.letter import Letter, Recipient
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import checked_template
@@ -30,7 +21,6 @@ from common.truncation import DoesNotFit
 from subscriptions.rules.schedule import ARRANGEMENTS
 
 if TYPE_CHECKING:
-    from channels.http.session import ServiceSession
     from channels.oauth import OAuth
 
 T = TypeVar("T")
@@ -61,8 +51,6 @@ DELETE = fields.switch(
     "If a post is removed from its feed within a day, the published post is deleted an hour "
     "later. Doesn’t apply to digests.",
 )
-
-
 # A warning does not prevent saving.
 WARNING = "warning"
 
@@ -95,38 +83,52 @@ def account_values(kind: str, name: str) -> dict[str, str]:
         raise InvalidDestination(f"account: {error}") from error
 
 
-def account_name(kind: str, values: Mapping[str, str]) -> str:
-    """Return the name of a shared account from its service (network). Raises InvalidDestination."""
-    return str(_session(kind, values).check_account())
+class Service(ServiceSession, Channel, ChannelSpec):
+    """A channel whose service has an API: its facts and its calls.
 
-
-def _session(kind: str, values: Mapping[str, str]) -> Any:
-    return channel(kind).connect(LaneFacts(kind, "", credentials=values))
-
-
-class BridgeSpec(ChannelSpec, ABC):
-    """Destinations that admins set up; no sign-up."""
+    One object describes the service; `connect` makes another, the session, for each lane.
+    """
 
     arrangements = frozenset(ARRANGEMENTS)
     account_fields: tuple[Field, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(field.name for field in sorted(self.account_fields, key=lambda field: not field.secret))
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Return the account's name from the service (network). Raises InvalidDestination."""
+        if not self.account_fields:
+            raise InvalidDestination(f"{self.label} doesn’t use accounts.")
+        return self._with(values).check_credentials()
+
+    def _with(self, values: Mapping[str, str]) -> Self:
+        return self.connect(LaneFacts(self.key, "", credentials=values))
+
+    def connect(self, lane: LaneFacts) -> Self:
+        return type(self)(lane)
+
+
+class Bridge(Service):
+    """A service where admins set up destinations: also the body of its posts."""
+
+    lane: LaneDefaults = LaneDefaults()
     own_options: tuple[Field, ...] = ()
-    # Fields of the name and of the address, which make the core name@host.
-    name_field, address_field = "account", "server_url"
+    # The field of the name. With the host of the `address_field` it makes the core, name@host.
+    name_field = "account"
     # Path of the class that connects it, which is loaded on first use.
     oauth = ""
-    asks_when_unsure = False
-    # See Edits and Deletes.
-    edits = False
-    deletes = False
     # The core contains a name chosen by the admin, which may later mean another account.
     core_is_chosen = False
 
     @property
     def option_fields(self) -> tuple[Field, ...]:
-        unsure = (WHEN_UNSURE,) if self.asks_when_unsure else ()
-        changes = ((EDIT, self.edits), (DELETE, self.deletes))
-        offered = (field for field, is_offered in changes if is_offered)
-        return (*self.own_options, TEMPLATE, *offered, *unsure)
+        asked = (
+            (EDIT, self.edits),
+            (DELETE, self.deletes),
+            (WHEN_UNSURE, self.crash_policy is CrashPolicy.HOLD),
+        )
+        return (*self.own_options, TEMPLATE, *(field for field, is_asked in asked if is_asked))
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
         return self.destination(read_fields(self.destination_fields, data, owner=self.label))
@@ -144,19 +146,11 @@ class BridgeSpec(ChannelSpec, ABC):
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination (see ChannelSpec)."""
-        account = destination.config["account"] if self.account_fields else ""
-        values = account_values(self.key, account) if account else NOTHING
-        checked: ParsedDestination = _session(self.key, values).check(destination)
-        return checked
-
-    def check_account(self, values: Mapping[str, str]) -> str:
-        """Return the account's name from the service (network). Raises InvalidDestination."""
-        if not self.account_fields:
-            raise InvalidDestination(f"{self.label} doesn’t use accounts.")
-        return account_name(self.key, values)
+        values = account_values(self.key, destination.config["account"]) if self.account_fields else {}
+        return self._with(values).check_destination(destination)
 
     @property
-    def connect(self) -> "OAuth | None":
+    def connection(self) -> "OAuth | None":
         """Return None without OAuth."""
         made: OAuth | None = import_string(self.oauth)() if self.oauth else None
         return made
@@ -164,21 +158,6 @@ class BridgeSpec(ChannelSpec, ABC):
     def place(self, config: Mapping[str, str]) -> str:
         """Return the service's id of the place, or ""."""
         return ""
-
-
-def body_or_refusal(write: Callable[[], T]) -> tuple[T | None, str]:
-    """Return what `write` returns, or else why there is nothing to post."""
-    try:
-        return write(), ""
-    except DoesNotFit:
-        return None, TOO_LONG
-    except CannotPost as error:
-        return None, str(error)
-
-
-class BridgeChannel(Channel, ABC):
-    lane: LaneDefaults = LaneDefaults()
-    session: "type[ServiceSession]"
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
         return core
@@ -214,5 +193,12 @@ class BridgeChannel(Channel, ABC):
     def looks(self, body: Any) -> Looks:
         """Pure. Raises DoesNotFit."""
 
-    def connect(self, lane: LaneFacts) -> Session:
-        return self.session(lane)
+
+def body_or_refusal(write: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what `write` returns, or else why there is nothing to post."""
+    try:
+        return write(), ""
+    except DoesNotFit:
+        return None, TOO_LONG
+    except CannotPost as error:
+        return None, str(error)

@@ -1,1 +1,1 @@
-CHANNELS = {"apprise": ("spec.AppriseSpec", "session.AppriseChannel")}
+CHANNELS = {"apprise": "bridge.AppriseBridge"}

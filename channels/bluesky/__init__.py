@@ -1,1 +1,1 @@
-CHANNELS = {"bluesky": ("spec.BlueskySpec", "session.BlueskyChannel")}
+CHANNELS = {"bluesky": "bridge.BlueskyBridge"}

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -9,7 +10,6 @@ from urllib.parse import unquote
 
 from channels.base import Temporary
 from channels.bluesky.message import COLLECTION, Record
-from channels.bluesky.spec import DID
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse, server_url
@@ -20,6 +20,8 @@ LONGEST_TOKEN = 8_000
 FULL_ACCESS = "com.atproto.access"
 # Both have status 400. Whatever the token's kind, a new one may work.
 STALE = frozenset({"ExpiredToken", "InvalidToken"})
+# https://atproto.com/specs/did: the two methods in use, within our maximum length.
+DID = re.compile(r"did:plc:[a-z2-7]{24}|did:web:(?=.{1,150}\Z)[a-z0-9.-]+(?:%3A\d{1,5})?")
 
 
 def _words(answer: ApiResponse) -> str:

@@ -1,4 +1,1 @@
-CHANNELS = {
-    "discord": ("spec.DiscordSpec", "channel.DiscordChannel"),
-    "discord_bot": ("spec.DiscordBotSpec", "channel.DiscordBotChannel"),
-}
+CHANNELS = {"discord": "bridge.DiscordBridge", "discord_bot": "bot.DiscordBotBridge"}

@@ -20,6 +20,8 @@ OF_ANOTHER = (50005, 50013)
 UNKNOWN_WEBHOOK, NO_WEBHOOKS = 10015, (50013, 30007)
 # A forum accepts no message outside a thread.
 NEEDS_THREAD = 220001
+# Types of channels in which each post begins a thread.
+FORUMS = ("15", "16")
 NONCE_LENGTH = 25
 # https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
 _VERDICTS: Mapping[Any, Verdict] = {

@@ -1,1 +1,1 @@
-CHANNELS = {"gotify": ("spec.GotifySpec", "session.GotifyChannel")}
+CHANNELS = {"gotify": "bridge.GotifyBridge"}

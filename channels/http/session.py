@@ -33,8 +33,8 @@ class ServiceSession(ApiSession, ABC):
     address_field, token_field = "server_url", "access_token"
     # How to get another token; without it, the service's words are shown.
     token_help = ""
-    # Values of a shared account, the secret one first.
-    needs: tuple[str, ...] = ()
+    # Whether posts can be changed: see EditingSession and DeletingSession.
+    edits = deletes = False
 
     def __init__(
         self,
@@ -46,6 +46,11 @@ class ServiceSession(ApiSession, ABC):
         super().__init__(session=session, timeout=timeout)
         self.credentials, self.state = lane.credentials, dict(lane.state)
         self._kept = dict(lane.state)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the names of a shared account's values, the secret one first."""
+        return ()
 
     def address(self, to: Target) -> str:
         """Return the address of the API."""
@@ -119,7 +124,7 @@ class ServiceSession(ApiSession, ABC):
     def has_credentials(self) -> bool:
         return all(self.credentials.get(name) for name in self.needs)
 
-    def check(self, destination: ParsedDestination) -> ParsedDestination:
+    def check_destination(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination and add the service's names (network). Raises InvalidDestination."""
         self._refuse_without_credentials("account")
         api = self.api(destination, utcnow())
@@ -139,7 +144,7 @@ class ServiceSession(ApiSession, ABC):
         """Without a way to ask, only a post can test it."""
         return destination
 
-    def check_account(self) -> str:
+    def check_credentials(self) -> str:
         """Return the name of the shared account (network). Raises InvalidDestination."""
         field = self.needs[0]
         self._refuse_without_credentials(field)
@@ -162,6 +167,8 @@ class ServiceSession(ApiSession, ABC):
 
 
 class EditingSession(ServiceSession):
+    edits = True
+
     def edit(
         self, message: Message[Any], *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
@@ -173,6 +180,8 @@ class EditingSession(ServiceSession):
 
 
 class DeletingSession(ServiceSession):
+    deletes = True
+
     def delete(
         self, message: Message[Any], *, remote_id: str, parts: Sequence[str], now: datetime
     ) -> Outcome:

@@ -1,1 +1,1 @@
-CHANNELS = {"mastodon": ("spec.MastodonSpec", "session.MastodonChannel")}
+CHANNELS = {"mastodon": "bridge.MastodonBridge"}

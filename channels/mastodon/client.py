@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import requests
-from mastodon import Mastodon
 
 from channels.base import Permanent, Sent
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, a_moment, a_web_url, an_id
@@ -44,6 +43,9 @@ class Client:
     """
 
     def __init__(self, api: ApiClient) -> None:
+        # Large, and most processes do not need it.
+        from mastodon import Mastodon
+
         self._api = api
         self._library = Mastodon(
             api_base_url=api.url,

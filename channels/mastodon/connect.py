@@ -13,9 +13,9 @@ from channels.base import Message
 from channels.fields import nickname
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, host_of
 from channels.http.transport import ApiResponse
+from channels.mastodon.bridge import MastodonBridge
 from channels.mastodon.client import Client
 from channels.mastodon.scopes import OUR_SCOPES, WHO, WHO_BEFORE
-from channels.mastodon.session import MastodonSession
 from channels.oauth import (
     AppUnknown,
     Authorisation,
@@ -115,7 +115,7 @@ class MastodonConnect(OAuth):
 
 
 def _account_of(url: str, token: str) -> str:
-    with closing(MastodonSession()) as session:
+    with closing(MastodonBridge()) as session:
         api = session.api(Message(None, {"instance_url": url}, {"access_token": token}), utcnow())
         try:
             return nickname(Client(api).account()[1])

@@ -1,1 +1,1 @@
-CHANNELS = {"matrix": ("spec.MatrixSpec", "session.MatrixChannel")}
+CHANNELS = {"matrix": "bridge.MatrixBridge"}

@@ -1,1 +1,1 @@
-CHANNELS = {"ntfy": ("spec.NtfySpec", "session.NtfyChannel")}
+CHANNELS = {"ntfy": "bridge.NtfyBridge"}

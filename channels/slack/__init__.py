@@ -1,5 +1,5 @@
 CHANNELS = {
-    "slack": ("spec.SlackSpec", "session.SlackChannel"),
-    "mattermost": ("spec.MattermostSpec", "session.MattermostChannel"),
-    "rocketchat": ("spec.RocketChatSpec", "session.RocketChatChannel"),
+    "slack": "bridge.SlackBridge",
+    "mattermost": "bridge.MattermostBridge",
+    "rocketchat": "bridge.RocketChatBridge",
 }

@@ -1,1 +1,1 @@
-CHANNELS = {"sms": ("spec.SmsSpec", "session.SmsChannel")}
+CHANNELS = {"sms": "channel.SmsChannel"}

@@ -1,1 +1,1 @@
-CHANNELS = {"telegram": ("spec.TelegramSpec", "session.TelegramChannel")}
+CHANNELS = {"telegram": "bridge.TelegramBridge"}

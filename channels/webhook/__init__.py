@@ -1,1 +1,1 @@
-CHANNELS = {"webhook": ("spec.WebhookSpec", "session.WebhookChannel")}
+CHANNELS = {"webhook": "bridge.WebhookBridge"}

@@ -1,1 +1,1 @@
-CHANNELS = {"webpush": ("spec.WebPushSpec", "session.WebPushChannel")}
+CHANNELS = {"webpush": "channel.WebPushChannel"}

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from channels.discord.spec import THREAD_MINUTES
+from channels.discord.options import THREAD_MINUTES
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in

@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from channels.discord.spec import PICTURE_SIZES, STYLES
+from channels.discord.options import PICTURE_SIZES, STYLES
 from chat.commands import add, contents, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 from chat.models import ServerAlert

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from channels.account import EMAIL
 from channels.base import LaneFacts
-from channels.bridge import BridgeSpec
+from channels.bridge import Bridge
 from channels.email.account_url import UNREADABLE, Mailbox, parse_email_url, transport_of
 from channels.email.address import MAX_NAME, clean_name, parse_sender
 from channels.email.esp.settings import EspSettings
@@ -323,7 +323,7 @@ def account_specs() -> list[AccountSpec]:
     shared: list[AccountSpec] = [
         kind for kind in kinds if isinstance(kind, HasAccounts) and kind.account_fields
     ]
-    ways = (kind.connect for kind in kinds if isinstance(kind, BridgeSpec))
+    ways = (kind.connection for kind in kinds if isinstance(kind, Bridge))
     return [*shared, *(way for way in ways if way is not None)]
 
 
@@ -410,7 +410,7 @@ def why_account_needed(account: ServiceAccount) -> str:
 
 
 def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
-    """Return its destinations: their cores begin with its name (see BridgeChannel)."""
+    """Return its destinations: their cores begin with its name (see Bridge)."""
     rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
     return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
 

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
+from channels.webpush.channel import DEVICES, WebPushChannel
 from channels.webpush.keys import base64url, new_private_key, point_of, private_key_of
-from channels.webpush.session import DEVICES, WebPushChannel
 from common.secrets import opened
 from delivery.models import Account
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from channels.bridge import BridgeSpec
+from channels.bridge import Bridge
 from channels.oauth import AGAIN, AppUnknown, Authorisation, NotConnected, OAuth, code_of_yes
 from common.ports import channels
 from common.ports.channels import ChannelSpec, InvalidDestination, ParsedDestination
@@ -57,7 +57,7 @@ def connect_bridge(
 def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
     """Return whether they are different accounts or rooms, as far as known."""
     kind, is_same_core = channels.get(destination.kind), parsed.core == destination.core
-    if isinstance(kind, BridgeSpec) and (kind.core_is_chosen or not is_same_core):
+    if isinstance(kind, Bridge) and (kind.core_is_chosen or not is_same_core):
         known, new = kind.place(destination.config), kind.place(parsed.config)
         if known and new:
             return known != new
@@ -138,7 +138,7 @@ def read_secrets(destination: Destination) -> dict[str, str]:
 
 
 def oauth_of(kind: ChannelSpec) -> OAuth | None:
-    return kind.connect if isinstance(kind, BridgeSpec) else None
+    return kind.connection if isinstance(kind, Bridge) else None
 
 
 def applications(oauth: OAuth) -> list[ServiceAccount]:

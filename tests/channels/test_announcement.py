@@ -46,7 +46,7 @@ def test_sensitive_pictures_go_only_to_services_that_can_hide_them() -> None:
     said = announcement_of(letter(**of))
     picture = PostImage(PICTURE.url, "A bee")
     assert (said.images, said.sensitive_images) == ((), (picture,))
-    status = message("https://fake.example", **of).body
+    status = message(**of).body
     assert (status.images, status.sensitive, status.spoiler) == ((picture,), True, STATUS.warning)
     photo = telegram_message(letter(**of), photo="on").body
     assert (photo.picture, photo.has_spoiler) == (PICTURE.url, True)

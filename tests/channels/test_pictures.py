@@ -17,7 +17,7 @@ from common.pictures import child
 from common.pictures.child import resized
 from common.pictures.picture import BadPicture, CleanPicture
 from common.transactions import NetworkInTransaction
-from tests.channels.mastodon.letters import closed_port
+from tests.contracts.bridge import closed_port
 from tests.examples import some_now
 from tests.pictures import drawn, octets_of
 from tests.servers.api_server import Reply

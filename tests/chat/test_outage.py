@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from channels.discord.bot_session import BotSession
-from channels.discord.channel import DiscordBotChannel
+from channels.discord.bot import DiscordBotBridge
 from chat.interactions.work import answer_due
 from delivery.models import Delivery
 from tests.chat.sites import serve_feed
@@ -63,8 +62,8 @@ def test_everything_arrives_in_order_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if replies[0].silent:
-        quick: Any = lambda ours, lane: BotSession(lane, timeout=IMPATIENT)  # noqa: E731
-        monkeypatch.setattr(DiscordBotChannel, "connect", quick)
+        quick: Any = lambda ours, lane: DiscordBotBridge(lane, timeout=IMPATIENT)  # noqa: E731
+        monkeypatch.setattr(DiscordBotBridge, "connect", quick)
     rounds = Rounds()
     service.channels[SECOND_CHANNEL] = GUILD
     url = serve_feed(site, posts=0)

@@ -4,7 +4,8 @@ import json
 import logging
 import socket
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from datetime import timedelta
@@ -13,10 +14,11 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 
-from channels.base import Ambiguous, Outcome, Permanent, Sent, Session, Temporary
-from channels.http.session import ServiceSession
+from channels.base import Ambiguous, LaneFacts, Message, Outcome, Permanent, Sent, Temporary
+from channels.http.session import NO_LANE
 from channels.letter import Letter, Recipient
 from common.net.client import SafeClient
+from common.ports.channels import InvalidDestination, ParsedDestination
 from feeds.parsing.entry import Entry, Media
 from tests.contracts.channel import NOW, RETRY_AFTER, Answer, ChannelContract
 from tests.servers.api_server import ApiServer, Reply
@@ -32,7 +34,7 @@ MARKUP = (
     " `d` ~~e~~ ||f|| <b>g</b> &amp; <https://e.example|h> # i > j \\k"
 )
 Wire = list[str]
-S = TypeVar("S", bound=ServiceSession)
+Kind = TypeVar("Kind")
 
 
 def entry(title: str = "A post", *, link: str = LINK, **fields: Any) -> Entry:
@@ -54,13 +56,111 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def served_at(session: type[S], url: str) -> type[S]:
-    """Return the class with another address of its service."""
-    return type(session.__name__, (session,), {"address": lambda self, to: url})
+def expect(outcome: Outcome, kind: type[Kind], *words: str, **fields: Any) -> Kind:
+    """Check the outcome's type, words of its text, and its fields."""
+    assert isinstance(outcome, kind), outcome
+    for each in words:
+        assert each in str(getattr(outcome, "text", "")), outcome
+    assert {name: getattr(outcome, name) for name in fields} == fields
+    return outcome
 
 
-class BridgeContract(ChannelContract):
-    """Contract; a subclass names its fake service and responses. `self.url` is the service's URL."""
+def recipient_of(channel: Any, given: Mapping[str, str], **more: str) -> Recipient:
+    """Return the destination of those fields, with data that a check would add."""
+    made = channel.parse_destination(given)
+    return Recipient(1, made.core, made.label, config={**made.config, **more}, secrets=made.secrets)
+
+
+class ServiceCase:
+    """A fake service that runs during each test, and a channel's calls to it. `self.url` is its URL."""
+
+    channel: ClassVar[Any]
+    made_by: ClassVar[type[ApiServer]]
+    # Fields of the destination, in which {url} is the URL; and data that a check would add.
+    given: ClassVar[Mapping[str, str]] = {}
+    checked: ClassVar[Mapping[str, str]] = {}
+    options: ClassVar[Mapping[str, str]] = {}
+    lane: ClassVar[LaneFacts] = NO_LANE
+    # In seconds: enough on a busy machine.
+    timeout = PATIENT
+    service: Any
+
+    def server(self) -> ApiServer:
+        """Return a fake service, not started."""
+        return self.made_by()
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return settings that lead to the fake at `self.url`, if the destination does not name it."""
+        return {}
+
+    def connected(self, timeout: float, **lane: Any) -> Any:
+        """Return a session that may call loopback."""
+        ours: Any = type(self.channel)
+        made = ours(replace(self.lane, **lane), session=LOOPBACK.session(), timeout=timeout)
+        if self.settings():
+            made.address = lambda to: next(iter(self.settings().values()))
+        return made
+
+    def fields(self, **given: str) -> dict[str, str]:
+        return {name: value.replace("{url}", self.url) for name, value in {**self.given, **given}.items()}
+
+    def recipient(self) -> Recipient:
+        """Return the destination at `self.url`, with its secrets."""
+        return recipient_of(self.channel, self.fields(), **self.checked)
+
+    @pytest.fixture(autouse=True)
+    def _servers(self) -> Iterator[None]:
+        with self.server() as self.service, self.server() as self.private:
+            self.url = self.service.url
+            yield
+
+    def session(self, **lane: Any) -> Any:
+        told = self.service.says
+        return self.connected(IMPATIENT if told and told.silent else self.timeout, **lane)
+
+    def composed(self, of: Letter | None = None, to: Recipient | None = None, **options: str) -> Any:
+        of = of or letter()
+        options = {**self.options, **of.options, **options}
+        return self.channel.compose(replace(of, options=options), to or self.recipient())
+
+    def post(self, of: Any = None, *, on: Any = None, **arguments: Any) -> Any:
+        """Send a letter, or a composed message; unknown arguments are the newsletter's options."""
+        names = ("key", "begun_at", "now", "progress")
+        given = {name: arguments.pop(name) for name in names if name in arguments}
+        what = of if isinstance(of, Message) else self.composed(of, **arguments)
+        session = on or self.session()
+        try:
+            return session.send(what, **{"key": "key-1", "begun_at": None, "now": NOW, **given})
+        finally:
+            session.close()
+
+    def edit(self, of: Any, remote_id: str, parts: Sequence[str] = (), **options: Any) -> Any:
+        what = of if isinstance(of, Message) else self.composed(of, **options)
+        with closing(self.session()) as session:
+            return session.edit(what, remote_id=remote_id, parts=parts, key="edit-1", now=NOW)
+
+    def delete(self, remote_id: str, parts: Sequence[str] = (), to: Recipient | None = None) -> Any:
+        with closing(self.session()) as session:
+            return session.delete(self.composed(to=to), remote_id=remote_id, parts=parts, now=NOW)
+
+    def check(self, **given: str) -> ParsedDestination:
+        destination = self.channel.parse_destination(self.fields(**given))
+        made: ParsedDestination = self.session().check_destination(destination)
+        return made
+
+    def refuse_check(self, match: str, **given: str) -> str:
+        with pytest.raises(InvalidDestination, match=match) as caught:
+            self.check(**given)
+        return str(caught.value)
+
+    def requests_to(self, end: str) -> int:
+        return sum(request.place.endswith(end) for request in self.service.requests)
+
+
+class BridgeContract(ServiceCase, ChannelContract):
+    """Contract; a subclass names its fake service and responses."""
+
+    channel: ClassVar[Any]
 
     # Responses to a message that is never accepted, a revoked token, and a deleted destination (None: it
     # can't be told from a revoked token).
@@ -73,39 +173,12 @@ class BridgeContract(ChannelContract):
     shares_token: ClassVar[bool] = False
     # Texts that no outcome may contain.
     secrets: ClassVar[tuple[str, ...]]
-    options: ClassVar[Mapping[str, str]] = {}
     # For services whose only response is a status of success.
     any_body_will_do: ClassVar[bool] = False
 
     @abstractmethod
-    def server(self) -> ApiServer:
-        """Return a fake service, not started."""
-
-    def settings(self) -> Mapping[str, Any]:
-        """Return settings that lead to the fake at `self.url`, if the destination does not name it."""
-        return {}
-
-    @abstractmethod
-    def connected(self, timeout: float) -> Session:
-        """Return a session that may call loopback."""
-
-    @abstractmethod
-    def recipient(self) -> Recipient:
-        """Return the destination at `self.url`, with its secrets."""
-
-    @abstractmethod
     def is_harmless(self, text: str) -> bool:
         """Return whether nothing in an Arrival's text is markup or a mention."""
-
-    @pytest.fixture(autouse=True)
-    def _servers(self) -> Iterator[None]:
-        with self.server() as self.service, self.server() as self.private:
-            self.url = self.service.url
-            yield
-
-    def session(self) -> Session:
-        told = self.service.says
-        return self.connected(IMPATIENT if told and told.silent else PATIENT)
 
     def test_no_library_logs_a_secret_at_debug_level(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.DEBUG):
@@ -117,17 +190,6 @@ class BridgeContract(ChannelContract):
 
     def message(self, *, text: str) -> Any:
         return self.composed(letter(text))
-
-    def composed(self, of: Letter) -> Any:
-        return self.channel.compose(replace(of, options={**self.options, **of.options}), self.recipient())
-
-    def post(self, of: Letter, **arguments: Any) -> Outcome:
-        session = self.session()
-        try:
-            given: dict[str, Any] = {"key": "key-1", "begun_at": None, "now": NOW, **arguments}
-            return session.send(self.composed(of), **given)
-        finally:
-            session.close()
 
     def server_says(self, answer: Answer) -> None:
         self.url = closed_port() if answer is Answer.UNREACHABLE else self.service.url

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from channels.base import Ambiguous, Channel, CrashPolicy, Outcome, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, CrashPolicy, Outcome, Permanent, Sent, Session, Temporary
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 RETRY_AFTER = timedelta(seconds=120)
@@ -44,7 +44,7 @@ class ChannelContract(ABC):
     Cases that the service cannot have are in `not_applicable`, with the reason.
     """
 
-    channel: ClassVar[Channel]
+    channel: ClassVar[Any]
     not_applicable: ClassVar[Mapping[Answer, str]] = {}
 
     @abstractmethod

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from channels.bridge import BridgeSpec
+from channels.bridge import Bridge
 from common.cli.registry import command_named
 from common.ports import channels
 from common.ports.channels import ChannelSpec, Field
@@ -49,7 +49,7 @@ def test_a_kind_says_in_a_sentence_what_happens_there(kind: ChannelSpec) -> None
 
 @pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
 def test_a_secret_of_a_bridge_has_a_field_that_does_not_show_it(kind: ChannelSpec) -> None:
-    assert isinstance(kind, BridgeSpec)
+    assert isinstance(kind, Bridge)
     words = ("token", "password", "secret", "webhook_url")
     for field in (*kind.destination_fields, *kind.account_fields):
         assert field.secret or not field.name.endswith(words), field.name

@@ -32,7 +32,7 @@ def test_a_kill_between_post_and_record_makes_one_message(
 ) -> None:
     with KillingTwilio() as twilio:
         twilio.before, twilio.mark = before, tmp_path / "pid"
-        service = f"from channels.sms import session; session.TWILIO_API = {twilio.url!r}"
+        service = f"from channels.sms import channel; channel.TWILIO_API = {twilio.url!r}"
         assert send(installation, service, twilio.mark, minutes=0) == ""  # killed before it could print
         assert len(twilio.messages) == (0 if before else 1)
         # Its lease expires, and another worker takes over.

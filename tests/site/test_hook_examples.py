@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from channels.letter import Recipient
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from common.ports.hooks import KINDS, load
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
@@ -111,7 +111,7 @@ def test_a_status_has_words_link_and_tags() -> None:
     post(first, title="Bees", categories=("Bee keeping", "Wax"))
     post(second, title="")
     assert complete_due(clock=lambda: NOW) == 2
-    message = MastodonChannel().compose(issue_letter(Issue.objects.get()), Recipient(1, "b@x.example", "b"))
+    message = MastodonBridge().compose(issue_letter(Issue.objects.get()), Recipient(1, "b@x.example", "b"))
     text = "".join(part.text for part in message.body.parts)
     assert text == f"New on the blog: Bees\n\n{first.link}\n\n#Beekeeping #Wax"
 

@@ -13,7 +13,7 @@ from unfold.widgets import (
 
 from channels.letter import LetterError, Recipient
 from channels.oauth import OAuth
-from channels.webpush.spec import WebPushSpec
+from channels.webpush.channel import WebPushChannel
 from common.clock import utcnow
 from common.parts import Box, Lines, Part, Strong, Text
 from common.ports import channels
@@ -42,7 +42,7 @@ def notification_of(subscribable: Subscribable) -> Part:
         [letter] = newest_letters(subscribable, now=utcnow())
     except (Refused, LetterError) as error:
         return (who, str(error))
-    looks = looks_of(letter, SAMPLE, kind=WebPushSpec.key)
+    looks = looks_of(letter, SAMPLE, kind=WebPushChannel.key)
     if looks.refusal:
         return (who, Text(looks.refusal, "alert"))
     title, *lines = looks.text.split("\n")

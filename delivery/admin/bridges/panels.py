@@ -8,7 +8,7 @@ from channels import channel
 from channels.bridge import WARNING
 from channels.http.measures import SmsMeasure, sms_measure
 from channels.letter import LetterError, Recipient
-from channels.sms.session import callback_of
+from channels.sms.channel import callback_of
 from common.admin.html import web_link, when
 from common.clock import utcnow
 from common.parts import Box, Button, Code, Dot, Facts, Link, Part, Table, Template, Text

@@ -3,9 +3,8 @@
 import re
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from channels.apprise.bridge import AppriseBridge
 from channels.apprise.service import (
     FIXED_SERVERS,
     OWN_SERVERS,
@@ -23,14 +23,21 @@ from channels.apprise.service import (
     guard,
     service_address,
 )
-from channels.apprise.session import AppriseChannel, AppriseSession
-from channels.apprise.spec import AppriseSpec
-from channels.base import Ambiguous, Channel, CrashPolicy, Message, Permanent, Sent, Session, Temporary
-from channels.letter import Letter, Recipient
+from channels.base import Ambiguous, CrashPolicy, Permanent, Sent, Temporary
+from channels.letter import Recipient
 from common.net.addresses import Network
 from common.ports.channels import InvalidDestination, ParsedDestination
-from common.truncation import FittingPart, fit_parts
-from tests.contracts.bridge import LINK, PATIENT, BridgeContract, closed_port, entry, letter
+from common.truncation import fit_parts
+from tests.contracts.bridge import (
+    LINK,
+    PATIENT,
+    BridgeContract,
+    ServiceCase,
+    closed_port,
+    entry,
+    expect,
+    letter,
+)
 from tests.contracts.channel import NOW, Answer, Arrival
 from tests.examples import examples
 from tests.servers.api_server import Reply
@@ -38,12 +45,18 @@ from tests.servers.services.gotify import TOKEN, GotifyServer, error
 
 pytest.importorskip("apprise")
 
-CHANNEL, KIND = AppriseChannel(), AppriseSpec()
+CHANNEL = AppriseBridge()
 LOOPBACK_ONLY = [ip_network("127.0.0.1/32")]
 
 
+def check(destination: ParsedDestination, allow: Sequence[Network] = LOOPBACK_ONLY) -> None:
+    asked = AppriseBridge(timeout=PATIENT)
+    asked.allow = allow
+    asked.check_destination(destination)
+
+
 def parsed(url: str) -> ParsedDestination:
-    return KIND.parse_destination({"account": "phone", "apprise_url": url})
+    return CHANNEL.parse_destination({"account": "phone", "apprise_url": url})
 
 
 def at(url: str) -> Recipient:
@@ -51,27 +64,21 @@ def at(url: str) -> Recipient:
     return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
 
 
-def plain(url: str, of: Letter | None = None, **options: str) -> Message[Sequence[FittingPart]]:
-    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
+class Apprising(ServiceCase):
+    channel, made_by = CHANNEL, GotifyServer
+    allow: ClassVar[Sequence[Network]] = LOOPBACK_ONLY
+    service: GotifyServer
+
+    def connected(self, timeout: float, **lane: Any) -> Any:
+        made = super().connected(timeout, **lane)
+        made.allow = self.allow
+        return made
+
+    def recipient(self) -> Recipient:
+        return at(self.url)
 
 
-def send(what: Message[Sequence[FittingPart]], **arguments: Any) -> Any:
-    session = AppriseSession(allow=LOOPBACK_ONLY, timeout=PATIENT)
-    return session.send(what, **{"key": "k", "begun_at": None, "now": NOW, **arguments})
-
-
-def check(destination: ParsedDestination, allow: Sequence[Network] = LOOPBACK_ONLY) -> None:
-    AppriseSession(allow=allow, timeout=PATIENT).check(destination)
-
-
-@pytest.fixture
-def server() -> Iterator[GotifyServer]:
-    with GotifyServer() as running:
-        yield running
-
-
-class TestAppriseContract(BridgeContract):
-    channel: ClassVar[Channel] = CHANNEL
+class TestAppriseContract(Apprising, BridgeContract):
     not_applicable: ClassVar[dict[Answer, str]] = {Answer.RATE_LIMITED: "Apprise hides the answer's headers."}
     refused = error(400, "Field 'message' is required")
     token_is_address = True
@@ -79,16 +86,6 @@ class TestAppriseContract(BridgeContract):
     gone = error(404, "Not Found")
     any_body_will_do = True
     secrets = (TOKEN,)
-    service: GotifyServer
-
-    def server(self) -> GotifyServer:
-        return GotifyServer()
-
-    def connected(self, timeout: float) -> Session:
-        return AppriseSession(allow=LOOPBACK_ONLY, timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return at(self.url)
 
     def arrived(self) -> list[Arrival]:
         texts = [said["message"] for said in self.service.messages]
@@ -114,60 +111,53 @@ class TestAppriseContract(BridgeContract):
 
     def test_an_option_says_what_happens_when_nobody_knows(self) -> None:
         assert CHANNEL.crash_policy is CrashPolicy.HOLD
-        assert KIND.parse_options({"when_unsure": "skip"}) == {"when_unsure": "skip"}
+        assert CHANNEL.parse_options({"when_unsure": "skip"}) == {"when_unsure": "skip"}
 
 
-class TestOutcomes:
-    def test_a_success_has_no_receipt(self, server: GotifyServer) -> None:
-        assert send(plain(server.url)) == Sent()
-        [request] = server.requests
+class TestOutcomes(Apprising):
+    def test_a_success_has_no_receipt(self) -> None:
+        assert self.post() == Sent()
+        [request] = self.service.requests
         assert request.json["message"] == f"[bees] New Post: A post, by Ada {LINK}"
         assert "apprise" not in f"{request.headers} {request.json}".lower()
 
-    def test_a_refusal_is_believed_the_third_time(self, server: GotifyServer) -> None:
-        server.says = error(401, "Unauthorized")
+    def test_a_refusal_is_believed_the_third_time(self) -> None:
+        self.service.says = error(401, "Unauthorized")
         progress: Any = {}
         for _ in range(2):
-            outcome = send(plain(server.url), progress=progress)
+            outcome = self.post(progress=progress)
             assert isinstance(outcome, Temporary)
             progress = outcome.progress
-        outcome = send(plain(server.url), progress=progress)
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        expect(self.post(progress=progress), Permanent, disables=True)
 
     @pytest.mark.parametrize(("status", "stops"), [(429, True), (503, True), (500, False), (307, True)])
-    def test_a_number_in_the_log_says_that_nothing_was_sent(
-        self, server: GotifyServer, status: int, stops: bool
-    ) -> None:
-        server.says = error(status, "no")
-        outcome = send(plain(server.url))
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_lane is stops
+    def test_a_number_in_the_log_says_that_nothing_was_sent(self, status: int, stops: bool) -> None:
+        self.service.says = error(status, "no")
+        expect(self.post(), Temporary, stops_lane=stops)
 
-    def test_a_lost_answer_leaves_it_open(self, server: GotifyServer) -> None:
-        server.says = Reply(takes=True, hangs_up=True)
-        assert isinstance(send(plain(server.url)), Ambiguous)
+    def test_a_lost_answer_leaves_it_open(self) -> None:
+        self.service.says = Reply(takes=True, hangs_up=True)
+        assert isinstance(self.post(), Ambiguous)
 
-    def test_a_private_address_is_refused_before_anything_is_sent(self, server: GotifyServer) -> None:
-        session = AppriseSession(allow=[], timeout=PATIENT)
-        outcome = session.send(plain(server.url), key="k", begun_at=None, now=NOW)
-        assert isinstance(outcome, Temporary)
-        assert "private address" in outcome.text
-        assert server.requests == []
+    def test_a_private_address_is_refused_before_anything_is_sent(self) -> None:
+        session = self.session()
+        session.allow = []
+        expect(self.post(on=session), Temporary, "private address")
+        assert self.service.requests == []
 
-    def test_two_messages_do_not_wait_for_each_other(self, server: GotifyServer) -> None:
-        session = AppriseSession(allow=LOOPBACK_ONLY, timeout=PATIENT)
+    def test_two_messages_do_not_wait_for_each_other(self) -> None:
+        session = self.session()
         for key in ("a", "b"):
-            assert session.send(plain(server.url), key=key, begun_at=None, now=NOW) == Sent()
-        assert len(server.messages) == 2
+            assert self.post(on=session, key=key) == Sent()
+        assert len(self.service.messages) == 2
 
-    def test_a_link_beyond_measure_is_refused_here(self, server: GotifyServer) -> None:
+    def test_a_link_beyond_measure_is_refused_here(self) -> None:
         long = letter(entries=(entry(link="https://e.example/" + "x" * 3_000),))
-        assert isinstance(send(plain(server.url, long)), Permanent)
-        assert server.requests == []
+        assert isinstance(self.post(long), Permanent)
+        assert self.service.requests == []
 
 
-class TestDestination:
+class TestDestination(Apprising):
     @pytest.mark.parametrize(
         ("url", "core"),
         [
@@ -204,15 +194,21 @@ class TestDestination:
         with pytest.raises(InvalidDestination, match="one target"):
             check(parsed(url))
 
-    def test_a_server_that_does_not_listen_is_refused(self, server: GotifyServer) -> None:
+    def test_a_server_that_does_not_listen_is_refused(self) -> None:
         for url, allow, words in (
             (closed_port(), LOOPBACK_ONLY, "can’t be reached"),
-            (server.url, [], "private address"),
+            (self.url, [], "private address"),
         ):
             destination = parsed(url.replace("http://", "gotify://") + f"/{TOKEN}")
             with pytest.raises(InvalidDestination, match=words):
                 check(destination, allow)
-        check(parsed(server.url.replace("http", "gotify") + f"/{TOKEN}"))
+        check(parsed(self.url.replace("http", "gotify") + f"/{TOKEN}"))
+
+    def test_a_host_among_the_user_and_password_is_refused(self) -> None:
+        url = f"gotify://user:pass@127.0.0.1:{urlsplit(self.url).port}@good.example/{TOKEN}"
+        with pytest.raises(CannotUse):
+            ApprisedService(url, timeout=PATIENT, allow=[]).send("x")
+        assert self.service.requests == []
 
 
 def test_every_service_on_the_list_is_one_of_apprises() -> None:
@@ -265,13 +261,6 @@ def test_no_address_leads_a_service_to_a_host_that_may_not_be_called(monkeypatch
     assert urls
 
 
-def test_a_host_among_the_user_and_password_is_refused(server: GotifyServer) -> None:
-    url = f"gotify://user:pass@127.0.0.1:{urlsplit(server.url).port}@good.example/{TOKEN}"
-    with pytest.raises(CannotUse):
-        ApprisedService(url, timeout=PATIENT, allow=[]).send("x")
-    assert server.requests == []
-
-
 def test_each_service_calls_by_the_guarded_session_alone() -> None:
     from apprise.manager_plugins import NotificationManager
 
@@ -291,7 +280,7 @@ def test_each_service_calls_by_the_guarded_session_alone() -> None:
 
 @given(st.text(max_size=3_000), st.text(max_size=3_000), st.sampled_from([160, 2_000]))
 def test_any_message_keeps_its_link_whole_within_a_services_limit(title: str, name: str, most: int) -> None:
-    what = plain("http://e.example", letter(entries=(entry(title, authors=(name,)),)))
+    what = CHANNEL.compose(letter(entries=(entry(title, authors=(name,)),)), at("http://e.example"))
     text = fit_parts(what.body, lambda text: len(text) <= most)
     assert text.endswith(LINK)
     assert not re.search(r"@\w|<[@!#\w]|\]\(", text)

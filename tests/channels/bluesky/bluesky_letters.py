@@ -5,8 +5,8 @@ from ipaddress import ip_network
 from typing import Any
 
 from channels.base import NOTHING, LaneFacts, Message, Outcome
+from channels.bluesky.bridge import BlueskyBridge
 from channels.bluesky.message import Thread
-from channels.bluesky.session import BlueskyChannel, BlueskySession
 from channels.letter import Recipient
 from common.net.client import SafeClient
 from common.pictures.picture import CleanPicture
@@ -15,7 +15,7 @@ from tests.contracts.channel import NOW
 from tests.servers.services.bluesky import DID, HANDLE, PASSWORD
 
 LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
-CHANNEL = BlueskyChannel()
+CHANNEL = BlueskyBridge()
 
 
 def recipient(url: str, *, pds: str = "", password: str = PASSWORD) -> Recipient:
@@ -32,14 +32,16 @@ def session(
     *,
     timeout: float = PATIENT,
     picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
-) -> BlueskySession:
+) -> BlueskyBridge:
     """Return a session with the safe client, which may call loopback here."""
     lane = LaneFacts("bluesky", DID, state=state)
-    return BlueskySession(lane, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)
+    made = BlueskyBridge(lane, session=LOOPBACK.session(), timeout=timeout)
+    made.picture_of = picture_of  # type: ignore[assignment, method-assign]
+    return made
 
 
 def send(
-    what: Message[Thread], on: BlueskySession | None = None, *, key: str = "key-1", **given: Any
+    what: Message[Thread], on: BlueskyBridge | None = None, *, key: str = "key-1", **given: Any
 ) -> Outcome:
     opened = on or session()
     try:

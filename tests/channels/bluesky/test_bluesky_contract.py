@@ -1,8 +1,7 @@
 """The Bluesky channel fulfils the contract of all bridges."""
 
-from typing import ClassVar
+from typing import Any
 
-from channels.base import Channel, Session
 from channels.letter import Recipient
 from tests.channels.bluesky import bluesky_letters
 from tests.channels.bluesky.bluesky_letters import CHANNEL, session
@@ -13,17 +12,15 @@ from tests.servers.services.bluesky import PASSWORD, BlueskyServer, check_record
 
 
 class TestBlueskyContract(BridgeContract):
-    channel: ClassVar[Channel] = CHANNEL
+    channel = CHANNEL
     refused = Reply(400, {"error": "InvalidRequest", "message": "Invalid app.bsky.feed.post record"})
     unauthorised = Reply(401, {"error": "AuthenticationRequired", "message": "Invalid password"})
     gone = Reply(400, {"error": "AccountTakedown", "message": "Account has been taken down"})
     secrets = (PASSWORD,)
+    made_by = BlueskyServer
     service: BlueskyServer
 
-    def server(self) -> BlueskyServer:
-        return BlueskyServer()
-
-    def connected(self, timeout: float) -> Session:
+    def connected(self, timeout: float, **lane: Any) -> Any:
         return session(timeout=timeout)
 
     def recipient(self) -> Recipient:

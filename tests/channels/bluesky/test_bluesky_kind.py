@@ -4,16 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from channels.bluesky.bridge import BlueskyBridge
 from channels.bluesky.client import pds_of, scope_of
-from channels.bluesky.session import BlueskySession
-from channels.bluesky.spec import BlueskySpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.bluesky.bluesky_letters import LOOPBACK
 from tests.contracts.bridge import IMPATIENT, PATIENT, closed_port
 from tests.servers.api_server import Reply
 from tests.servers.services.bluesky import DID, HANDLE, PASSWORD, SIGN_IN, BlueskyServer
 
-KIND = BlueskySpec()
+KIND = BlueskyBridge()
 
 
 @pytest.fixture
@@ -28,7 +27,9 @@ def parsed(**data: str) -> ParsedDestination:
 
 def checked(url: str, *, plc: str = "", timeout: float = PATIENT, **data: str) -> ParsedDestination:
     given = parsed(service_url=url, **data)
-    return BlueskySession(session=LOOPBACK.session(), timeout=timeout, plc=plc or closed_port()).check(given)
+    asked = BlueskyBridge(session=LOOPBACK.session(), timeout=timeout)
+    asked.plc = plc or closed_port()
+    return asked.check_destination(given)
 
 
 class TestDestination:

@@ -11,7 +11,7 @@ from channels.bluesky.message import Thread
 from common.pictures.picture import CleanPicture
 from feeds.parsing.entry import Media
 from tests.channels.bluesky.bluesky_letters import message, send, session
-from tests.contracts.bridge import IMPATIENT, closed_port, entry
+from tests.contracts.bridge import IMPATIENT, closed_port, entry, expect
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
 from tests.servers.services.bluesky import DELETE, DID, PUT, REFRESH, SIGN_IN, UPLOAD, BlueskyServer
@@ -126,35 +126,24 @@ class TestTokens:
         opened = session()
         send(message(server.url), opened)
         server.revoke()
-        outcome = send(message(server.url), opened)
-        assert isinstance(outcome, Temporary)
-        assert outcome.forbidden
-        assert "app password" in outcome.text
+        expect(send(message(server.url), opened), Temporary, "app password", forbidden=True)
 
     @pytest.mark.parametrize("code", ["AuthenticationRequired", "AuthFactorTokenRequired"])
     def test_posts_wait_for_another_password(self, server: BlueskyServer, code: str) -> None:
         server.paths[SIGN_IN] = Reply(401, {"error": code, "message": "No"})
-        outcome = send(message(server.url))
-        assert isinstance(outcome, Temporary)
-        assert outcome.forbidden
-        assert code in outcome.text
+        expect(send(message(server.url)), Temporary, code, forbidden=True)
 
     @pytest.mark.parametrize(("status", "code"), [(401, "AccountTakedown"), (400, "AccountDeactivated")])
     def test_an_account_that_is_closed_is_disabled(
         self, server: BlueskyServer, status: int, code: str
     ) -> None:
         server.paths[SIGN_IN] = Reply(status, {"error": code, "message": "No"})
-        outcome = send(message(server.url))
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
-        assert code in outcome.text
+        expect(send(message(server.url)), Permanent, code, disables=True)
 
     def test_too_many_sign_ins_wait_as_the_service_says(self, server: BlueskyServer) -> None:
         reset = {"RateLimit-Reset": str(int(NOW.timestamp()) + 240)}
         server.paths[SIGN_IN] = Reply(429, {"error": "RateLimitExceeded"}, reset)
-        outcome = send(message(server.url))
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_lane
+        outcome = expect(send(message(server.url)), Temporary, stops_lane=True)
         assert outcome.retry_at
         assert (outcome.retry_at - NOW).total_seconds() == 240
 
@@ -222,8 +211,7 @@ class TestPictures:
         assert isinstance(outcome, Temporary)
         assert outcome.progress
         server.says = None
-        again = send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress)
-        assert isinstance(again, Sent)
+        expect(send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress), Sent)
         assert len(server.asked(UPLOAD)) == 1
         assert thumbs(server) == [True]
 
@@ -233,8 +221,9 @@ class TestPictures:
         assert isinstance(outcome, Temporary)
         server.says = None
         server.forget_blobs()
-        again = send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress or {})
-        assert isinstance(again, Sent)
+        expect(
+            send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress or {}), Sent
+        )
         assert len(server.asked(UPLOAD)) == 2
         assert thumbs(server) == [True]
 

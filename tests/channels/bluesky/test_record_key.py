@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.bluesky.session import record_key, tid
+from channels.bluesky.bridge import record_key, tid
 from tests.contracts.channel import NOW
 from tests.servers.services.bluesky import TID
 

@@ -4,12 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from channels.base import LaneFacts, Message, Outcome
-from channels.discord.bot_session import BotSession
-from channels.discord.channel import DiscordBotChannel, DiscordChannel
+from channels.discord.bot import DiscordBotBridge
+from channels.discord.bridge import DiscordBridge
 from channels.discord.message import Post
-from channels.discord.session import WebhookSession
 from channels.letter import Letter, Recipient
-from tests.contracts.bridge import LOOPBACK, PATIENT, letter, served_at
+from tests.contracts.bridge import LOOPBACK, PATIENT, letter
 from tests.contracts.channel import NOW
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, WEBHOOK, WEBHOOK_ID
 
@@ -30,17 +29,23 @@ def api_at(url: str) -> str:
     return f"{url}/api/v10"
 
 
-def webhook_session(url: str, timeout: float = PATIENT) -> WebhookSession:
-    return served_at(WebhookSession, api_at(url))(session=LOOPBACK.session(), timeout=timeout)
+def served_at(made: Any, url: str) -> Any:
+    """Return the session with another address of its service."""
+    made.address = lambda to: api_at(url)
+    return made
 
 
-def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> BotSession:
+def webhook_session(url: str, timeout: float = PATIENT) -> Any:
+    return served_at(DiscordBridge(session=LOOPBACK.session(), timeout=timeout), url)
+
+
+def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> Any:
     lane = LaneFacts("discord_bot", "bees", {"token": token})
-    return served_at(BotSession, api_at(url))(lane, session=LOOPBACK.session(), timeout=timeout)
+    return served_at(DiscordBotBridge(lane, session=LOOPBACK.session(), timeout=timeout), url)
 
 
 def webhook_message(of: Letter | None = None, **options: Any) -> Message[Post]:
-    return DiscordChannel().composer(replace(of or letter(), options=options))(webhook_recipient())
+    return DiscordBridge().composer(replace(of or letter(), options=options))(webhook_recipient())
 
 
 def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message[Post]:
@@ -48,7 +53,7 @@ def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any
 
 
 def message_to(to: Recipient, of: Letter | None = None, **options: Any) -> Message[Post]:
-    return DiscordBotChannel().composer(replace(of or letter(), options=options))(to)
+    return DiscordBotBridge().composer(replace(of or letter(), options=options))(to)
 
 
 def sent_by(session: Any, message: Message[Post], **arguments: Any) -> Outcome:

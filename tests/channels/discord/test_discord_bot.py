@@ -7,17 +7,15 @@ from typing import Any, ClassVar
 import pytest
 
 from channels.base import Ambiguous, LaneFacts, Outcome, Sent, Temporary
-from channels.discord.bot_session import BotSession
-from channels.discord.channel import DiscordBotChannel
+from channels.discord.bot import DiscordBotBridge
 from channels.discord.service import NONCE_LENGTH, nonce_of
-from channels.discord.spec import DiscordBotSpec
 from channels.letter import Recipient
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.accounts.accounts import facts_of
 from delivery.lanes.lanes import lane_for
 from delivery.models import Account
 from tests.channels.discord.letters import PLACES, api_at, bot_session, bots_message, message_to, sent_by
-from tests.contracts.bridge import IMPATIENT, PATIENT, entry, letter
+from tests.contracts.bridge import IMPATIENT, PATIENT, entry, expect, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import (
@@ -32,7 +30,7 @@ from tests.servers.services.discord import (
     Discord,
 )
 
-KIND = DiscordBotSpec()
+KIND = DiscordBotBridge()
 SECRETS: Any = {"token": BOT_TOKEN}
 HOUR_AGO = NOW - timedelta(hours=1)
 
@@ -72,9 +70,11 @@ class TestAfterAnInterruptedTry:
         lose(discord, reply, options=options)
         made = bots_message(**options)
         discord.somebody_writes("Look at this")
-        outcome = sent_by(bot_session(discord.url), made, begun_at=NOW)
-        assert isinstance(outcome, Sent)
-        assert outcome.remote_id == f"{CHANNEL}/{discord.messages[0]['id']}"
+        expect(
+            sent_by(bot_session(discord.url), made, begun_at=NOW),
+            Sent,
+            remote_id=f"{CHANNEL}/{discord.messages[0]['id']}",
+        )
         assert len(discord.messages) == 2
 
     def test_what_did_not_arrive_is_posted(self, discord: Discord) -> None:
@@ -102,10 +102,12 @@ class TestAfterAnInterruptedTry:
     def test_a_post_without_a_link_is_held_where_a_message_has_the_same_words(self, discord: Discord) -> None:
         made = bots_message(letter(entries=(entry("Bees", link=""),)))
         assert isinstance(sent_by(bot_session(discord.url), made), Sent)
-        outcome = sent_by(bot_session(discord.url), made, begun_at=NOW, key="key-2")
-        assert isinstance(outcome, Ambiguous)
-        assert outcome.holds
-        assert "same text" in outcome.text
+        expect(
+            sent_by(bot_session(discord.url), made, begun_at=NOW, key="key-2"),
+            Ambiguous,
+            "same text",
+            holds=True,
+        )
         assert len(discord.messages) == 1
 
     def test_somebody_elses_copy_is_not_ours(self, discord: Discord) -> None:
@@ -117,56 +119,44 @@ class TestAfterAnInterruptedTry:
     def test_a_history_that_may_not_be_read_holds_it(self, discord: Discord) -> None:
         lose(discord, Reply(takes=True, hangs_up=True))
         discord.reads_history = False
-        outcome = post(discord, begun_at=NOW)
-        assert isinstance(outcome, Ambiguous)
-        assert outcome.holds
-        assert "history" in outcome.text
+        expect(post(discord, begun_at=NOW), Ambiguous, "history", holds=True)
         assert len(discord.messages) == 1
 
     def test_a_channel_in_which_much_was_said_since_holds_it(self, discord: Discord) -> None:
         for _ in range(100):
             discord.somebody_writes("chat", at=NOW)
-        outcome = post(discord, begun_at=HOUR_AGO)
-        assert isinstance(outcome, Ambiguous)
-        assert outcome.holds
+        expect(post(discord, begun_at=HOUR_AGO), Ambiguous, holds=True)
         assert len(discord.messages) == 100
 
     def test_while_nobody_can_look_nothing_is_posted(self, discord: Discord) -> None:
         discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = Reply(200, {"messages": []})
-        outcome = post(discord, begun_at=NOW)
-        assert isinstance(outcome, Ambiguous)
-        assert not outcome.holds
+        expect(post(discord, begun_at=NOW), Ambiguous, holds=False)
         assert discord.messages == []
 
     def test_while_the_channel_is_hidden_the_lane_waits_and_it_stays_unknown(self, discord: Discord) -> None:
         said = Reply(403, {"message": "Missing Access", "code": 50001})
         discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = said
-        outcome = post(discord, begun_at=NOW)
-        assert isinstance(outcome, Temporary)
-        assert outcome.forbidden
-        assert outcome.stops_lane
+        expect(post(discord, begun_at=NOW), Temporary, forbidden=True, stops_lane=True)
         assert discord.messages == []
 
     def test_while_discord_is_down_the_lane_waits_and_it_stays_unknown(self, discord: Discord) -> None:
         discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = Reply(503)
-        outcome = post(discord, begun_at=NOW)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_lane
+        outcome = expect(post(discord, begun_at=NOW), Temporary, stops_lane=True)
         # With `suspect`, the engine would assume that this session had handled it.
         assert not outcome.suspect
         assert discord.messages == []
 
     def test_a_token_that_was_revoked_meanwhile_stops_the_account(self, discord: Discord) -> None:
-        outcome = sent_by(bot_session(discord.url, token="revoked"), bots_message(), begun_at=NOW)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
-        assert not outcome.stops_lane
+        expect(
+            sent_by(bot_session(discord.url, token="revoked"), bots_message(), begun_at=NOW),
+            Temporary,
+            stops_account=True,
+            stops_lane=False,
+        )
 
     def test_a_forum_is_not_looked_through(self, discord: Discord) -> None:
         discord.channel_type = FORUM
-        outcome = post(discord, begun_at=NOW)
-        assert isinstance(outcome, Ambiguous)
-        assert outcome.holds
+        expect(post(discord, begun_at=NOW), Ambiguous, holds=True)
         assert discord.messages == []
 
 
@@ -203,35 +193,36 @@ class TestUnderAnotherName:
     def test_what_arrived_is_found_and_not_posted_again(self, discord: Discord) -> None:
         lose(discord, Reply(takes=True, hangs_up=True), options=self.NAMED)
         later = NOW + timedelta(minutes=6)
-        outcome = sent_by(bot_session(discord.url), bots_message(**self.NAMED), begun_at=NOW, now=later)
-        assert isinstance(outcome, Sent)
-        assert outcome.remote_id == f"{CHANNEL}/{discord.messages[0]['id']}"
+        expect(
+            sent_by(bot_session(discord.url), bots_message(**self.NAMED), begun_at=NOW, now=later),
+            Sent,
+            remote_id=f"{CHANNEL}/{discord.messages[0]['id']}",
+        )
         assert len(discord.messages) == 1
 
     def test_what_arrived_is_found_whatever_was_chosen_since(self, discord: Discord) -> None:
         lose(discord, Reply(takes=True, hangs_up=True), options=self.NAMED)
-        outcome = sent_by(bot_session(discord.url), bots_message(), begun_at=NOW)
-        assert isinstance(outcome, Sent)
+        expect(sent_by(bot_session(discord.url), bots_message(), begun_at=NOW), Sent)
         assert len(discord.messages) == 1
 
     def test_the_same_post_of_another_webhook_is_not_taken_for_its_own(self, discord: Discord) -> None:
         post(discord, options=self.NAMED)
         discord.messages[0]["webhook_id"] = WEBHOOK_ID
-        outcome = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5))
-        assert isinstance(outcome, Sent)
+        expect(post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5)), Sent)
         assert len(discord.messages) == 2
 
     def test_a_webhook_that_is_gone_is_known_by_what_it_posted(self, discord: Discord) -> None:
         post(discord, options=self.NAMED)
         discord.made.clear()
-        outcome = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5))
-        assert isinstance(outcome, Sent)
+        expect(post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5)), Sent)
         assert len(discord.messages) == 1
 
     def test_what_is_not_there_is_posted_once_no_earlier_try_can_arrive(self, discord: Discord) -> None:
-        early = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=4))
-        assert isinstance(early, Ambiguous)
-        assert not early.holds
+        expect(
+            post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=4)),
+            Ambiguous,
+            holds=False,
+        )
         assert discord.messages == []
         assert isinstance(
             post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5)), Sent
@@ -246,8 +237,7 @@ class TestUnderAnotherName:
         assert isinstance(first, Sent)
         made = bots_message(letter("Better"), style="text", **({} if is_named_since else self.NAMED))
         session = bot_session(discord.url)
-        changed = session.edit(made, remote_id=first.remote_id, parts=(), key="k-1", now=NOW)
-        assert isinstance(changed, Sent)
+        expect(session.edit(made, remote_id=first.remote_id, parts=(), key="k-1", now=NOW), Sent)
         assert "Better" in discord.messages[0]["content"]
         assert isinstance(session.delete(made, remote_id=first.remote_id, parts=(), now=NOW), Sent)
         session.close()
@@ -275,8 +265,7 @@ class TestUnderAnotherName:
         assert isinstance(outcome, Sent)
         assert discord.messages[0]["channel_id"] == "1200000000000000077"
         assert list(discord.made.values()) == [CHANNEL]
-        changed = bot_session(discord.url).delete(made, remote_id=outcome.remote_id, parts=(), now=NOW)
-        assert isinstance(changed, Sent)
+        expect(bot_session(discord.url).delete(made, remote_id=outcome.remote_id, parts=(), now=NOW), Sent)
         assert discord.messages == []
 
     def test_in_a_forum_each_begins_its_thread_under_that_name(self, discord: Discord) -> None:
@@ -289,8 +278,7 @@ class TestUnderAnotherName:
 class TestPlaces:
     def test_a_forum_gets_a_thread_for_each_post(self, discord: Discord) -> None:
         discord.channel_type = FORUM
-        outcome = post(discord, "Bees", options={"applied_tags": "10000"})
-        assert isinstance(outcome, Sent)
+        outcome = expect(post(discord, "Bees", options={"applied_tags": "10000"}), Sent)
         assert outcome.url == f"https://discord.com/channels/{GUILD}/{outcome.remote_id}"
         assert discord.requests[-1].json["name"] == "Bees"
         assert discord.requests[-1].json["applied_tags"] == ["10000"]
@@ -401,40 +389,29 @@ class TestPlaces:
 class TestAccount:
     def test_a_limit_of_the_whole_bot_stops_the_account(self, discord: Discord) -> None:
         discord.says = Reply(429, {"message": "x", "retry_after": 2}, {"X-RateLimit-Scope": "global"})
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
-        assert outcome.retry_at == NOW + timedelta(seconds=2)
+        expect(post(discord), Temporary, stops_account=True, retry_at=NOW + timedelta(seconds=2))
 
     def test_a_proxy_that_shuts_us_out_stops_the_account(self, discord: Discord) -> None:
         discord.says = Reply(429, "<html>error code: 1015</html>", {"Retry-After": "900"})
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
-        assert outcome.retry_at == NOW + timedelta(minutes=15)
+        expect(post(discord), Temporary, stops_account=True, retry_at=NOW + timedelta(minutes=15))
 
     @pytest.mark.parametrize("headers", [{"X-RateLimit-Scope": "user"}, {"Via": "1.1 google"}])
     def test_a_limit_of_one_channel_stops_its_lane(self, discord: Discord, headers: dict[str, str]) -> None:
         discord.says = Reply(429, {"message": "x", "retry_after": 2}, headers)
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_lane
-        assert not outcome.stops_account
+        expect(post(discord), Temporary, stops_lane=True, stops_account=False)
 
     def test_an_account_without_a_token_asks_nobody(self, discord: Discord) -> None:
-        outcome = sent_by(bot_session(discord.url, token=""), bots_message())
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
+        expect(sent_by(bot_session(discord.url, token=""), bots_message()), Temporary, stops_account=True)
         assert discord.requests == []
 
     def test_channels_of_a_bot_share_its_account(self) -> None:
-        channel = DiscordBotChannel()
+        channel = DiscordBotBridge()
         assert channel.lane_account(f"bees/{CHANNEL}", {}) == f"bees/{CHANNEL}"
         assert channel.shared_account(f"bees/{CHANNEL}") == "bees"
 
     def test_the_token_is_the_accounts(self, discord: Discord) -> None:
         facts = LaneFacts("discord_bot", f"bees/{CHANNEL}", {"token": BOT_TOKEN})
-        assert BotSession(facts).headers(bots_message())["Authorization"] == f"Bot {BOT_TOKEN}"
+        assert DiscordBotBridge(facts).headers(bots_message())["Authorization"] == f"Bot {BOT_TOKEN}"
         assert BOT_TOKEN not in repr(facts)
 
     @pytest.mark.parametrize("key", ["a", "b" * 37, "ü"])
@@ -480,11 +457,11 @@ class TestKind:
     def test_the_accounts_token_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        def remember(session: BotSession, destination: ParsedDestination) -> ParsedDestination:
+        def remember(session: DiscordBotBridge, destination: ParsedDestination) -> ParsedDestination:
             asked.append(session.credentials["token"])
             return destination
 
-        monkeypatch.setattr(BotSession, "check", remember)
+        monkeypatch.setattr(DiscordBotBridge, "check_destination", remember)
         KIND.check(KIND.parse_destination({"account": "bees", "channel_id": CHANNEL}))
         assert asked == [BOT_TOKEN]
 
@@ -505,11 +482,11 @@ class TestKind:
 
 
 class TestCheck:
-    def check(self, discord: Discord, token: str = BOT_TOKEN) -> ParsedDestination:
+    def check(self, discord: Discord, token: str = BOT_TOKEN) -> Any:
         given = ParsedDestination(
             f"bees/{CHANNEL}", CHANNEL, config={"account": "bees", "channel_id": CHANNEL}
         )
-        return bot_session(discord.url, token=token).check(given)
+        return bot_session(discord.url, token=token).check_destination(given)
 
     def test_it_says_which_channel_it_is(self, discord: Discord) -> None:
         discord.channel_type = NEWS
@@ -543,9 +520,9 @@ class TestCheck:
             self.check(discord, token="")
 
     def test_a_bots_name_is_told(self, discord: Discord) -> None:
-        assert bot_session(discord.url).check_account() == "bee-bot"
+        assert bot_session(discord.url).check_credentials() == "bee-bot"
 
     def test_a_wrong_token_is_told_and_not_repeated(self, discord: Discord) -> None:
         with pytest.raises(InvalidDestination, match="token: ") as caught:
-            bot_session(discord.url, token="wrong-one").check_account()
+            bot_session(discord.url, token="wrong-one").check_credentials()
         assert "wrong-one" not in str(caught.value)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import LinkCard, Looks
-from channels.discord.channel import DiscordBotChannel, DiscordChannel
+from channels.discord.bot import DiscordBotBridge
+from channels.discord.bridge import DiscordBridge
 from channels.discord.message import CONTENT_LIMIT, Post
 from channels.letter import Letter
 from feeds.parsing.entry import Entry, Media
@@ -281,10 +282,10 @@ def test_it_is_shown_beforehand_without_markup(
     options: dict[str, Any], text: str, length: int, card: LinkCard | None
 ) -> None:
     made = bots_message(letter(entries=(entry("B_es", summary="They do.", published=NOW),)), **options)
-    looks = DiscordBotChannel().preview(made)
+    looks = DiscordBotBridge().preview(made)
     assert looks == Looks(text, length, 2_000 if length else 0, card=card)
 
 
 def test_beforehand_it_is_said_that_nothing_is_posted() -> None:
-    looks = DiscordChannel().preview(bots_message(letter("", entries=(entry("", link=""),))))
+    looks = DiscordBridge().preview(bots_message(letter("", entries=(entry("", link=""),))))
     assert "neither a link nor text" in looks.refusal

@@ -1,11 +1,11 @@
 """The Discord contract against a fake server, by a webhook and by a bot."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
-from channels.base import Channel, Session
-from channels.discord.channel import DiscordBotChannel, DiscordChannel
+from channels.discord.bot import DiscordBotBridge
+from channels.discord.bridge import DiscordBridge
 from channels.letter import Recipient
 from tests.channels.discord import letters
 from tests.contracts.bridge import LINK, BridgeContract
@@ -17,21 +17,19 @@ INVALID = Reply(400, {"message": "Invalid Form Body", "code": 50035})
 
 
 class TestDiscordContract(BridgeContract):
-    channel: ClassVar[Channel] = DiscordChannel()
+    channel: ClassVar[Any] = DiscordBridge()
     refused = INVALID
     token_is_address = True
     unauthorised = Reply(401, {"message": "Invalid Webhook Token", "code": 50027})
     gone = Reply(404, {"message": "Unknown Webhook", "code": 10015})
     secrets: ClassVar[tuple[str, ...]] = (TOKEN,)
+    made_by = Discord
     service: Discord
-
-    def server(self) -> Discord:
-        return Discord()
 
     def settings(self) -> dict[str, str]:
         return {"DISCORD_API_URL": letters.api_at(self.url)}
 
-    def connected(self, timeout: float) -> Session:
+    def connected(self, timeout: float, **lane: Any) -> Any:
         return letters.webhook_session(self.url, timeout)
 
     def recipient(self) -> Recipient:
@@ -56,14 +54,14 @@ class TestCompactDiscordContract(TestDiscordContract):
 
 
 class TestDiscordBotContract(TestDiscordContract):
-    channel: ClassVar[Channel] = DiscordBotChannel()
+    channel = DiscordBotBridge()
     options: ClassVar = {"style": "text"}
     unauthorised = Reply(401, {"message": "401: Unauthorized", "code": 0})
     gone = Reply(404, {"message": "Unknown Channel", "code": 10003})
     shares_token: ClassVar[bool] = True
     secrets: ClassVar[tuple[str, ...]] = (BOT_TOKEN,)
 
-    def connected(self, timeout: float) -> Session:
+    def connected(self, timeout: float, **lane: Any) -> Any:
         return letters.bot_session(self.url, timeout)
 
     def recipient(self) -> Recipient:

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from channels.base import Permanent, Sent, Temporary
-from channels.discord.spec import DiscordSpec
+from channels.discord.bridge import DiscordBridge
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.discord.letters import api_at, sent_by, webhook_message, webhook_session
-from tests.contracts.bridge import LINK, letter
+from tests.contracts.bridge import LINK, expect, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import (
@@ -24,7 +25,7 @@ from tests.servers.services.discord import (
     Discord,
 )
 
-KIND = DiscordSpec()
+KIND = DiscordBridge()
 URL = f"https://discord.com{WEBHOOK}"
 
 
@@ -76,15 +77,11 @@ class TestPosting:
 
     def test_a_missing_tag_is_said(self, discord: Discord) -> None:
         discord.channel_type, discord.needs_tag = FORUM, True
-        outcome = post(discord)
-        assert isinstance(outcome, Permanent)
-        assert "tag is required" in outcome.text
-        assert not outcome.disables
+        expect(post(discord), Permanent, "tag is required", disables=False)
         assert len(discord.requests) <= 4
 
     def test_a_thread_that_was_chosen_takes_all(self, discord: Discord) -> None:
-        outcome = post(discord, thread_id=FORUM_THREAD, thread_name="{title}")
-        assert isinstance(outcome, Sent)
+        expect(post(discord, thread_id=FORUM_THREAD, thread_name="{title}"), Sent)
         assert discord.messages[0]["channel_id"] == FORUM_THREAD
 
     @pytest.mark.parametrize(("status", "code"), [(404, 10003), (404, 10004), (404, 10015), (401, 50027)])
@@ -92,9 +89,7 @@ class TestPosting:
         self, discord: Discord, status: int, code: int
     ) -> None:
         discord.says = Reply(status, {"message": "no", "code": code})
-        outcome = post(discord)
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        expect(post(discord), Permanent, disables=True)
         assert len(discord.requests) == 1
 
     @pytest.mark.parametrize("code", [50001, 50013, 50009, 40012, 50083, 160005, 160006])
@@ -102,24 +97,17 @@ class TestPosting:
         self, discord: Discord, code: int
     ) -> None:
         discord.says = Reply(403, {"message": "no", "code": code})
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.forbidden
-        assert outcome.stops_lane
+        outcome = expect(post(discord), Temporary, forbidden=True, stops_lane=True)
         # With `suspect`, attempts are counted, and after four days it fails.
         assert not outcome.suspect
 
     def test_an_unknown_refusal_disables_nothing(self, discord: Discord) -> None:
         discord.says = Reply(403, {"message": "Something new", "code": 999999})
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.suspect
+        expect(post(discord), Temporary, suspect=True)
 
     def test_nor_is_one_that_a_proxy_does_not_find(self, discord: Discord) -> None:
         discord.says = Reply(404, "<html>not found</html>")
-        outcome = post(discord)
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+        expect(post(discord), Permanent, disables=True)
 
     def test_one_session_serves_several_webhooks(self, discord: Discord) -> None:
         gone = f"/api/v10/webhooks/1100000/{TOKEN}"
@@ -136,9 +124,7 @@ class TestPosting:
     @pytest.mark.parametrize("code", [50006, 40005, 200000, 200001, 240000, 40067, 40058])
     def test_a_message_that_is_refused_is_tried_once_more(self, discord: Discord, code: int) -> None:
         discord.says = Reply(403, {"message": "Blocked by AutoMod", "code": code})
-        outcome = post(discord)
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
+        expect(post(discord), Permanent, disables=False)
         assert len(discord.requests) == 2
 
     @pytest.mark.parametrize("code", [20016, 20028, 20029, 30046, 40062, 40004, 40006, 40333, 50083])
@@ -155,11 +141,7 @@ class TestPosting:
         discord.says = Reply(
             429, {"message": "slow", "retry_after": 0.65, "global": True}, {"X-RateLimit-Scope": "global"}
         )
-        outcome = post(discord)
-        assert isinstance(outcome, Temporary)
-        assert outcome.retry_at is not None
-        assert (outcome.retry_at - NOW).total_seconds() == 0.65
-        assert outcome.stops_lane
+        expect(post(discord), Temporary, retry_at=NOW + timedelta(seconds=0.65), stops_lane=True)
 
 
 class TestChanges:
@@ -188,9 +170,7 @@ class TestChanges:
     def test_what_was_deleted_there_is_neither_edited_nor_the_webhooks_end(self, discord: Discord) -> None:
         first = post(discord)
         discord.messages.clear()
-        outcome = self.edit(discord, webhook_message(), first.remote_id)
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
+        expect(self.edit(discord, webhook_message(), first.remote_id), Permanent, disables=False)
 
     def test_deleting_twice_is_deleting(self, discord: Discord) -> None:
         first, made = post(discord), webhook_message()
@@ -206,9 +186,7 @@ class TestChanges:
         _, _, number = first.remote_id.partition("/")
         said = Reply(400, {"message": "Thread is archived", "code": 50083})
         discord.paths[f"{WEBHOOK}/messages/{number}"] = said
-        outcome = getattr(self, act)(discord, made, first.remote_id)
-        assert isinstance(outcome, Temporary)
-        assert not outcome.stops_lane
+        expect(getattr(self, act)(discord, made, first.remote_id), Temporary, stops_lane=False)
 
     def test_a_failure_to_delete_is_said_without_the_address(self, discord: Discord) -> None:
         first, made = post(discord), webhook_message()
@@ -285,9 +263,9 @@ class TestKind:
 
 
 class TestCheck:
-    def check(self, discord: Discord) -> ParsedDestination:
+    def check(self, discord: Discord) -> Any:
         given = ParsedDestination(WEBHOOK_ID, "Webhook", secrets={"webhook_url": URL})
-        return webhook_session(discord.url).check(given)
+        return webhook_session(discord.url).check_destination(given)
 
     def test_it_says_which_channel_it_is_for(self, discord: Discord) -> None:
         made = self.check(discord)

@@ -1,59 +1,36 @@
 """Gotify against a fake server: the contract, and Gotify's own features."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, CrashPolicy, Message, Permanent, Sent, Session
-from channels.gotify.session import LONGEST_MESSAGE, GotifyChannel, GotifySession
-from channels.gotify.spec import GotifySpec
-from channels.letter import Recipient
+from channels.base import CrashPolicy, Permanent, Sent
+from channels.gotify.bridge import LONGEST_MESSAGE, GotifyBridge
 from common.ports.channels import InvalidDestination
-from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter
-from tests.contracts.channel import NOW, Arrival
+from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
+from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.gotify import TOKEN, GotifyServer, error
 
-CHANNEL, KIND = GotifyChannel(), GotifySpec()
+CHANNEL = GotifyBridge()
 PICTURE = "https://e.example/a.png"
+FIELDS = {"account": "phone", "server_url": "https://gotify.example", "access_token": TOKEN}
 
 
-def at(url: str, **given: str) -> Recipient:
-    made = KIND.parse_destination({"account": "phone", "server_url": url, "access_token": TOKEN, **given})
-    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
+class Gotify(ServiceCase):
+    channel, made_by = CHANNEL, GotifyServer
+    given: ClassVar = {**FIELDS, "server_url": "{url}"}
+    service: GotifyServer
 
 
-def push(url: str, of: Any = None, **options: str) -> Message[Any]:
-    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
-
-
-@pytest.fixture
-def server() -> Iterator[GotifyServer]:
-    with GotifyServer() as running:
-        yield running
-
-
-class TestGotifyContract(BridgeContract):
-    channel: ClassVar[Channel] = CHANNEL
+class TestGotifyContract(Gotify, BridgeContract):
     refused = error(400, "Field 'message' is required")
     unauthorised = error(401, "you need to provide a valid access token")
     # The application was deleted, and its token with it.
     gone = None
     secrets = (TOKEN,)
-    service: GotifyServer
-
-    def server(self) -> GotifyServer:
-        return GotifyServer()
-
-    def connected(self, timeout: float) -> Session:
-        return GotifySession(session=LOOPBACK.session(), timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return at(self.url)
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(str(number), said["message"]) for number, said in enumerate(self.service.messages)]
@@ -69,51 +46,40 @@ class TestGotifyContract(BridgeContract):
 
     def test_an_option_says_what_happens_when_nobody_knows(self) -> None:
         assert CHANNEL.crash_policy is CrashPolicy.HOLD
-        assert KIND.parse_options({"when_unsure": "repeat"}) == {"when_unsure": "repeat"}
+        assert CHANNEL.parse_options({"when_unsure": "repeat"}) == {"when_unsure": "repeat"}
 
 
-def test_a_push_opens_the_post_and_shows_its_picture(server: GotifyServer) -> None:
-    session = GotifySession(session=LOOPBACK.session(), timeout=PATIENT)
-    post = letter(entries=(entry("Bees", summary="On <b>bees</b>.", image=PICTURE),))
-    what = push(server.url, post, priority="8")
-    assert session.send(what, key="k", begun_at=None, now=NOW) == Sent("1")
-    [said] = server.messages
-    assert (said["title"], said["priority"]) == ("Bees", 8)
-    assert said["message"] == "[bees] New Post: Bees, by Ada\nOn bees."
-    assert said["extras"]["client::notification"] == {"click": {"url": LINK}, "bigImageUrl": PICTURE}
-    assert TOKEN not in repr(what)
-    session.send(push(server.url, post, picture="no"), key="k2", begun_at=None, now=NOW)
-    assert "bigImageUrl" not in server.messages[-1]["extras"]["client::notification"]
+class TestGotify(Gotify):
+    def test_a_push_opens_the_post_and_shows_its_picture(self) -> None:
+        post = letter(entries=(entry("Bees", summary="On <b>bees</b>.", image=PICTURE),))
+        assert self.post(post, priority="8") == Sent("1")
+        [said] = self.service.messages
+        assert (said["title"], said["priority"]) == ("Bees", 8)
+        assert said["message"] == "[bees] New Post: Bees, by Ada\nOn bees."
+        assert said["extras"]["client::notification"] == {"click": {"url": LINK}, "bigImageUrl": PICTURE}
+        assert TOKEN not in repr(self.composed(post))
+        self.post(post, picture="no")
+        assert "bigImageUrl" not in self.service.messages[-1]["extras"]["client::notification"]
 
+    def test_a_link_beyond_measure_is_refused_here(self) -> None:
+        long = letter(entries=(entry(link="https://e.example/" + "x" * 9_000),))
+        expect(self.post(long, template="{link}"), Permanent)
+        assert self.service.requests == []
 
-def test_a_link_beyond_measure_is_refused_here(server: GotifyServer) -> None:
-    long = letter(entries=(entry(link="https://e.example/" + "x" * 9_000),))
-    session = GotifySession(session=LOOPBACK.session(), timeout=PATIENT)
-    what = push(server.url, long, template="{link}")
-    assert isinstance(session.send(what, key="k", begun_at=None, now=NOW), Permanent)
-    assert server.requests == []
+    def test_a_server_is_asked_whether_it_is_one_without_showing_it_the_token(self) -> None:
+        self.check()
+        assert "x-gotify-key" not in self.service.requests[0].headers
+        for reply in (Reply(body="<html>"), Reply(404, "<html>"), Reply(503)):
+            self.service.paths["/version"] = reply
+            self.refuse_check("server_url: ")
 
 
 @pytest.mark.parametrize(
-    "given", [{"account": ""}, {"server_url": "ftp://gotify.example"}, {"access_token": "a b"}]
+    "wrong", [{"account": ""}, {"server_url": "ftp://gotify.example"}, {"access_token": "a b"}]
 )
-def test_what_does_not_fit_is_refused_by_name(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidDestination, match=f"{next(iter(given))}: "):
-        at("https://gotify.example", **given)
-
-
-def check(url: str) -> None:
-    to = KIND.parse_destination({"account": "phone", "server_url": url, "access_token": TOKEN})
-    GotifySession(session=LOOPBACK.session(), timeout=PATIENT).check(to)
-
-
-def test_a_server_is_asked_whether_it_is_one_without_showing_it_the_token(server: GotifyServer) -> None:
-    check(server.url)
-    assert "x-gotify-key" not in server.requests[0].headers
-    for reply in (Reply(body="<html>"), Reply(404, "<html>"), Reply(503)):
-        server.paths["/version"] = reply
-        with pytest.raises(InvalidDestination, match="server_url: "):
-            check(server.url)
+def test_what_does_not_fit_is_refused_by_name(wrong: dict[str, str]) -> None:
+    with pytest.raises(InvalidDestination, match=f"{next(iter(wrong))}: "):
+        CHANNEL.parse_destination({**FIELDS, **wrong})
 
 
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(["\x00\ud800" * 900, "🦄" * 3_000])
@@ -121,7 +87,7 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(["\x00\ud800" * 900, "🦄" 
 
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))
 def test_any_push_is_as_short_as_one_reads(title: str, summary: str, template: str) -> None:
-    post = letter(entries=(entry(title, summary=summary, content=summary),))
-    body = push("https://gotify.example", post, template=template).body
+    post = letter(entries=(entry(title, summary=summary, content=summary),), options={"template": template})
+    body = CHANNEL.compose(post, recipient_of(CHANNEL, FIELDS)).body
     assert 0 < len(body["message"]) <= LONGEST_MESSAGE
     assert not template or LINK in body["message"]

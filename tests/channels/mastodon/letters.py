@@ -1,67 +1,52 @@
-"""Letters for Mastodon, and helpers that send them."""
+"""Letters for Mastodon, and a fake instance to send them to."""
 
-import socket
-from datetime import datetime
-from ipaddress import ip_network
-from typing import Any
+from typing import Any, ClassVar
 
-from channels.base import Message, Outcome
+from channels.base import Message
 from channels.letter import Letter, Recipient
+from channels.mastodon.bridge import MastodonBridge
 from channels.mastodon.message import Instance, Status, instances
-from channels.mastodon.session import MastodonChannel, MastodonSession
-from common.net.client import SafeClient
 from common.ttl_cache import TtlCache
-from feeds.parsing.entry import Entry
-from tests.contracts.channel import NOW, RETRY_AFTER
-from tests.servers.mastodon_instance import TOKEN, Reply
+from tests.contracts.bridge import LINK, ServiceCase, entry, recipient_of
+from tests.contracts.bridge import letter as usual_letter
+from tests.contracts.channel import RETRY_AFTER
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
 
-# Seconds: enough on a busy machine; and enough for a server that never responds.
-PATIENT, IMPATIENT = 10.0, 1.0
-LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
-CHANNEL = MastodonChannel()
-LINK = "https://blog.example/posts/bees?a=1&b=2"
+CHANNEL = MastodonBridge()
 TOO_MANY = Reply(429, {"error": "Too many requests"}, {"Retry-After": str(int(RETRY_AFTER.total_seconds()))})
+FIELDS = {"account": "bot", "instance_url": "https://fake.example", "access_token": TOKEN}
+STATUSES = "/api/v1/statuses"
 
 
 def letter(title: str = "A post", *, link: str = LINK, **fields: Any) -> Letter:
-    entry = Entry(guid="1", title=title, link=link, authors=("Ada",))
-    usual: dict[str, Any] = {
-        "kind": "issue", "newsletter": "bees", "title": title, "subject": "", "html": "", "text": "",
-        "token": "", "from_email": "", "entries": (entry,),
-    }  # fmt: skip
-    return Letter(**{**usual, **fields})
+    return usual_letter(title, **{"entries": (entry(title, link=link),), **fields})
 
 
-def recipient(url: str, token: str = TOKEN) -> Recipient:
-    config = {"account": "bot", "instance_url": url}
-    return Recipient(
-        1, "bot@fake.example", "bot at fake.example", config=config, secrets={"access_token": token}
-    )
+def recipient(url: str = "https://fake.example", token: str = TOKEN) -> Recipient:
+    return recipient_of(CHANNEL, {**FIELDS, "instance_url": url, "access_token": token})
 
 
-def message(url: str, title: str = "A post", **fields: Any) -> Message[Status]:
+def message(title: str = "A post", *, url: str = "https://fake.example", **fields: Any) -> Message[Status]:
     return CHANNEL.composer(letter(title, **fields))(recipient(url))
 
 
-def session(known: TtlCache[Instance] | None = None, *, timeout: float = PATIENT) -> MastodonSession:
-    """Return a session with the safe client, which may call loopback here."""
-    return MastodonSession(session=LOOPBACK.session(), timeout=timeout, known=known or instances())
+class Tooting(ServiceCase):
+    channel, made_by = CHANNEL, MastodonInstance
+    given: ClassVar = {**FIELDS, "instance_url": "{url}"}
+    service: MastodonInstance
+    known: TtlCache[Instance] | None = None
 
+    def connected(self, timeout: float, **lane: Any) -> Any:
+        made = super().connected(timeout, **lane)
+        made.known = self.known or instances()
+        return made
 
-def send(
-    what: Message[Status],
-    *,
-    begun_at: datetime | None = None,
-    cache: TtlCache[Instance] | None = None,
-    timeout: float = PATIENT,
-) -> Outcome:
-    opened = session(cache, timeout=timeout)
-    try:
-        return opened.send(what, key="key-1", begun_at=begun_at, now=NOW)
-    finally:
-        opened.close()
+    def toot(self, title: str = "A post", **fields: Any) -> Any:
+        """Send a letter with those fields, or with those arguments of a session's `send`."""
+        names = ("key", "begun_at", "now", "progress")
+        sending = {name: fields.pop(name) for name in names if name in fields}
+        return self.post(letter(title, **fields), **sending)
 
-
-def closed_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://127.0.0.1:{server.getsockname()[1]}"
+    @property
+    def texts(self) -> str:
+        return "\n".join(status["text"] for status in self.service.statuses)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from channels.http.links import holds, normalised, postable, unmentioned
 from common.truncation import plain_line
 from feeds.parsing.entry import Entry
-from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
+from tests.channels.mastodon.letters import CHANNEL, letter, recipient
+from tests.contracts.bridge import LINK
 
-URL = "https://fake.example"
 JOINED = "@\u2060"
 
 
@@ -21,7 +21,7 @@ def plain(words: str) -> str:
 
 
 def text(**fields: Any) -> str:
-    return "".join(part.text for part in CHANNEL.compose(letter(**fields), recipient(URL)).body.parts)
+    return "".join(part.text for part in CHANNEL.compose(letter(**fields), recipient()).body.parts)
 
 
 def announcement(**fields: Any) -> str:
@@ -45,7 +45,7 @@ def test_an_announcement_has_the_usual_text(fields: dict[str, Any], expected: st
 
 @pytest.mark.parametrize("link", ["", "javascript:alert(1)", "ftp://x.example/a", "https://", "http://[bad"])
 def test_a_post_without_a_web_link_is_announced_without_one(link: str) -> None:
-    message = CHANNEL.compose(letter(entries=(Entry(guid="1", title="T", link=link),)), recipient(URL))
+    message = CHANNEL.compose(letter(entries=(Entry(guid="1", title="T", link=link),)), recipient())
     assert message.refusal == ""
     assert message.body.link == ""
 
@@ -107,7 +107,7 @@ def test_the_language_is_the_options_then_the_posts_then_the_newsletters(
 ) -> None:
     entry = Entry(guid="1", title="T", link=LINK, language=tags[1])
     made = letter(entries=(entry,), options={"language": tags[0]}, language=tags[2])
-    assert CHANNEL.compose(made, recipient(URL)).body.language == expected
+    assert CHANNEL.compose(made, recipient()).body.language == expected
 
 
 class TestLinks:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from channels.http.links import StatusLimits, fits_status
 from channels.mastodon.message import Status
 from feeds.parsing.entry import Entry
-from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
+from tests.channels.mastodon.letters import CHANNEL, letter, recipient
+from tests.contracts.bridge import LINK
 
 LIMITS = StatusLimits()
 # Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
@@ -34,7 +35,7 @@ OPTIONS = st.fixed_dictionaries(
 
 def made(options: dict[str, str], *entries: Entry, **fields: Any) -> Status:
     of = letter(entries=entries, options=options, **fields)
-    status: Status = CHANNEL.composer(of)(recipient("https://fake.example")).body
+    status: Status = CHANNEL.composer(of)(recipient()).body
     return status
 
 

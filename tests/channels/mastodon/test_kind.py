@@ -1,28 +1,17 @@
 """The Mastodon channel's interface: destination, options and check."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from channels.mastodon.session import MastodonChannel
-from channels.mastodon.spec import MastodonSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
-from tests.channels.mastodon.letters import IMPATIENT, PATIENT, closed_port, message, session
-from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
-
-KIND = MastodonSpec()
-
-
-@pytest.fixture
-def instance() -> Iterator[MastodonInstance]:
-    with MastodonInstance() as server:
-        yield server
+from tests.channels.mastodon.letters import CHANNEL, FIELDS, Tooting, message
+from tests.contracts.bridge import IMPATIENT, PATIENT, closed_port
+from tests.servers.mastodon_instance import TOKEN, Reply
 
 
 def parsed(**data: str) -> ParsedDestination:
-    usual = {"account": "bot", "instance_url": "https://fake.example", "access_token": TOKEN}
-    return KIND.parse_destination({**usual, **data})
+    return CHANNEL.parse_destination({**FIELDS, **data})
 
 
 class TestDestination:
@@ -78,20 +67,19 @@ class TestDestination:
             parsed(account=account)
 
     def test_the_lane_is_the_account_and_the_domain_its_host(self) -> None:
-        channel = MastodonChannel()
-        assert channel.lane_account("bot@fake.example:8443", {}) == "bot@fake.example:8443"
-        assert channel.domain("bot@fake.example:8443") == "fake.example"
-        assert channel.domain("bot@[::1]:3000") == "::1"
+        assert CHANNEL.lane_account("bot@fake.example:8443", {}) == "bot@fake.example:8443"
+        assert CHANNEL.domain("bot@fake.example:8443") == "fake.example"
+        assert CHANNEL.domain("bot@[::1]:3000") == "::1"
 
 
 class TestOptions:
     def test_a_bridge_posts_publicly_unless_told_otherwise(self) -> None:
-        assert KIND.parse_options({}) == {}
-        assert message("https://fake.example").body.visibility == "public"
+        assert CHANNEL.parse_options({}) == {}
+        assert message().body.visibility == "public"
 
     def test_options_are_kept_tidy(self) -> None:
         given = {"visibility": "Unlisted", "language": "DE", "spoiler": " Bienen\n und "}
-        assert KIND.parse_options(given) == {
+        assert CHANNEL.parse_options(given) == {
             "visibility": "unlisted",
             "language": "de",
             "spoiler": "Bienen und",
@@ -103,45 +91,36 @@ class TestOptions:
     )
     def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=name):
-            KIND.parse_options({name: value})
+            CHANNEL.parse_options({name: value})
 
 
-class TestCheck:
-    def ask(self, instance: MastodonInstance, token: str = TOKEN, timeout: float = PATIENT) -> str:
-        made = parsed(instance_url=instance.url, access_token=token)
-        found = session(timeout=timeout).check(made)
-        return found.config["account_id"]
-
-    def test_a_good_token_names_its_account(self, instance: MastodonInstance) -> None:
-        assert self.ask(instance) == "109"
-
+class TestCheck(Tooting):
     @pytest.mark.parametrize(
-        "scopes", [None, ["read", "write"], ["profile", "read:statuses", "write:statuses"]]
+        ("is_before_43", "scopes"),
+        [
+            (False, ["read", "write:statuses"]),
+            (False, None),
+            (False, ["read", "write"]),
+            (False, ["profile", "read:statuses", "write:statuses"]),
+            # It tells no scopes to tokens that may not read everything.
+            (True, ["read:accounts", "read:statuses", "write:statuses"]),
+        ],
     )
-    def test_scopes_that_do_are_taken(self, instance: MastodonInstance, scopes: list[str] | None) -> None:
-        instance.scopes = scopes
-        assert self.ask(instance) == "109"
-
-    def test_a_token_of_few_scopes_is_taken_where_the_instance_tells_no_scopes_to_it(
-        self, instance: MastodonInstance
-    ) -> None:
-        instance.is_before_43, instance.scopes = True, ["read:accounts", "read:statuses", "write:statuses"]
-        assert self.ask(instance) == "109"
+    def test_a_good_token_names_its_account(self, is_before_43: bool, scopes: list[str] | None) -> None:
+        self.service.is_before_43, self.service.scopes = is_before_43, scopes
+        assert self.check().config["account_id"] == "109"
 
     @pytest.mark.parametrize(
         ("scopes", "missing"), [(["read"], "post"), (["profile", "write"], "read its own posts")]
     )
     def test_a_token_that_may_not_post_or_read_is_refused_when_saved(
-        self, instance: MastodonInstance, scopes: list[str], missing: str
+        self, scopes: list[str], missing: str
     ) -> None:
-        instance.scopes = scopes
-        with pytest.raises(InvalidDestination, match=f"access_token: it isn’t allowed to {missing}"):
-            self.ask(instance)
+        self.service.scopes = scopes
+        self.refuse_check(f"access_token: it isn’t allowed to {missing}")
 
-    def test_a_bad_token_is_refused_with_the_way_to_a_good_one(self, instance: MastodonInstance) -> None:
-        with pytest.raises(InvalidDestination, match=r"access_token: .* Development") as caught:
-            self.ask(instance, "wrong-one")
-        assert "wrong-one" not in str(caught.value)
+    def test_a_bad_token_is_refused_with_the_way_to_a_good_one(self) -> None:
+        assert "wrong-one" not in self.refuse_check(r"access_token: .* Development", access_token="wrong-one")
 
     @pytest.mark.parametrize(
         ("reply", "words"),
@@ -154,20 +133,16 @@ class TestCheck:
             (Reply(302, headers={"Location": "https://moved.example/"}), "redirects to moved.example"),
         ],
     )
-    def test_what_the_instance_said_is_told(
-        self, instance: MastodonInstance, reply: Reply, words: str
-    ) -> None:
-        instance.paths["/api/v1/accounts/verify_credentials"] = reply
-        with pytest.raises(InvalidDestination, match=f"instance_url: .*{words}"):
-            self.ask(instance, timeout=IMPATIENT if reply.silent else PATIENT)
+    def test_what_the_instance_said_is_told(self, reply: Reply, words: str) -> None:
+        self.service.paths["/api/v1/accounts/verify_credentials"] = reply
+        self.timeout = IMPATIENT if reply.silent else PATIENT
+        self.refuse_check(f"instance_url: .*{words}")
 
-    def test_a_private_instance_is_told(self, settings: Any, instance: MastodonInstance) -> None:
+    def test_a_private_instance_is_told(self, settings: Any) -> None:
         settings.ALLOW_PRIVATE_NETWORKS = ()
         with pytest.raises(InvalidDestination, match="private address"):
-            KIND.check(parsed(instance_url=instance.url))
-        assert instance.requests == []
+            CHANNEL.check(parsed(instance_url=self.url))
+        assert self.service.requests == []
 
     def test_an_instance_out_of_reach_is_told(self) -> None:
-        made = parsed(instance_url=closed_port())
-        with pytest.raises(InvalidDestination, match="refuses connections"):
-            session().check(made)
+        self.refuse_check("refuses connections", instance_url=closed_port())

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from channels.http.links import StatusLimits, fits_status
 from channels.mastodon.message import Status
 from common.truncation import fit_parts
-from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
+from tests.channels.mastodon.letters import CHANNEL, letter, recipient
+from tests.contracts.bridge import LINK
 
 FITS = fits_status(StatusLimits())
 
 
 def message(text: str, **fields: Any) -> Status:
     of = letter(html="", text=text, **fields)
-    made: Status = CHANNEL.composer(of)(recipient("https://fake.example")).body
+    made: Status = CHANNEL.composer(of)(recipient()).body
     return made
 
 
@@ -47,7 +48,7 @@ def test_it_fits_and_the_link_is_whole(before: str, after: str) -> None:
 
 
 def test_a_letter_with_html_has_the_usual_words() -> None:
-    made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient("https://fake.example"))
+    made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient())
     assert fit_parts(made.body.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"
 
 

@@ -1,15 +1,17 @@
 """Digests as one status and as threads: each status once, after any interruption."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from channels.base import NOTHING, Ambiguous, Message, Outcome, Permanent, Sent, Temporary
-from channels.mastodon.message import LONGEST_THREAD, Status
-from feeds.parsing.entry import Entry
-from tests.channels.mastodon.letters import TOO_MANY, message, session
+from channels.base import Ambiguous, Permanent, Sent, Temporary
+from channels.letter import Letter
+from channels.mastodon.message import LONGEST_THREAD
+from tests.channels.mastodon.letters import TOO_MANY, Tooting, letter
+from tests.contracts.bridge import entry, expect
 from tests.contracts.channel import NOW
 from tests.examples import some_now
 from tests.servers.mastodon_instance import GOTOSOCIAL, MASTODON, MastodonInstance, Reply
@@ -17,37 +19,13 @@ from tests.servers.mastodon_instance import GOTOSOCIAL, MASTODON, MastodonInstan
 ARCHIVE = "https://letters.example/s/bees/archive/7/"
 
 
-@pytest.fixture
-def instance() -> Iterator[MastodonInstance]:
-    with MastodonInstance() as server:
-        yield server
-
-
-def digest(instance: MastodonInstance, count: int = 20, **options: str) -> Message[Status]:
-    entries = tuple(
-        Entry(
-            guid=str(number), title=f"Post {number} {'of bees ' * 6}", link=f"https://blog.example/{number}"
-        )
+def digest(count: int = 20, **options: str) -> Letter:
+    posts = tuple(
+        entry(f"Post {number} {'of bees ' * 6}", link=f"https://blog.example/{number}")
         for number in range(count)
     )
     options = {"thread": "on", **options}
-    return message(
-        instance.url, "All posts", entries=entries, is_digest=True, web_url=ARCHIVE, options=options
-    )
-
-
-def send(what: Message[Status], *, progress: Mapping[str, Any] = NOTHING, **given: Any) -> Outcome:
-    opened = session()
-    try:
-        return opened.send(
-            what, **{"key": "key-1", "begun_at": None, "now": NOW, "progress": progress, **given}
-        )
-    finally:
-        opened.close()
-
-
-def texts(instance: MastodonInstance) -> str:
-    return "\n".join(status["text"] for status in instance.statuses)
+    return letter("All posts", entries=posts, is_digest=True, web_url=ARCHIVE, options=options)
 
 
 class Limited(MastodonInstance):
@@ -65,67 +43,69 @@ class Limited(MastodonInstance):
         return super().usual(request)
 
 
-class TestDigest:
-    def test_one_status_names_as_many_titles_as_fit(self, instance: MastodonInstance) -> None:
-        assert isinstance(send(digest(instance, thread="")), Sent)
-        [status] = instance.statuses
+class TestDigest(Tooting):
+    def test_one_status_names_as_many_titles_as_fit(self) -> None:
+        assert isinstance(self.post(digest(thread="")), Sent)
+        [status] = self.service.statuses
         first, *titles = status["text"].split("\n")
         assert first == f"[bees] All posts {ARCHIVE}"
         assert 5 < len(titles) < 20
         assert all(title.startswith(f"• Post {number} of bees") for number, title in enumerate(titles))
         assert "…" not in status["text"]
 
-    def test_a_short_one_is_one_status_even_as_a_thread(self, instance: MastodonInstance) -> None:
-        outcome = send(digest(instance, 2))
-        assert isinstance(outcome, Sent)
-        assert outcome.parts == ()
-        assert "https://blog.example/1" in texts(instance)
+    def test_a_short_one_is_one_status_even_as_a_thread(self) -> None:
+        expect(self.post(digest(2)), Sent, parts=())
+        assert "https://blog.example/1" in self.texts
 
-    def test_a_thread_has_every_post_with_its_link(self, instance: MastodonInstance) -> None:
-        outcome = send(digest(instance))
+    def test_a_thread_has_every_post_with_its_link(self) -> None:
+        outcome = self.post(digest())
         assert isinstance(outcome, Sent)
-        ids = [status["id"] for status in instance.statuses]
+        ids = [status["id"] for status in self.service.statuses]
         assert [outcome.remote_id, *outcome.parts] == ids
         assert len(ids) > 2
         assert outcome.url.endswith(ids[0])
-        assert [status["in_reply_to_id"] for status in instance.statuses] == [None, *ids[:-1]]
-        links = [line.rpartition(" ")[2] for line in texts(instance).split("\n")]
+        assert [status["in_reply_to_id"] for status in self.service.statuses] == [None, *ids[:-1]]
+        links = [line.rpartition(" ")[2] for line in self.texts.split("\n")]
         assert links == [ARCHIVE, *(f"https://blog.example/{number}" for number in range(20))]
 
-    def test_only_the_first_is_in_public_timelines(self, instance: MastodonInstance) -> None:
-        send(digest(instance))
-        first, *others = [status["visibility"] for status in instance.statuses]
+    def test_only_the_first_is_in_public_timelines(self) -> None:
+        self.post(digest())
+        first, *others = [status["visibility"] for status in self.service.statuses]
         assert first == "public"
         assert set(others) == {"unlisted"}
 
-    def test_followers_only_stays_so(self, instance: MastodonInstance) -> None:
-        send(digest(instance, visibility="private", spoiler="Bees"))
-        assert {status["visibility"] for status in instance.statuses} == {"private"}
-        assert {status["spoiler_text"] for status in instance.statuses} == {"Bees"}
+    def test_followers_only_stays_so(self) -> None:
+        self.post(digest(visibility="private", spoiler="Bees"))
+        assert {status["visibility"] for status in self.service.statuses} == {"private"}
+        assert {status["spoiler_text"] for status in self.service.statuses} == {"Bees"}
 
-    def test_a_thread_has_an_end(self, instance: MastodonInstance) -> None:
-        instance.characters = 150
-        assert isinstance(send(digest(instance, 50)), Sent)
-        assert len(instance.statuses) == LONGEST_THREAD
+    def test_a_thread_has_an_end(self) -> None:
+        self.service.characters = 150
+        assert isinstance(self.post(digest(50)), Sent)
+        assert len(self.service.statuses) == LONGEST_THREAD
 
-    def test_a_link_that_no_status_can_hold_is_left_out(self, instance: MastodonInstance) -> None:
-        long = Entry(guid="1", title="Long", link="https://x.intranet/" + "a" * 600)
-        what = message(
-            instance.url, "All", entries=(long,), is_digest=True, web_url=ARCHIVE, options={"thread": "on"}
-        )
-        assert isinstance(send(what), Sent)
-        assert texts(instance).endswith("• Long")
+    def test_a_link_that_no_status_can_hold_is_left_out(self) -> None:
+        long = entry("Long", link="https://x.intranet/" + "a" * 600)
+        what = letter("All", entries=(long,), is_digest=True, web_url=ARCHIVE, options={"thread": "on"})
+        assert isinstance(self.post(what), Sent)
+        assert self.texts.endswith("• Long")
 
 
-class TestCutOff:
+class TestCutOff(Tooting):
+    @contextmanager
+    def limited(self, *arguments: Any) -> Iterator[Limited]:
+        with Limited(*arguments) as instance:
+            self.service, self.url = instance, instance.url
+            yield instance
+
     @pytest.mark.parametrize("most", [1, 2, 3])
     def test_one_that_has_to_wait_goes_on_where_it_ended(self, most: int) -> None:
-        with Limited(most, TOO_MANY) as instance:
-            outcome = send(digest(instance))
+        with self.limited(most, TOO_MANY) as instance:
+            outcome = self.post(digest())
             assert isinstance(outcome, Temporary)
             assert len(instance.statuses) == most
             instance.most = 99
-            done = send(digest(instance), progress=outcome.progress or {})
+            done = self.post(digest(), progress=outcome.progress or {})
             assert isinstance(done, Sent)
             assert [done.remote_id, *done.parts] == [status["id"] for status in instance.statuses]
             assert done.url.endswith(done.remote_id)
@@ -138,24 +118,23 @@ class TestCutOff:
         self, most: int, minutes: int, software: Mapping[str, Any] | None, takes: bool
     ) -> None:
         """`takes`: the last request arrived, its response did not."""
-        with Limited(most, Reply(hangs_up=True, takes=takes), software) as instance:
+        with self.limited(most, Reply(hangs_up=True, takes=takes), software) as instance:
             instance.honours_keys = software is None and minutes < 50
-            outcome = send(digest(instance))
-            assert isinstance(outcome, Ambiguous)
+            expect(self.post(digest()), Ambiguous)
             instance.most = 99
-            done = send(digest(instance), begun_at=NOW - timedelta(minutes=minutes))
+            done = self.post(digest(), begun_at=NOW - timedelta(minutes=minutes))
             assert isinstance(done, Sent)
             assert [done.remote_id, *done.parts] == [status["id"] for status in instance.statuses]
-            lines = texts(instance).split("\n")
+            lines = self.texts.split("\n")
             assert len(lines) == len(set(lines)) == 21
 
     def test_a_part_that_is_refused_ends_the_thread(self) -> None:
-        with Limited(2, Reply(422, {"error": "Validation failed: no"})) as instance:
-            outcome = send(digest(instance))
+        with self.limited(2, Reply(422, {"error": "Validation failed: no"})):
+            outcome = self.post(digest())
             assert isinstance(outcome, Sent)
             assert len(outcome.parts) == 1
 
     def test_a_first_that_is_refused_is_refused(self) -> None:
-        with Limited(0, Reply(422, {"error": "Validation failed: no"})) as instance:
-            assert isinstance(send(digest(instance)), Permanent)
+        with self.limited(0, Reply(422, {"error": "Validation failed: no"})) as instance:
+            assert isinstance(self.post(digest()), Permanent)
             assert instance.statuses == []

@@ -1,23 +1,19 @@
 """Slack, Mattermost and Rocket.Chat against fake servers: the contract, and their own features."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Ambiguous, Channel, CrashPolicy, Message, Permanent, Sent, Session, Temporary
+from channels.base import Ambiguous, CrashPolicy, Permanent, Sent, Temporary
 from channels.http.links import WORD_JOINER
 from channels.letter import Letter, Recipient
-from channels.slack.message import RoomPost
-from channels.slack.session import IncomingWebhookChannel, MattermostChannel, RocketChatChannel, SlackChannel
-from channels.slack.spec import IncomingWebhookSpec, MattermostSpec, RocketChatSpec, SlackSpec
+from channels.slack.bridge import MattermostBridge, RocketChatBridge, SlackBridge
 from common.ports.channels import InvalidDestination
-from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter
-from tests.contracts.channel import NOW, Arrival
+from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter
+from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.incoming_webhooks import (
     IncomingWebhooks,
@@ -27,40 +23,37 @@ from tests.servers.services.incoming_webhooks import (
     text_reply,
 )
 
-KINDS: dict[type[IncomingWebhooks], tuple[IncomingWebhookSpec, IncomingWebhookChannel]] = {
-    SlackWebhooks: (SlackSpec(), SlackChannel()),
-    MattermostWebhooks: (MattermostSpec(), MattermostChannel()),
-    RocketChatWebhooks: (RocketChatSpec(), RocketChatChannel()),
-}
 PICTURE = "https://e.example/a.png"
 
 
-def at(url: str, service: type[IncomingWebhooks]) -> Recipient:
-    made = KINDS[service][0].parse_destination({"account": "news", "webhook_url": f"{url}{service.path}"})
-    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
+def fields(url: str, service: type[IncomingWebhooks]) -> dict[str, str]:
+    return {"account": "news", "webhook_url": f"{url}{service.path}"}
 
 
-def post(service: IncomingWebhooks, of: Letter | None = None, **options: str) -> Message[RoomPost]:
-    compose = KINDS[type(service)][1].composer(replace(of or letter(), options=options))
-    return compose(at(service.url, type(service)))
+class Slack(ServiceCase):
+    channel, made_by = SlackBridge(), SlackWebhooks
+    given: ClassVar = fields("{url}", SlackWebhooks)
+    service: SlackWebhooks
+
+
+class Mattermost(ServiceCase):
+    channel, made_by = MattermostBridge(), MattermostWebhooks
+    given: ClassVar = fields("{url}", MattermostWebhooks)
+
+
+class RocketChat(ServiceCase):
+    channel, made_by = RocketChatBridge(), RocketChatWebhooks
+    given: ClassVar = fields("{url}", RocketChatWebhooks)
+
+
+CASES = (Slack, Mattermost, RocketChat)
 
 
 class IncomingWebhookContract(BridgeContract):
     """The common part of the three."""
 
     secrets = ("very-secret-token",)
-    service: IncomingWebhooks
-    made_by: ClassVar[type[IncomingWebhooks]]
-
-    def server(self) -> IncomingWebhooks:
-        return self.made_by()
-
-    def connected(self, timeout: float) -> Session:
-        channel = KINDS[self.made_by][1]
-        return channel.session(session=LOOPBACK.session(), timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return at(self.url, self.made_by)
+    token_is_address = True
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(str(number), text) for number, text in enumerate(self.service.texts)]
@@ -69,16 +62,12 @@ class IncomingWebhookContract(BridgeContract):
         return LINK in arrival.text
 
     def test_an_option_says_what_happens_when_nobody_knows(self) -> None:
-        kind, channel = KINDS[self.made_by]
-        assert channel.crash_policy is CrashPolicy.HOLD
-        assert kind.parse_options({"when_unsure": "repeat"}) == {"when_unsure": "repeat"}
+        assert self.channel.crash_policy is CrashPolicy.HOLD
+        assert self.channel.parse_options({"when_unsure": "repeat"}) == {"when_unsure": "repeat"}
 
 
-class TestSlackContract(IncomingWebhookContract):
-    made_by = SlackWebhooks
-    channel: ClassVar[Channel] = KINDS[SlackWebhooks][1]
+class TestSlackContract(Slack, IncomingWebhookContract):
     refused = text_reply(400, "invalid_payload")
-    token_is_address = True
     unauthorised = text_reply(403, "invalid_token")
     gone = text_reply(410, "channel_is_archived")
 
@@ -94,11 +83,8 @@ class TestSlackContract(IncomingWebhookContract):
         return links == [LINK]
 
 
-class TestMattermostContract(IncomingWebhookContract):
-    made_by = MattermostWebhooks
-    channel: ClassVar[Channel] = KINDS[MattermostWebhooks][1]
+class TestMattermostContract(Mattermost, IncomingWebhookContract):
     refused = Reply(400, {"id": "web.incoming_webhook.parse.app_error", "message": "Unable to parse"})
-    token_is_address = True
     unauthorised = Reply(400, {"id": "web.incoming_webhook.invalid.app_error", "message": "Invalid webhook"})
     gone = Reply(
         404, {"id": "web.incoming_webhook.channel.app_error", "message": "Couldn't find the channel"}
@@ -110,11 +96,8 @@ class TestMattermostContract(IncomingWebhookContract):
         return not re.search(r"[\\`*_{}\[\]()#|~>]|@\w", left)
 
 
-class TestRocketChatContract(IncomingWebhookContract):
-    made_by = RocketChatWebhooks
-    channel: ClassVar[Channel] = KINDS[RocketChatWebhooks][1]
+class TestRocketChatContract(RocketChat, IncomingWebhookContract):
     refused = Reply(400, {"success": False, "error": "error-invalid-message"})
-    token_is_address = True
     unauthorised = gone = Reply(404, {"success": False, "error": "Invalid integration id or token provided."})
 
     def is_harmless(self, text: str) -> bool:
@@ -129,96 +112,88 @@ class TestRocketChatContract(IncomingWebhookContract):
         assert "error-not-allowed" in outcome.text
 
 
-@pytest.fixture
-def slack() -> Iterator[SlackWebhooks]:
-    with SlackWebhooks() as running:
-        yield running
+class TestSlack(Slack):
+    pictured = letter(entries=(entry("1 < 2 & 3", image=PICTURE),))
 
-
-def send(service: IncomingWebhooks, what: Message[RoomPost]) -> object:
-    opened = KINDS[type(service)][1].session(session=LOOPBACK.session(), timeout=PATIENT)
-    try:
-        return opened.send(what, key="k", begun_at=None, now=NOW)
-    finally:
-        opened.close()
-
-
-class TestSlack:
-    def test_a_post_is_words_a_link_and_a_picture(self, slack: SlackWebhooks) -> None:
-        of = letter(entries=(entry("1 < 2 & 3", image=PICTURE),))
-        assert send(slack, post(slack, of)) == Sent()
-        [body] = slack.taken
+    def test_a_post_is_words_a_link_and_a_picture(self) -> None:
+        assert self.post(self.pictured) == Sent()
+        [body] = self.service.taken
         words, link = body["blocks"][0]["elements"][0]["elements"][-2:]
         assert link == {"type": "link", "url": LINK}
         assert words["type"] == "text"
         assert body["blocks"][1] == {"type": "image", "image_url": PICTURE, "alt_text": "Picture"}
-        assert body["text"] == (f"[bees] New Post: 1 &lt; 2 &amp; 3, by Ada <{LINK.replace('&', '&amp;')}>")
+        assert body["text"] == f"[bees] New Post: 1 &lt; 2 &amp; 3, by Ada <{LINK.replace('&', '&amp;')}>"
         assert body["unfurl_links"] is False
 
-    def test_a_picture_that_slack_cannot_fetch_stops_no_post(self, slack: SlackWebhooks) -> None:
-        slack.fetches = False
-        of = letter(entries=(entry(image=PICTURE),))
-        assert send(slack, post(slack, of)) == Sent()
-        assert len(slack.requests) == 2
-        assert len(slack.taken[0]["blocks"]) == 1
+    def test_a_picture_that_slack_cannot_fetch_stops_no_post(self) -> None:
+        self.service.fetches = False
+        assert self.post(self.pictured) == Sent()
+        assert len(self.service.requests) == 2
+        assert len(self.service.taken[0]["blocks"]) == 1
 
-    def test_a_picture_may_be_left_out(self, slack: SlackWebhooks) -> None:
-        of = letter(entries=(entry(image=PICTURE),))
-        send(slack, post(slack, of, picture="no"))
-        assert len(slack.taken[0]["blocks"]) == 1
+    def test_a_picture_may_be_left_out(self) -> None:
+        self.post(self.pictured, picture="no")
+        assert len(self.service.taken[0]["blocks"]) == 1
 
-    def test_blocks_that_are_refused_are_left_out(self, slack: SlackWebhooks) -> None:
-        slack.says = text_reply(400, "invalid_blocks")
-        outcome = send(slack, post(slack))
-        assert isinstance(outcome, Permanent)
-        assert ["blocks" in request.json for request in slack.requests] == [True, False]
+    def test_blocks_that_are_refused_are_left_out(self) -> None:
+        self.service.says = text_reply(400, "invalid_blocks")
+        expect(self.post(), Permanent)
+        assert ["blocks" in request.json for request in self.service.requests] == [True, False]
 
-    @pytest.mark.parametrize("body", ["", "thank you", "<html>ok</html>"])
-    def test_anything_but_ok_leaves_it_open(self, slack: SlackWebhooks, body: str) -> None:
-        slack.says = Reply(body=body)
-        assert isinstance(send(slack, post(slack)), Ambiguous)
-
-    def test_a_rollup_error_is_tried_again(self, slack: SlackWebhooks) -> None:
-        slack.says = text_reply(500, "rollup_error")
-        assert isinstance(send(slack, post(slack)), Temporary)
-
-
-@pytest.mark.parametrize("service", KINDS)
-class TestDigests:
-    def digest(self, count: int) -> Letter:
-        posts = tuple(entry(f"T{n} " + "x" * 200, link=f"https://blog.example/{n}") for n in range(count))
-        return letter(
-            f"T0, and {count - 1} more", entries=posts, is_digest=True, web_url="https://l.example/7/"
-        )
-
-    def test_titles_lead_to_their_posts(self, service: type[IncomingWebhooks]) -> None:
-        with service() as running:
-            assert send(running, post(running, self.digest(3))) == Sent()
-            assert all(f"• T{n}" in re.sub(r"•\W+T", "• T", running.texts[0]) for n in range(3))
-            assert "blog.example/2" in str(running.taken)
-
-    def test_many_are_counted(self, service: type[IncomingWebhooks]) -> None:
-        with service() as running:
-            assert send(running, post(running, self.digest(50))) == Sent()
-            assert "and 30 more" in running.texts[0] or "and 45 more" in running.texts[0]
+    @pytest.mark.parametrize(
+        ("reply", "kind"),
+        [
+            # Anything but “ok” proves nothing.
+            *((Reply(body=body), Ambiguous) for body in ("", "thank you", "<html>ok</html>")),
+            (text_reply(500, "rollup_error"), Temporary),
+        ],
+    )
+    def test_an_answer_has_its_outcome(self, reply: Reply, kind: type) -> None:
+        self.service.says = reply
+        expect(self.post(), kind)
 
 
+def digest(count: int) -> Letter:
+    posts = tuple(entry(f"T{n} " + "x" * 200, link=f"https://blog.example/{n}") for n in range(count))
+    return letter(f"T0, and {count - 1} more", entries=posts, is_digest=True, web_url="https://l.example/7/")
+
+
+class DigestCase(ServiceCase):
+    def test_titles_lead_to_their_posts(self) -> None:
+        assert self.post(digest(3)) == Sent()
+        assert all(f"• T{n}" in re.sub(r"•\W+T", "• T", self.service.texts[0]) for n in range(3))
+        assert "blog.example/2" in str(self.service.taken)
+
+    def test_many_are_counted(self) -> None:
+        assert self.post(digest(50)) == Sent()
+        text = self.service.texts[0]
+        assert "and 30 more" in text or "and 45 more" in text
+
+
+class TestSlackDigests(DigestCase, Slack): ...
+
+
+class TestMattermostDigests(DigestCase, Mattermost): ...
+
+
+class TestRocketChatDigests(DigestCase, RocketChat): ...
+
+
+@pytest.mark.parametrize("case", CASES)
 class TestDestination:
-    @pytest.mark.parametrize("service", KINDS)
-    def test_the_address_is_a_secret(self, service: type[IncomingWebhooks]) -> None:
-        made = at("https://Hooks.Example", service)
+    def test_the_address_is_a_secret(self, case: type[ServiceCase]) -> None:
+        made = case.channel.parse_destination(
+            {name: value.replace("{url}", "https://Hooks.Example") for name, value in case.given.items()}
+        )
         assert made.core == "news@hooks.example"
         assert made.config == {"account": "news"}
 
-    @pytest.mark.parametrize("service", KINDS)
     @pytest.mark.parametrize(
         "url", ["https://e.example/other/very-secret", "http://e.example/hooks/very-secret"]
     )
-    def test_another_address_is_refused_and_not_repeated(
-        self, service: type[IncomingWebhooks], url: str
-    ) -> None:
+    def test_another_address_is_refused_and_not_repeated(self, case: type[ServiceCase], url: str) -> None:
         with pytest.raises(InvalidDestination, match="webhook_url: ") as caught:
-            KINDS[service][0].parse_destination({"account": "news", "webhook_url": url})
+            case.channel.parse_destination({"account": "news", "webhook_url": url})
         assert "very-secret" not in str(caught.value)
 
 
@@ -229,11 +204,10 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))
 def test_any_post_is_within_the_limits(title: str, summary: str, template: str) -> None:
     of = letter(entries=(entry(title, summary=summary, image=PICTURE),), options={"template": template})
-    for service, (_, channel) in KINDS.items():
-        what = channel.composer(of)(at("https://e.example", service))
+    for case in CASES:
+        what = case.channel.compose(of, Recipient(1, "news@e.example", "news"))
         assert not what.refusal
         for body in what.body.bodies:
             assert 0 < len(body["text"]) <= 5_000
             assert len(str(body.get("blocks", ""))) <= 13_200
-            link = LINK.replace("&", "&amp;") if service is SlackWebhooks else LINK
-            assert link in body["text"]
+            assert (LINK.replace("&", "&amp;") if case is Slack else LINK) in body["text"]

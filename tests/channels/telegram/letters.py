@@ -1,38 +1,33 @@
-"""Telegram recipients, and helpers that send to them."""
+"""Telegram's recipient, and calls to a fake server."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from channels.base import NOTHING, LaneFacts, Message, Outcome
+from channels.base import LaneFacts, Message
 from channels.letter import Letter, Recipient
+from channels.telegram.bridge import TelegramBridge
 from channels.telegram.message import Body
-from channels.telegram.session import TelegramChannel, TelegramSession
-from tests.contracts.bridge import LOOPBACK, PATIENT, letter, served_at
-from tests.contracts.channel import NOW
-from tests.servers.services.telegram import CHAT, TOKEN
+from tests.contracts.bridge import ServiceCase, letter
+from tests.servers.services.telegram import CHAT, NAME, TOKEN, Telegram
 
-CHANNEL = TelegramChannel()
-
-
-def recipient() -> Recipient:
-    return Recipient(1, f"bees/{CHAT}", "Bees", config={"account": "bees", "chat_id": str(CHAT)})
+CHANNEL = TelegramBridge()
+BEES = Recipient(1, f"bees/{CHAT}", "Bees", config={"account": "bees", "chat_id": str(CHAT)})
 
 
-def session(
-    url: str, timeout: float = PATIENT, token: str = TOKEN, moved: Mapping[str, str] = NOTHING
-) -> TelegramSession:
-    lane = LaneFacts("telegram", "bees", {"token": token}, state=moved)
-    return served_at(TelegramSession, url)(lane, session=LOOPBACK.session(), timeout=timeout)
+class Telegramming(ServiceCase):
+    channel, made_by = CHANNEL, Telegram
+    given: ClassVar = {"account": "bees", "chat": f"@{NAME}"}
+    lane = LaneFacts("telegram", "bees", {"token": TOKEN})
+    service: Telegram
+
+    def settings(self) -> dict[str, str]:
+        return {"TELEGRAM_API_URL": self.url}
+
+    def recipient(self) -> Recipient:
+        return BEES
 
 
 def message(of: Letter | None = None, **options: Any) -> Message[Body]:
-    return CHANNEL.composer(replace(of or letter(), options=options))(recipient())
-
-
-def send(url: str, what: Message[Body], **arguments: Any) -> Outcome:
-    opened = session(url)
-    try:
-        return opened.send(what, **{"key": "key-1", "begun_at": None, "now": NOW, **arguments})
-    finally:
-        opened.close()
+    given = of or letter()
+    made: Message[Body] = CHANNEL.compose(replace(given, options=options), BEES)
+    return made

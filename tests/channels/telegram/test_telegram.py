@@ -1,6 +1,5 @@
 """Telegram messages: limits and markup, pictures, migrated groups, edits, deletions and checks."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -12,18 +11,16 @@ from channels.base import NO_POST, LaneFacts, Looks, Permanent, Sent, StatefulSe
 from channels.http.links import postable
 from channels.http.measures import utf16_units
 from channels.letter import Letter
-from channels.telegram.session import TelegramSession
-from channels.telegram.spec import TelegramSpec
+from channels.telegram.bridge import TelegramBridge
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.models import Account
 from feeds.parsing.entry import Media
-from tests.channels.telegram.letters import CHANNEL, message, send, session
-from tests.contracts.bridge import LINK, MARKUP, PATIENT, entry, letter
+from tests.channels.telegram.letters import CHANNEL, Telegramming, message
+from tests.contracts.bridge import LINK, MARKUP, entry, expect, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
-from tests.servers.services.telegram import CHAT, MOVED_TO, NAME, TOKEN, Telegram, mentions, parsed
+from tests.servers.services.telegram import CHAT, MOVED_TO, NAME, TOKEN, mentions, parsed
 
-KIND = TelegramSpec()
 SECRETS: Any = {"token": TOKEN}
 HOSTILE = st.one_of(
     st.text(max_size=400),
@@ -35,12 +32,6 @@ LINKS = st.text(alphabet="abz/?=&()[]<>@.,_*~|:%-\"' ü🦄", max_size=60).map(
     lambda end: f"https://e.example/{end}x"
 )
 PICTURE = Media("https://blog.example/a.png", "image/png")
-
-
-@pytest.fixture
-def telegram() -> Iterator[Telegram]:
-    with Telegram() as server:
-        yield server
 
 
 def pictured(title: str = "T") -> Letter:
@@ -118,66 +109,62 @@ class TestCompose:
         assert "link" in message(of, template="{link}").refusal
 
 
-class TestPosting:
-    def test_what_is_sent_is_linked(self, telegram: Telegram) -> None:
-        assert send(telegram.url, message()) == Sent(f"{CHAT}/1", url=f"https://t.me/{NAME}/1")
+class TestPosting(Telegramming):
+    def test_what_is_sent_is_linked(self) -> None:
+        assert self.post() == Sent(f"{CHAT}/1", url=f"https://t.me/{NAME}/1")
 
-    def test_a_private_chats_link_is_for_its_members(self, telegram: Telegram) -> None:
-        telegram.username = None
-        outcome = send(telegram.url, message())
-        assert isinstance(outcome, Sent)
-        assert outcome.url == "https://t.me/c/1234567890/1"
+    def test_a_private_chats_link_is_for_its_members(self) -> None:
+        self.service.username = None
+        expect(self.post(), Sent, url="https://t.me/c/1234567890/1")
 
-    def test_options_reach_telegram(self, telegram: Telegram) -> None:
-        send(telegram.url, message(thread_id="7", silent="on"))
-        body = telegram.messages[0]["body"]
+    def test_options_reach_telegram(self) -> None:
+        self.post(thread_id="7", silent="on")
+        body = self.service.messages[0]["body"]
         assert (body["message_thread_id"], body["disable_notification"]) == (7, True)
         assert body["link_preview_options"]["url"] == LINK
 
-    def test_a_picture_has_the_words_below_it(self, telegram: Telegram) -> None:
-        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), photo="on")), Sent)
-        [sent] = telegram.messages
+    def test_a_picture_has_the_words_below_it(self) -> None:
+        assert isinstance(self.post(pictured("Wörter " * 900), photo="on"), Sent)
+        [sent] = self.service.messages
         assert sent["body"]["photo"] == PICTURE.url
         assert sent["links"] == [LINK]
 
-    def test_a_picture_that_telegram_cannot_get_is_left_out(self, telegram: Telegram) -> None:
-        telegram.gets_pictures = False
-        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
-        assert telegram.messages[0]["field"] == "text"
+    def test_a_picture_that_telegram_cannot_get_is_left_out(self) -> None:
+        self.service.gets_pictures = False
+        assert isinstance(self.post(pictured(), photo="on"), Sent)
+        assert self.service.messages[0]["field"] == "text"
 
-    def test_html_that_telegram_cannot_read_goes_out_in_words(self, telegram: Telegram) -> None:
-        telegram.reads_html = False
-        assert isinstance(send(telegram.url, message(letter("A <b> c"))), Sent)
-        assert telegram.messages[0]["shown"] == f"[bees] New Post: A <b> c, by Ada {LINK}"
+    def test_html_that_telegram_cannot_read_goes_out_in_words(self) -> None:
+        self.service.reads_html = False
+        assert isinstance(self.post(letter("A <b> c")), Sent)
+        assert self.service.messages[0]["shown"] == f"[bees] New Post: A <b> c, by Ada {LINK}"
 
-    def test_a_group_that_moved_is_followed_and_remembered(self, telegram: Telegram) -> None:
-        telegram.has_moved = True
-        opened = session(telegram.url)
+    def test_a_group_that_moved_is_followed_and_remembered(self) -> None:
+        self.service.has_moved = True
+        opened = self.session()
         for key in ("a", "b"):
             assert isinstance(opened.send(message(), key=key, begun_at=None, now=NOW), Sent)
         opened.close()
-        assert len(telegram.requests) == 3
+        assert len(self.service.requests) == 3
         assert isinstance(opened, StatefulSession)
         state = opened.new_state()
         assert state == {str(CHAT): str(MOVED_TO)}
         assert opened.new_state() is None
-        again = session(telegram.url, moved=state)
+        again = self.session(state=state)
         assert isinstance(again.send(message(), key="c", begun_at=None, now=NOW), Sent)
         again.close()
-        assert len(telegram.requests) == 4
+        assert len(self.service.requests) == 4
 
-    def test_a_group_that_moves_for_ever_is_not_followed_for_ever(self, telegram: Telegram) -> None:
-        telegram.says = refusal(400, "Bad Request: upgraded", {"migrate_to_chat_id": MOVED_TO})
-        assert isinstance(send(telegram.url, message()), Permanent)
-        assert len(telegram.requests) <= 4
+    def test_a_group_that_moves_for_ever_is_not_followed_for_ever(self) -> None:
+        self.service.says = refusal(400, "Bad Request: upgraded", {"migrate_to_chat_id": MOVED_TO})
+        assert isinstance(self.post(), Permanent)
+        assert len(self.service.requests) <= 4
 
-    def test_the_body_says_how_long_to_wait(self, telegram: Telegram) -> None:
-        telegram.says = refusal(429, "Too Many Requests: retry after 35", {"retry_after": 35})
-        outcome = send(telegram.url, message())
-        assert isinstance(outcome, Temporary)
-        assert outcome.retry_at == NOW + timedelta(seconds=35)
-        assert outcome.stops_lane
-        assert not outcome.stops_account
+    def test_the_body_says_how_long_to_wait(self) -> None:
+        self.service.says = refusal(429, "Too Many Requests: retry after 35", {"retry_after": 35})
+        expect(
+            self.post(), Temporary, retry_at=NOW + timedelta(seconds=35), stops_lane=True, stops_account=False
+        )
 
     @pytest.mark.parametrize(
         ("status", "words"),
@@ -189,81 +176,69 @@ class TestPosting:
             (400, "Bad Request: need administrator rights in the channel chat"),
         ],
     )  # fmt: skip
-    def test_a_chat_that_takes_nothing_is_not_asked_again(
-        self, telegram: Telegram, status: int, words: str
-    ) -> None:
-        telegram.says = refusal(status, words)
-        outcome = send(telegram.url, message())
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
-        assert len(telegram.requests) == 1
+    def test_a_chat_that_takes_nothing_is_not_asked_again(self, status: int, words: str) -> None:
+        self.service.says = refusal(status, words)
+        expect(self.post(), Permanent, disables=True)
+        assert len(self.service.requests) == 1
 
     @pytest.mark.parametrize(
         "words", ["not enough rights to send photos to the chat", "CHAT_SEND_PHOTOS_FORBIDDEN"]
     )
-    def test_a_chat_that_takes_no_pictures_gets_the_text(self, telegram: Telegram, words: str) -> None:
-        telegram.paths[f"/bot{TOKEN}/sendPhoto"] = refusal(400, f"Bad Request: {words}")
-        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
-        assert len(telegram.requests) == 2
+    def test_a_chat_that_takes_no_pictures_gets_the_text(self, words: str) -> None:
+        self.service.paths[f"/bot{TOKEN}/sendPhoto"] = refusal(400, f"Bad Request: {words}")
+        assert isinstance(self.post(pictured(), photo="on"), Sent)
+        assert len(self.service.requests) == 2
 
     @pytest.mark.parametrize("status", [401, 404])
-    def test_a_token_that_is_unknown_stops_the_account(self, telegram: Telegram, status: int) -> None:
-        telegram.says = refusal(status, "Unauthorized")
-        outcome = send(telegram.url, message())
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
+    def test_a_token_that_is_unknown_stops_the_account(self, status: int) -> None:
+        self.service.says = refusal(status, "Unauthorized")
+        outcome = expect(self.post(), Temporary, stops_account=True)
         assert TOKEN not in outcome.text
 
-    def test_an_account_without_a_token_asks_nobody(self, telegram: Telegram) -> None:
-        opened = session(telegram.url, token="")
-        outcome = opened.send(message(), key="k", begun_at=None, now=NOW)
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_account
-        assert telegram.requests == []
+    def test_an_account_without_a_token_asks_nobody(self) -> None:
+        opened = self.session(credentials={"token": ""})
+        expect(opened.send(message(), key="k", begun_at=None, now=NOW), Temporary, stops_account=True)
+        assert self.service.requests == []
 
     def test_the_token_and_what_was_kept_are_the_lanes(self) -> None:
         facts = LaneFacts("telegram", f"bees/{CHAT}", {"token": TOKEN}, state={str(CHAT): str(MOVED_TO)})
-        assert TelegramSession(facts).state == facts.state
+        assert TelegramBridge(facts).state == facts.state
         assert CHANNEL.shared_account(f"bees/{CHAT}") == "bees"
 
 
-class TestChanges:
-    def test_an_edit_says_it_anew(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message())
+class TestChanges(Telegramming):
+    def test_an_edit_says_it_anew(self) -> None:
+        first = self.post()
         assert isinstance(first, Sent)
-        assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
-        assert telegram.messages[0]["shown"].startswith("Corrected")
+        assert self.edit(letter("Corrected"), first.remote_id) == first
+        assert self.service.messages[0]["shown"].startswith("Corrected")
 
-    def test_the_words_below_a_picture_are_edited(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message(pictured(), photo="on"))
+    def test_the_words_below_a_picture_are_edited(self) -> None:
+        first = self.post(pictured(), photo="on")
         assert isinstance(first, Sent)
-        assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
-        assert telegram.messages[0]["shown"].startswith("Corrected")
+        assert self.edit(letter("Corrected"), first.remote_id) == first
+        assert self.service.messages[0]["shown"].startswith("Corrected")
 
-    def test_an_edit_that_changes_nothing_is_done(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message())
+    def test_an_edit_that_changes_nothing_is_done(self) -> None:
+        first = self.post()
         assert isinstance(first, Sent)
-        assert isinstance(self.edit(telegram, message(), first.remote_id), Sent)
+        assert isinstance(self.edit(letter(), first.remote_id), Sent)
 
-    def test_what_was_deleted_there_is_neither_edited_nor_the_chats_end(self, telegram: Telegram) -> None:
-        assert self.edit(telegram, message(), f"{CHAT}/9") == NO_POST
+    def test_what_was_deleted_there_is_neither_edited_nor_the_chats_end(self) -> None:
+        assert self.edit(letter(), f"{CHAT}/9") == NO_POST
 
-    def test_deleting_twice_is_deleting(self, telegram: Telegram) -> None:
-        first = send(telegram.url, message())
+    def test_deleting_twice_is_deleting(self) -> None:
+        first = self.post()
         assert isinstance(first, Sent)
         for _ in range(2):
-            done = session(telegram.url).delete(message(), remote_id=first.remote_id, parts=(), now=NOW)
-            assert isinstance(done, Sent)
-        assert telegram.messages == []
+            expect(self.delete(first.remote_id), Sent)
+        assert self.service.messages == []
 
-    def test_a_refusal_to_delete_is_said(self, telegram: Telegram) -> None:
-        telegram.paths[f"/bot{TOKEN}/deleteMessage"] = refusal(400, "Bad Request: message can't be deleted")
-        outcome = session(telegram.url).delete(message(), remote_id=f"{CHAT}/1", parts=(), now=NOW)
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
-
-    def edit(self, telegram: Telegram, what: Any, remote_id: str) -> Any:
-        return session(telegram.url).edit(what, remote_id=remote_id, parts=(), key="k-1", now=NOW)
+    def test_a_refusal_to_delete_is_said(self) -> None:
+        self.service.paths[f"/bot{TOKEN}/deleteMessage"] = refusal(
+            400, "Bad Request: message can't be deleted"
+        )
+        expect(self.delete(f"{CHAT}/1"), Permanent, disables=False)
 
 
 @pytest.mark.django_db
@@ -276,37 +251,37 @@ class TestKind:
         "typed", ["@Bees_News", "bees_news", "https://t.me/bees_news", "t.me/Bees_news/"]
     )
     def test_spellings_of_a_chat_are_one(self, typed: str) -> None:
-        assert KIND.parse_destination({"account": "bees", "chat": typed}).core == "bees/@bees_news"
+        assert CHANNEL.parse_destination({"account": "bees", "chat": typed}).core == "bees/@bees_news"
 
     def test_a_number_is_taken(self) -> None:
-        made = KIND.parse_destination({"account": "bees", "chat": str(CHAT)})
+        made = CHANNEL.parse_destination({"account": "bees", "chat": str(CHAT)})
         assert made.core == f"bees/{CHAT}"
         assert made.config == {"account": "bees", "chat_id": str(CHAT)}
 
     @pytest.mark.parametrize("typed", ["", "@a", "a b", "https://evil.example/bees", "--1", "1.5"])
     def test_a_wrong_chat_is_refused(self, typed: str) -> None:
         with pytest.raises(InvalidDestination, match="chat: "):
-            KIND.parse_destination({"account": "bees", "chat": typed})
+            CHANNEL.parse_destination({"account": "bees", "chat": typed})
 
     def test_an_unknown_account_is_refused(self) -> None:
         with pytest.raises(InvalidDestination, match=r"account: .*There are: bees"):
-            KIND.parse_destination({"account": "wasps", "chat": "@bees_news"})
+            CHANNEL.parse_destination({"account": "wasps", "chat": "@bees_news"})
 
     @pytest.mark.parametrize(
         ("name", "value"), [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("photo", "no")]
     )
     def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=f"{name}: "):
-            KIND.parse_options({name: value})
+            CHANNEL.parse_options({name: value})
 
     def test_options_are_kept_tidy(self) -> None:
         given = {"photo": "on", "silent": "on", "thread_id": " 7 ", "link_preview": "", "when_unsure": "skip"}
         kept = {"photo": "on", "silent": "on", "thread_id": "7", "when_unsure": "skip"}
-        assert KIND.parse_options(given) == kept
+        assert CHANNEL.parse_options(given) == kept
 
     @pytest.mark.parametrize("token", ["x", "123:ab", "123456:has spaces in it and more", f"bot{TOKEN}"])
     def test_a_wrong_token_is_refused_and_not_repeated(self, token: str) -> None:
-        clean = KIND.account_fields[0].clean
+        clean = CHANNEL.account_fields[0].clean
         assert clean is not None
         assert clean(TOKEN) == TOKEN
         with pytest.raises(ValueError, match="isn’t a bot token") as caught:
@@ -316,22 +291,23 @@ class TestKind:
     def test_the_accounts_token_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
 
-        def remember(session: TelegramSession, destination: ParsedDestination) -> ParsedDestination:
+        def remember(session: TelegramBridge, destination: ParsedDestination) -> ParsedDestination:
             asked.append(session.credentials["token"])
             return destination
 
-        monkeypatch.setattr(TelegramSession, "check", remember)
-        KIND.check(KIND.parse_destination({"account": "bees", "chat": "@bees_news"}))
+        monkeypatch.setattr(TelegramBridge, "check_destination", remember)
+        CHANNEL.check(CHANNEL.parse_destination({"account": "bees", "chat": "@bees_news"}))
         assert asked == [TOKEN]
 
 
-class TestCheck:
-    def check(self, telegram: Telegram, token: str = TOKEN, chat: str = f"@{NAME}") -> ParsedDestination:
+class TestCheck(Telegramming):
+    def ask(self, token: str = TOKEN, chat: str = f"@{NAME}") -> ParsedDestination:
         given = ParsedDestination(f"bees/{chat}", chat, config={"account": "bees", "chat_id": chat})
-        return session(telegram.url, PATIENT, token).check(given)
+        made: ParsedDestination = self.session(credentials={"token": token}).check_destination(given)
+        return made
 
-    def test_a_chat_is_known_by_its_number(self, telegram: Telegram) -> None:
-        made = self.check(telegram)
+    def test_a_chat_is_known_by_its_number(self) -> None:
+        made = self.ask()
         assert made.core == f"bees/{CHAT}"
         assert made.label == "Bee <news>, by bees"
         assert made.config == {"account": "bees", "chat_id": str(CHAT)}
@@ -345,50 +321,48 @@ class TestCheck:
             ("supergroup", {"status": "restricted", "can_send_messages": False}),
         ],
     )
-    def test_a_bot_that_may_not_post_is_told(
-        self, telegram: Telegram, kind: str, member: dict[str, Any]
-    ) -> None:
-        telegram.kind, telegram.member = kind, member
+    def test_a_bot_that_may_not_post_is_told(self, kind: str, member: dict[str, Any]) -> None:
+        self.service.kind, self.service.member = kind, member
         with pytest.raises(InvalidDestination, match="chat: the bot can’t post"):
-            self.check(telegram)
+            self.ask()
 
     @pytest.mark.parametrize(
         "member",
         [{"status": "member"}, {"status": "creator"}, {"status": "restricted", "can_send_messages": True}],
     )
-    def test_a_member_of_a_group_may_post(self, telegram: Telegram, member: dict[str, Any]) -> None:
-        telegram.kind, telegram.member = "supergroup", member
-        assert self.check(telegram).core == f"bees/{CHAT}"
+    def test_a_member_of_a_group_may_post(self, member: dict[str, Any]) -> None:
+        self.service.kind, self.service.member = "supergroup", member
+        assert self.ask().core == f"bees/{CHAT}"
 
-    def test_an_unknown_chat_is_told(self, telegram: Telegram) -> None:
+    def test_an_unknown_chat_is_told(self) -> None:
         with pytest.raises(InvalidDestination, match=r"chat: .*chat not found"):
-            self.check(telegram, chat="@nobody_here")
+            self.ask(chat="@nobody_here")
 
-    def test_a_wrong_token_is_the_accounts(self, telegram: Telegram) -> None:
+    def test_a_wrong_token_is_the_accounts(self) -> None:
         wrong = "123456:" + "w" * 30
         with pytest.raises(InvalidDestination, match="account: ") as caught:
-            self.check(telegram, wrong)
+            self.ask(wrong)
         assert wrong not in str(caught.value)
 
-    def test_an_account_without_a_token_is_told(self, telegram: Telegram) -> None:
+    def test_an_account_without_a_token_is_told(self) -> None:
         with pytest.raises(InvalidDestination, match=r"account: .*no token"):
-            self.check(telegram, "")
+            self.ask("")
 
-    def test_an_account_is_not_saved_without_a_token(self, telegram: Telegram) -> None:
+    def test_an_account_is_not_saved_without_a_token(self) -> None:
         with pytest.raises(InvalidDestination, match=r"^token: .*no token"):
-            session(telegram.url, token="").check_account()
-        assert telegram.requests == []
+            self.session(credentials={"token": ""}).check_credentials()
+        assert self.service.requests == []
 
-    def test_a_bots_name_is_told(self, telegram: Telegram) -> None:
-        assert session(telegram.url).check_account() == "@bees_bot"
+    def test_a_bots_name_is_told(self) -> None:
+        assert self.session().check_credentials() == "@bees_bot"
 
     @pytest.mark.parametrize(
         "reply", [Reply(200, "<html>"), Reply(200, {"ok": True, "result": {}}), Reply(503)]
     )
-    def test_an_answer_that_proves_nothing_is_told(self, telegram: Telegram, reply: Reply) -> None:
-        telegram.paths[f"/bot{TOKEN}/getMe"] = reply
+    def test_an_answer_that_proves_nothing_is_told(self, reply: Reply) -> None:
+        self.service.paths[f"/bot{TOKEN}/getMe"] = reply
         with pytest.raises(InvalidDestination, match="token: "):
-            session(telegram.url).check_account()
+            self.session().check_credentials()
 
 
 def refusal(status: int, description: str, parameters: dict[str, Any] | None = None) -> Reply:

@@ -2,40 +2,23 @@
 
 from typing import ClassVar
 
-from channels.base import Channel, Session
-from channels.letter import Recipient
-from channels.telegram.session import TelegramChannel
-from tests.channels.telegram import letters
+from tests.channels.telegram.letters import Telegramming
 from tests.contracts.bridge import LINK, BridgeContract
 from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
-from tests.servers.services.telegram import TOKEN, Telegram, mentions
+from tests.servers.services.telegram import TOKEN, mentions
 
 
 def no(status: int, description: str) -> Reply:
     return Reply(status, {"ok": False, "error_code": status, "description": description})
 
 
-class TestTelegramContract(BridgeContract):
-    channel: ClassVar[Channel] = TelegramChannel()
+class TestTelegramContract(Telegramming, BridgeContract):
     refused = no(400, "Bad Request: message is too long")
     unauthorised = no(401, "Unauthorized")
     gone = no(403, "Forbidden: bot was kicked from the channel chat")
     shares_token: ClassVar[bool] = True
     secrets = (TOKEN,)
-    service: Telegram
-
-    def server(self) -> Telegram:
-        return Telegram()
-
-    def settings(self) -> dict[str, str]:
-        return {"TELEGRAM_API_URL": self.url}
-
-    def connected(self, timeout: float) -> Session:
-        return letters.session(self.url, timeout)
-
-    def recipient(self) -> Recipient:
-        return letters.recipient()
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(str(one["message_id"]), one["shown"]) for one in self.service.messages]

@@ -1,8 +1,6 @@
 """The webhook channel against a fake receiver: the contract, and the payload."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -10,30 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, Message, Permanent, Sent, Session, Temporary
-from channels.letter import Letter, Recipient
+from channels.base import Permanent, Sent, Temporary
+from channels.letter import Letter
 from channels.rules.webhooks import signed_headers
-from channels.webhook.session import Posts, WebhookChannel, WebhookSession
-from channels.webhook.spec import WebhookSpec
+from channels.webhook.bridge import WebhookBridge
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media
-from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter
+from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
 from tests.contracts.channel import NOW, Answer, Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.webhook import LONGEST, PATH, SECRET, WebhookReceiver
 
-CHANNEL, KIND = WebhookChannel(), WebhookSpec()
-
-
-def at(url: str) -> Recipient:
-    made = KIND.parse_destination(
-        {"account": "shop", "webhook_url": f"{url}{PATH}", "signing_secret": SECRET}
-    )
-    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
-
-
-def call(url: str, of: Letter | None = None, **options: str) -> Message[Posts]:
-    return CHANNEL.composer(replace(of or letter(), options=options))(at(url))
+CHANNEL = WebhookBridge()
+FIELDS = {"account": "shop", "webhook_url": "https://shop.example/in", "signing_secret": SECRET}
 
 
 @pytest.fixture(autouse=True)
@@ -48,21 +35,13 @@ def _receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("standardwebhooks.webhooks.datetime", Clock)
 
 
-@pytest.fixture
-def receiver() -> Iterator[WebhookReceiver]:
-    with WebhookReceiver() as running:
-        yield running
+class Webhook(ServiceCase):
+    channel, made_by = CHANNEL, WebhookReceiver
+    given: ClassVar = {**FIELDS, "webhook_url": f"{{url}}{PATH}"}
+    service: WebhookReceiver
 
 
-@pytest.fixture
-def session() -> Iterator[WebhookSession]:
-    opened = WebhookSession(session=LOOPBACK.session(), timeout=PATIENT)
-    yield opened
-    opened.close()
-
-
-class TestWebhookContract(BridgeContract):
-    channel: ClassVar[Channel] = CHANNEL
+class TestWebhookContract(Webhook, BridgeContract):
     not_applicable: ClassVar[dict[Answer, str]] = {
         Answer.REFUSED: "A receiver refuses for good by 410 only, and then everything."
     }
@@ -70,16 +49,6 @@ class TestWebhookContract(BridgeContract):
     refused = unauthorised = gone = Reply(410, {"error": "no more"})
     any_body_will_do = True
     secrets = (SECRET, PATH)
-    service: WebhookReceiver
-
-    def server(self) -> WebhookReceiver:
-        return WebhookReceiver()
-
-    def connected(self, timeout: float) -> Session:
-        return WebhookSession(session=LOOPBACK.session(), timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return at(self.url)
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(key, said["data"]["text"]) for key, said in self.service.calls.items()]
@@ -93,20 +62,16 @@ class TestWebhookContract(BridgeContract):
         return True
 
 
-class TestCalls:
-    def test_a_post_is_told_with_what_is_known_of_it(
-        self, receiver: WebhookReceiver, session: WebhookSession
-    ) -> None:
+class TestCalls(Webhook):
+    def test_a_post_is_told_with_what_is_known_of_it(self) -> None:
         post = entry(
             "Bees", summary="On <b>bees</b>.", categories=("Urban bees",), language="en",
             media=(Media("https://e.example/a.png", "image/png", alt="A bee"),),
             published=datetime(2026, 3, 1, 12, tzinfo=UTC),
         )  # fmt: skip
-        told = call(
-            receiver.url, letter("Bees", entries=(post,), web_url="https://l.example/bees/archive/7/")
-        )
-        assert session.send(told, key="t-1", begun_at=None, now=NOW) == Sent("t-1")
-        assert receiver.calls["t-1"] == {
+        told = letter("Bees", entries=(post,), web_url="https://l.example/bees/archive/7/")
+        assert self.post(told, key="t-1") == Sent("t-1")
+        assert self.service.calls["t-1"] == {
             "type": "post.published", "timestamp": "2026-03-04T05:06:07+00:00", "version": 1,
             "data": {
                 "id": "t-1",
@@ -126,45 +91,41 @@ class TestCalls:
             },
         }  # fmt: skip
 
-    def test_a_correction_is_a_call_of_its_own_about_the_same_post(
-        self, receiver: WebhookReceiver, session: WebhookSession
-    ) -> None:
-        session.send(call(receiver.url), key="t-1", begun_at=None, now=NOW)
-        edited = session.edit(call(receiver.url), remote_id="t-1", parts=(), key="t-1-2", now=NOW)
-        assert edited == Sent("t-1")
-        assert [said["type"] for said in receiver.calls.values()] == ["post.published", "post.updated"]
-        assert {said["data"]["id"] for said in receiver.calls.values()} == {"t-1"}
+    def test_a_correction_is_a_call_of_its_own_about_the_same_post(self) -> None:
+        self.post(key="t-1")
+        assert self.edit(letter(), "t-1") == Sent("t-1")
+        assert [said["type"] for said in self.service.calls.values()] == ["post.published", "post.updated"]
+        assert {said["data"]["id"] for said in self.service.calls.values()} == {"t-1"}
 
-    def test_a_digest_needs_no_archive(self, receiver: WebhookReceiver, session: WebhookSession) -> None:
+    def test_a_digest_needs_no_archive(self) -> None:
         posts = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
-        told = call(receiver.url, letter("T0, and 2 more", entries=posts, is_digest=True))
-        assert session.send(told, key="t-1", begun_at=None, now=NOW) == Sent("t-1")
-        [said] = receiver.calls.values()
+        assert self.post(letter("T0, and 2 more", entries=posts, is_digest=True), key="t-1") == Sent("t-1")
+        [said] = self.service.calls.values()
         assert said["type"] == "digest.published"
         assert [post["title"] for post in said["data"]["posts"]] == ["T0", "T1", "T2"]
 
-    def test_the_html_comes_along_if_it_was_asked_for(self) -> None:
-        post = letter(entries=(entry(content="<p onclick='x'>All <b>of</b> it</p>"),))
-        for option, expected in (("html", "<p>All <b>of</b> it</p>"), ("", None)):
-            said = json.loads(call("https://e.example", post, content=option).body.json("published", "k"))
-            assert said["data"]["posts"][0].get("content") == expected
-
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-    def test_a_receiver_that_refuses_may_take_it_later(
-        self, receiver: WebhookReceiver, session: WebhookSession, status: int
-    ) -> None:
-        receiver.says = Reply(status, {"error": "not now"})
-        outcome = session.send(call(receiver.url), key="k", begun_at=None, now=NOW)
-        assert isinstance(outcome, Temporary)
-        assert not outcome.stops_lane
+    def test_a_receiver_that_refuses_may_take_it_later(self, status: int) -> None:
+        self.service.says = Reply(status, {"error": "not now"})
+        expect(self.post(), Temporary, stops_lane=False)
 
-    def test_a_link_beyond_measure_is_refused_here(
-        self, receiver: WebhookReceiver, session: WebhookSession
-    ) -> None:
-        long = letter(entries=(entry(link="https://e.example/" + "x" * 30_000),))
-        outcome = session.send(call(receiver.url, long), key="k", begun_at=None, now=NOW)
-        assert isinstance(outcome, Permanent)
-        assert receiver.requests == []
+    def test_a_link_beyond_measure_is_refused_here(self) -> None:
+        expect(self.post(letter(entries=(entry(link="https://e.example/" + "x" * 30_000),))), Permanent)
+        assert self.service.requests == []
+
+
+def body_of(of: Letter) -> bytes:
+    message = CHANNEL.compose(of, recipient_of(CHANNEL, FIELDS))
+    assert not message.refusal
+    made: bytes = message.body.json("published", "k" * 64)
+    return made
+
+
+def test_the_html_comes_along_if_it_was_asked_for() -> None:
+    for option, expected in (("html", "<p>All <b>of</b> it</p>"), ("", None)):
+        post = entry(content="<p onclick='x'>All <b>of</b> it</p>")
+        said = json.loads(body_of(letter(entries=(post,), options={"content": option})))
+        assert said["data"]["posts"][0].get("content") == expected
 
 
 def test_the_signature_is_that_of_the_published_vector() -> None:
@@ -179,7 +140,7 @@ def test_the_signature_is_that_of_the_published_vector() -> None:
 
 class TestDestination:
     def test_its_address_is_a_secret_and_its_name_is_not(self) -> None:
-        made = KIND.parse_destination(
+        made = CHANNEL.parse_destination(
             {"account": "Shop", "webhook_url": "https://Shop.example/in?k=1", "signing_secret": SECRET[6:]}
         )
         assert made.core == "shop@shop.example"
@@ -197,9 +158,8 @@ class TestDestination:
         ],
     )
     def test_what_does_not_fit_is_refused_and_not_repeated(self, given: dict[str, str], field: str) -> None:
-        usual = {"account": "shop", "webhook_url": "https://shop.example/in", "signing_secret": SECRET}
         with pytest.raises(InvalidDestination, match=f"{field}: ") as caught:
-            KIND.parse_destination({**usual, **given})
+            CHANNEL.parse_destination({**FIELDS, **given})
         assert "very-secret" not in str(caught.value)
 
 
@@ -210,6 +170,5 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800"
 @given(HOSTILE, HOSTILE, st.lists(HOSTILE, max_size=30), st.integers(1, 60))
 def test_any_call_is_small(title: str, summary: str, names: list[str], count: int) -> None:
     post = entry(title, summary=summary, content=summary, authors=tuple(names), categories=tuple(names))
-    told = call("https://e.example", letter(entries=(post,) * count, is_digest=count > 1, web_url=LINK))
-    assert not told.refusal
-    assert len(told.body.json("published", "k" * 64)) <= LONGEST
+    told = letter(entries=(post,) * count, is_digest=count > 1, web_url=LINK)
+    assert len(body_of(told)) <= LONGEST

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from channels.webpush.session import topic_of
+from channels.webpush.channel import topic_of
 from common.clock import utcnow
 from delivery.accounts.push_key import push_public_key
 from delivery.engine.send_pass import send_due

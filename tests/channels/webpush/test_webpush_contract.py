@@ -1,7 +1,6 @@
 """The Web Push channel against a fake push service: the contract, and features of pushes."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -10,21 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import Channel, LaneFacts, Message, Permanent, Sent, Session, Temporary
+from channels.base import LaneFacts, Message, Permanent, Sent, Temporary
 from channels.letter import Letter, Recipient
+from channels.webpush.channel import WebPushChannel, authorization, origin_of, topic_of
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
 from channels.webpush.keys import base64url, from_base64url, new_private_key, point_of, private_key_of
 from channels.webpush.message import Notification
-from channels.webpush.session import WebPushChannel, WebPushSession, authorization, origin_of, topic_of
-from channels.webpush.spec import WebPushSpec
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Entry
-from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract, closed_port, entry, letter
+from tests.contracts.bridge import BridgeContract, ServiceCase, closed_port, entry, expect, letter
 from tests.contracts.channel import NOW, Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.push_service import GONE, OTHER_KEY, Browser, PushService, refusal, text_of
 
-CHANNEL, KIND = WebPushChannel(), WebPushSpec()
+CHANNEL = WebPushChannel()
 PRIVATE_NUMBER = new_private_key()
 PRIVATE = private_key_of(PRIVATE_NUMBER)
 SUBJECT = "mailto:letters@example.org"
@@ -40,37 +38,30 @@ def composed(secrets: dict[str, str], of: Letter | None = None) -> Message[Notif
     return CHANNEL.composer(of or letter())(at(secrets))
 
 
-def opened(private: str = PRIVATE_NUMBER, timeout: float = PATIENT) -> WebPushSession:
-    lane = LaneFacts("webpush", "Devices", {"private": private})
-    return WebPushSession(lane, subject=SUBJECT, session=LOOPBACK.session(), timeout=timeout)
+class Pushing(ServiceCase):
+    channel = CHANNEL
+    lane = LaneFacts("webpush", "Devices", {"private": PRIVATE_NUMBER})
+    service: PushService
+
+    def server(self) -> PushService:
+        made = PushService(now=NOW)
+        made.browsers[PATH] = Browser(PATH, secret=b"\x07" * 16)
+        return made
+
+    def recipient(self) -> Recipient:
+        return at({**self.service.subscribe(PATH), "endpoint": f"{self.url}{PATH}"})
+
+    def push(self, device: dict[str, str] | None = None, of: Letter | None = None, **arguments: Any) -> Any:
+        return self.post(composed(device or self.service.subscribe(), of), **arguments)
 
 
-@pytest.fixture
-def service() -> Iterator[PushService]:
-    with PushService(now=NOW) as running:
-        yield running
-
-
-@pytest.fixture
-def session() -> Iterator[WebPushSession]:
-    made = opened()
-    yield made
-    made.close()
-
-
-def send(session: Session, message: Any, key: str = "k") -> Any:
-    return session.send(message, key=key, begun_at=None, now=NOW)
-
-
-class TestWebPushContract(BridgeContract):
-    channel: ClassVar[Channel] = CHANNEL
+class TestWebPushContract(Pushing, BridgeContract):
     refused = refusal(400, "bad request")
     token_is_address = True
     unauthorised = OTHER_KEY
     gone = GONE
     secrets = (PATH.removeprefix("/push/"), text_of(b"\x07" * 16))
     any_body_will_do = True
-    service: PushService
 
     # Newsletters have no template for devices.
     test_a_template_is_posted_in_its_words = None  # type: ignore[assignment]
@@ -78,17 +69,6 @@ class TestWebPushContract(BridgeContract):
     test_a_post_without_a_web_link_is_posted_in_its_words = None  # type: ignore[assignment]
     test_a_post_without_title_and_link_is_posted_with_its_whole_text = None  # type: ignore[assignment]
     test_a_digest_without_a_page_is_posted = None  # type: ignore[assignment]
-
-    def server(self) -> PushService:
-        made = PushService(now=NOW)
-        made.browsers[PATH] = Browser(PATH, secret=b"\x07" * 16)
-        return made
-
-    def connected(self, timeout: float) -> Session:
-        return opened(timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return at({**self.service.subscribe(PATH), "endpoint": f"{self.url}{PATH}"})
 
     def arrived(self) -> list[Arrival]:
         return [
@@ -106,14 +86,12 @@ class TestWebPushContract(BridgeContract):
         return all(said.keys() <= known for said in self.service.taken)
 
 
-class TestPushing:
-    def test_it_says_what_it_is_about_and_leads_to_the_issue(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
+class TestPushing(Pushing):
+    def test_it_says_what_it_is_about_and_leads_to_the_issue(self) -> None:
         issue = "https://letters.example/s/bees/archive/7/"
         of = letter(web_url=issue, entries=(entry("Swarms", summary="On <b>swarms</b>."),))
-        assert send(session, composed(service.subscribe(), of), "t-1") == Sent(topic_of("t-1"))
-        assert service.taken == [
+        assert self.push(of=of, key="t-1") == Sent(topic_of("t-1"))
+        assert self.service.taken == [
             {
                 "title": "Swarms", "body": "Bees · Ada\nOn swarms.", "url": issue, "tag": topic_of("t-1"),
                 "leave": LEAVE, "leave_label": "Stop notifications on this device",
@@ -124,94 +102,65 @@ class TestPushing:
         said = composed({"endpoint": "", "p256dh": "", "auth": ""}, letter(language="de"))
         assert said.body.leave_label != "Stop notifications on this device"
 
-    def test_a_body_of_the_full_length_is_taken(self, service: PushService, session: WebPushSession) -> None:
+    def test_a_body_of_the_full_length_is_taken(self) -> None:
         of = letter(entries=(entry(summary="🦄🦄🦄 " * 1_000),))
-        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
-        assert 4_000 < len(service.requests[0].body) <= 4_096
+        assert isinstance(self.push(of=of), Sent)
+        assert 4_000 < len(self.service.requests[0].body) <= 4_096
 
-    def test_a_service_that_takes_less_gets_less(self, service: PushService, session: WebPushSession) -> None:
-        service.longest = 2_500
+    def test_a_service_that_takes_less_gets_less(self) -> None:
+        self.service.longest = 2_500
         of = letter(entries=(entry(summary="Wörter " * 3_000),))
-        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
-        assert len(service.requests) == 2
+        assert isinstance(self.push(of=of), Sent)
+        assert len(self.service.requests) == 2
 
-    def test_one_token_serves_all_devices_of_a_service(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
+    def test_one_token_serves_all_devices_of_a_service(self) -> None:
+        session = self.session()
         for number in range(3):
-            send(session, composed(service.subscribe(f"/push/{number}")), str(number))
-        assert len({request.headers["authorization"] for request in service.requests}) == 1
-        assert len(service.taken) == 3
+            self.push(self.service.subscribe(f"/push/{number}"), on=session, key=str(number))
+        assert len({request.headers["authorization"] for request in self.service.requests}) == 1
+        assert len(self.service.taken) == 3
 
     @pytest.mark.parametrize(
         "said", [Reply(429), Reply(503), Reply(403, "BadJwtToken"), Reply(401), Reply(500)]
     )
-    def test_no_answer_to_one_device_stops_the_others(
-        self, service: PushService, session: WebPushSession, said: Reply
-    ) -> None:
+    def test_no_answer_to_one_device_stops_the_others(self, said: Reply) -> None:
         """Anyone may name a push service of their own."""
-        service.says = said
-        outcome = send(session, composed(service.subscribe()))
-        assert isinstance(outcome, Temporary)
-        assert not outcome.stops_lane
-        assert not outcome.stops_account
+        self.service.says = said
+        expect(self.push(), Temporary, stops_lane=False, stops_account=False)
 
-    def test_nor_does_a_service_that_cannot_be_reached(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
-        gone = {**service.subscribe(), "endpoint": f"{closed_port()}/x"}
-        outcome = send(session, composed(gone))
-        assert isinstance(outcome, Temporary)
-        assert not outcome.stops_lane
+    def test_nor_does_a_service_that_cannot_be_reached(self) -> None:
+        gone = {**self.service.subscribe(), "endpoint": f"{closed_port()}/x"}
+        expect(self.push(gone), Temporary, stops_lane=False)
 
-    def test_a_key_that_is_not_accepted_is_said_with_what_to_look_at(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
-        service.now = NOW - timedelta(days=3)
-        outcome = send(session, composed(service.subscribe()))
-        assert isinstance(outcome, Temporary)
-        assert "clock" in outcome.text
+    def test_a_key_that_is_not_accepted_is_said_with_what_to_look_at(self) -> None:
+        self.service.now = NOW - timedelta(days=3)
+        expect(self.push(), Temporary, "clock")
 
-    def test_a_device_that_was_promised_to_another_key_is_disabled(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
-        service.public_key = base64url(point_of(private_key_of(new_private_key()).public_key()))
-        outcome = send(session, composed(service.subscribe()))
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+    def test_a_device_that_was_promised_to_another_key_is_disabled(self) -> None:
+        self.service.public_key = base64url(point_of(private_key_of(new_private_key()).public_key()))
+        expect(self.push(), Permanent, disables=True)
 
-    def test_without_its_key_nothing_is_sent_and_all_of_it_waits(self, service: PushService) -> None:
-        outcome = send(opened(""), composed(service.subscribe()))
-        assert isinstance(outcome, Temporary)
-        assert outcome.stops_lane
-        assert "SECRET_KEY" in outcome.text
-        assert service.requests == []
+    def test_without_its_key_nothing_is_sent_and_all_of_it_waits(self) -> None:
+        expect(self.push(on=self.session(credentials={})), Temporary, "SECRET_KEY", stops_lane=True)
+        assert self.service.requests == []
 
-    def test_a_link_beyond_measure_fails_this_message_and_not_the_device(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
+    def test_a_link_beyond_measure_fails_this_message_and_not_the_device(self) -> None:
         of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
-        outcome = send(session, composed(service.subscribe(), of))
-        assert isinstance(outcome, Permanent)
-        assert not outcome.disables
-        assert service.requests == []
+        expect(self.push(of=of), Permanent, disables=False)
+        assert self.service.requests == []
 
     @pytest.mark.parametrize(("length", "has_icon"), [(20, True), (3_000, False)])
     def test_the_posts_picture_is_its_icon_where_that_leaves_room_for_words(
-        self, service: PushService, session: WebPushSession, length: int, has_icon: bool
+        self, length: int, has_icon: bool
     ) -> None:
         picture = "https://e.example/" + "p" * length
         of = letter(entries=(entry("Swarms", image=picture, summary="On swarms."),))
-        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
-        assert service.taken[0].get("icon") == (picture if has_icon else None)
-        assert service.taken[0]["body"].endswith("On swarms.")
+        assert isinstance(self.push(of=of), Sent)
+        assert self.service.taken[0].get("icon") == (picture if has_icon else None)
+        assert self.service.taken[0]["body"].endswith("On swarms.")
 
-    def test_a_device_whose_key_was_damaged_is_disabled(
-        self, service: PushService, session: WebPushSession
-    ) -> None:
-        outcome = send(session, composed({**service.subscribe(), "p256dh": "AAAA"}))
-        assert isinstance(outcome, Permanent)
-        assert outcome.disables
+    def test_a_device_whose_key_was_damaged_is_disabled(self) -> None:
+        expect(self.push({**self.service.subscribe(), "p256dh": "AAAA"}), Permanent, disables=True)
 
     def test_the_channel_takes_its_key_from_its_account(self) -> None:
         number = new_private_key()
@@ -226,18 +175,18 @@ class TestPushing:
         assert 0 < looks.length <= looks.limit == LONGEST_PUSH
 
 
-class TestTheServiceOfTheTests:
+class TestTheServiceOfTheTests(Pushing):
     """A fake that accepts everything would prove nothing."""
 
-    def test_it_refuses_what_a_real_one_refuses(self, service: PushService, session: WebPushSession) -> None:
-        to = service.subscribe()
-        send(session, composed(to))
-        good = service.requests[0]
+    def test_it_refuses_what_a_real_one_refuses(self) -> None:
+        to = self.service.subscribe()
+        self.push(to)
+        good = self.service.requests[0]
 
         def answer(body: bytes = good.body, **headers: str | None) -> int:
             changed = {**good.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
             kept = {name: value for name, value in changed.items() if value is not None}
-            return service.usual(replace(good, headers=kept, body=body)).status
+            return self.service.usual(replace(good, headers=kept, body=body)).status
 
         def token(audience: str, at: Any = NOW, subject: str = SUBJECT) -> str:
             return authorization(PRIVATE, audience=audience, subject=subject, now=at)
@@ -252,12 +201,13 @@ class TestTheServiceOfTheTests:
         jwt, _, public = good.headers["authorization"].partition(", k=")
         assert answer(authorization=f"{jwt[:-20]}{'A' * 20}, k={public}") == 403
         assert answer(authorization=token("https://other.example")) == 403
-        assert answer(authorization=token(service.url, NOW + timedelta(hours=13))) == 403
-        assert answer(authorization=token(service.url, NOW - timedelta(hours=13))) == 403
-        assert answer(authorization=token(service.url, subject="me")) == 403
+        assert answer(authorization=token(self.service.url, NOW + timedelta(hours=13))) == 403
+        assert answer(authorization=token(self.service.url, NOW - timedelta(hours=13))) == 403
+        assert answer(authorization=token(self.service.url, subject="me")) == 403
         other = private_key_of(new_private_key())
         assert (
-            answer(authorization=authorization(other, audience=service.url, subject=SUBJECT, now=NOW)) == 403
+            answer(authorization=authorization(other, audience=self.service.url, subject=SUBJECT, now=NOW))
+            == 403
         )
 
 
@@ -296,10 +246,12 @@ class TestDestination:
     }
 
     def test_it_is_known_by_its_endpoint_which_only_it_may_show(self) -> None:
-        made = KIND.parse_destination(self.good)
+        made = CHANNEL.parse_destination(self.good)
         assert made.core.endswith("@push.example")
-        assert made.core == KIND.parse_destination(self.good).core
-        assert made.core != KIND.parse_destination({**self.good, "endpoint": "https://push.example/2"}).core
+        assert made.core == CHANNEL.parse_destination(self.good).core
+        assert (
+            made.core != CHANNEL.parse_destination({**self.good, "endpoint": "https://push.example/2"}).core
+        )
         assert "abc" not in made.core + made.label
         assert CHANNEL.domain(made.core) == "push.example"
 
@@ -331,13 +283,13 @@ class TestDestination:
     )
     def test_what_is_no_subscription_of_a_browser_is_refused(self, field: str, value: str) -> None:
         with pytest.raises(InvalidDestination, match=f"{field}: "):
-            KIND.parse_destination({**self.good, field: value})
+            CHANNEL.parse_destination({**self.good, field: value})
 
     def test_a_loopback_service_may_be_used_where_the_operator_allows_it(self, settings: Any) -> None:
         from ipaddress import ip_network
 
         settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.1/32")]
-        assert KIND.parse_destination({**self.good, "endpoint": "http://127.0.0.1:99/1"}).core
+        assert CHANNEL.parse_destination({**self.good, "endpoint": "http://127.0.0.1:99/1"}).core
 
 
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unittest.mock import NonCallableMock
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from channels.bridge import BridgeSpec
+from channels.base import CrashPolicy
+from channels.bridge import Bridge
 from channels.email.spec import EmailSpec
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
@@ -27,12 +29,14 @@ pytestmark = pytest.mark.django_db
 ADD = "/admin/delivery/serviceaccount/add/"
 
 
-class PigeonSpec(BridgeSpec):
+class PigeonSpec(Bridge):
     """Service of lofts, each with many pigeons and one keeper."""
 
     key = "pigeon"
     label = "Pigeons"
     sentence = "A note on a leg."
+    crash_policy = CrashPolicy.HOLD
+    post = body = looks = NonCallableMock()
     destination_fields: tuple[Field, ...] = (Field("pigeon", "Pigeon", required=True),)
     account_fields = (
         Field("loft", "Loft", "Such as north.", required=True),

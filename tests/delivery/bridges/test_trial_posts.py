@@ -9,7 +9,7 @@ from django.db import transaction
 from channels import channel
 from channels.base import Sent, Temporary
 from channels.letter import Recipient
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from common.ports import channels
 from common.transactions import NetworkInTransaction
 from delivery.bridges import trial_posts
@@ -137,7 +137,7 @@ def test_a_service_that_needs_time_is_waited_for(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(MastodonChannel, "connect", lambda *_: Slow())
+    monkeypatch.setattr(MastodonBridge, "connect", lambda *_: Slow())
     assert post_test(subscription=made, now=NOW).remote_id == "7"
     assert seen == [{}, {"n": 1}, {"n": 2}]
     assert not may_delete(made)

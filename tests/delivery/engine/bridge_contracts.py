@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from django.test import override_settings
 
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.pictures import forget_pictures
 from common.clock import utcnow
 from delivery.engine.send_pass import send_due
@@ -30,7 +30,7 @@ def contracts() -> Iterator[type[BridgeContract]]:
         for name, found in vars(module).items():
             is_contract = isinstance(found, type) and issubclass(found, BridgeContract)
             # Channels that people sign up for, such as SMS, are tested elsewhere.
-            if name.startswith("Test") and is_contract and isinstance(found.channel, BridgeChannel):
+            if name.startswith("Test") and is_contract and isinstance(found.channel, Bridge):
                 yield found
 
 

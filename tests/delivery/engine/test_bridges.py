@@ -8,7 +8,7 @@ import pytest
 
 from channels.http.links import StatusLimits
 from channels.letter import Recipient
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from channels.pictures import forget_pictures
 from delivery.engine.claim import reap_expired
 from delivery.engine.send_pass import send_due
@@ -101,7 +101,7 @@ def _post_as(instance: MastodonInstance, row: Delivery) -> None:
     """Post the message of the dead worker."""
     assert row.issue is not None
     reader = Recipient(row.pk, row.destination.core, "")
-    status = MastodonChannel().compose(issue_letter(row.issue), reader).body
+    status = MastodonBridge().compose(issue_letter(row.issue), reader).body
     [whole] = status.texts(StatusLimits())
     text = whole.removesuffix(status.link)
     instance.statuses.append(

@@ -9,7 +9,7 @@ import pytest
 
 from channels import channel
 from channels.base import Deletes, Edits, LaneFacts
-from channels.bridge import BridgeSpec
+from channels.bridge import Bridge
 from channels.pictures import forget_pictures
 from common.ports import channels
 from subscriptions.models import Destination
@@ -114,7 +114,7 @@ def written(service: Any) -> int:
 def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
     for kind in channels.bridge_kinds():
         session = channel(kind.key).connect(LaneFacts(kind.key, "account"))
-        assert isinstance(kind, BridgeSpec)
+        assert isinstance(kind, Bridge)
         assert (kind.edits, kind.deletes) == (isinstance(session, Edits), isinstance(session, Deletes))
         session.close()
 

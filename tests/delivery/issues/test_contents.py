@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from channels.letter import LetterError, Recipient
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
 from delivery.letters.build import issue_letter
@@ -226,7 +226,7 @@ def test_a_status_has_the_words_of_own_code() -> None:
     assert completed() == 1
     issue = Issue.objects.get()
     link = issue.issue_items.get().entry["link"]
-    message = MastodonChannel().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
+    message = MastodonBridge().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
     text = "".join(part.text for part in message.body.parts)
     assert text == f"Bees by @\u2060ada\n\n{link}\n#bees"
     assert (message.body.link, message.refusal) == (link, "")

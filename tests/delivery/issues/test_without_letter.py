@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from channels.letter import Recipient
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from common.ports import channels
 from delivery.issues.complete import complete_due
 from delivery.issues.draft_edits import leave_out_of_draft
@@ -32,7 +32,7 @@ def a_bridge_with(posts: int, arrangement: str = "each", **changes: Any) -> list
 
 
 def words_of(issue: Issue) -> str:
-    message = MastodonChannel().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
+    message = MastodonBridge().compose(issue_letter(issue), Recipient(1, "bot@x.example", "bot"))
     return "".join(part.text for part in message.body.parts)
 
 

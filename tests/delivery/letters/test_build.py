@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from channels.email.channel import EmailChannel
-from channels.mastodon.session import MastodonChannel
+from channels.mastodon.bridge import MastodonBridge
 from channels.placeholders import values_for
 from delivery.engine.claimer import LetterCache, recipient_of
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
@@ -73,7 +73,7 @@ def test_the_web_link_is_the_issue_then_the_archive_then_the_only_post() -> None
 def test_a_digest_on_mastodon_links_to_the_issue() -> None:
     issue = an_issue(subscribable=BridgeFactory(arrangement="daily"))
     (row,) = queued(issue=issue)
-    message = MastodonChannel().compose(issue_letter(issue), recipient(row))
+    message = MastodonBridge().compose(issue_letter(issue), recipient(row))
     assert message.body.link == issue_url(issue)
 
 

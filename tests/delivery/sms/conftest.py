@@ -15,7 +15,7 @@ def twilio(monkeypatch: pytest.MonkeyPatch, settings: Any, loopback_allowed: Non
     cache.clear()
     settings.SITE_URL = "https://letters.example"
     with Twilio() as running:
-        monkeypatch.setattr("channels.sms.session.TWILIO_API", running.url)
+        monkeypatch.setattr("channels.sms.channel.TWILIO_API", running.url)
         yield running
 
 

@@ -12,13 +12,12 @@ from channels.base import Message
 from channels.http.links import normalised
 from channels.http.measures import sms_measure, sms_parts
 from channels.letter import Letter, Recipient
+from channels.sms.channel import SmsChannel
 from channels.sms.message import LONGEST_TEXT, TextMessage, is_simple, sms_text
-from channels.sms.session import SmsChannel
-from channels.sms.spec import SmsSpec
 from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LINK, entry, letter
 
-CHANNEL, KIND = SmsChannel(), SmsSpec()
+CHANNEL, KIND = SmsChannel(), SmsChannel()
 READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
 OWN = "https://letters.example/s/bees/archive/7/"
 

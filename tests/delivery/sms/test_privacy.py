@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.db import transaction
 
 from channels.base import LaneFacts, Permanent
+from channels.sms.channel import SmsChannel, message_to
 from channels.sms.message import TextMessage
-from channels.sms.session import SmsSession, message_to
 from common.clock import utcnow
 from common.ports.personal_data import sources
 from delivery.models import Delivery, Receipt
@@ -66,7 +66,7 @@ def test_the_list_of_those_not_to_write_to_takes_a_number_as_people_write_it(hel
 
 def test_no_number_is_in_what_twilio_says(twilio: Twilio) -> None:
     twilio.stopped.add(NUMBER)
-    opened = SmsSession(LaneFacts("sms", ACCOUNT, VALUES))
+    opened = SmsChannel(LaneFacts("sms", ACCOUNT, VALUES))
     attempt: dict[str, Any] = {"key": "k", "begun_at": None, "now": utcnow()}
     twilio_says = opened.send(message_to("+491512345", TextMessage("Bees")), **attempt)
     assert not isinstance(twilio_says, Permanent) or "491512345" not in twilio_says.text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from channels.webpush.session import DEVICES
+from channels.webpush.channel import DEVICES
 from common.secrets import opened
 from delivery.accounts.push_key import push_public_key
 from delivery.models import Account, ServiceAccount

@@ -1,3 +1,5 @@
+"""https://core.telegram.org/bots/api"""
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -5,17 +7,18 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 
+from channels import fields
 from channels.announcement import Announcement
 from channels.base import NO_POST, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge, account_field
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, first_accepted
 from channels.http.links import shown_text
 from channels.http.measures import utf16_units
+from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse
 from channels.telegram.message import CAPTION_LIMIT, TEXT_LIMIT, Body, body_of
-from channels.telegram.service import MESSAGE_GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
-from common.ports.channels import InvalidDestination, ParsedDestination
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.truncation import plain_line
 
 T = TypeVar("T")
@@ -25,17 +28,121 @@ HAS_CAPTION = "there is no text in the message to edit"
 # Omitted in links.
 SUPERGROUP = "-100"
 OUTSIDERS = ("left", "kicked")
+NOT_MODIFIED = "message is not modified"
+MESSAGE_GONE = ("message to delete not found", "message to edit not found")
+# No codes besides HTTP's. All of these have status 400.
+_CHAT_IS_GONE = (
+    "chat not found",
+    "message thread not found",
+    "not enough rights",
+    "have no rights to send",
+    "need administrator rights",
+    "chat_write_forbidden",
+    "topic_closed",
+    "topic_deleted",
+)
+_TYPED_CHAT = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
 
 
-class TelegramSession(EditingSession, DeletingSession):
-    """Session of a bot that posts to many chats.
+def chat(typed: str) -> str:
+    """Accept an id or @name. Raises ValueError."""
+    if re.fullmatch(r"-?\d{1,20}", typed, re.ASCII):
+        return typed
+    if found := _TYPED_CHAT.fullmatch(typed):
+        return f"@{found[1]}"
+    raise ValueError("enter the name of a public chat, such as @blog_example, or the number of any chat.")
 
-    `state` maps chats to their new ids as supergroups.
-    """
 
-    service = TELEGRAM
+def thread(typed: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,17}", typed, re.ASCII):
+        raise ValueError("enter the number of a topic, which is the last part of its link.")
+    return typed
+
+
+def bot_token(typed: str) -> str:
+    if not re.fullmatch(r"\d{1,20}:[\w-]{20,100}", typed, re.ASCII):
+        raise ValueError("this isn’t a bot token, which has a number, a colon and other characters.")
+    return typed
+
+
+def said_by(answer: ApiResponse) -> str:
+    return answer.text_at("description")
+
+
+def _code(answer: ApiResponse) -> Any:
+    words = said_by(answer).lower()
+    if answer.status == 400 and any(phrase in words for phrase in _CHAT_IS_GONE):
+        return "chat"
+    # An unknown token gives 404.
+    return "token" if answer.status in (401, 404) else None
+
+
+class TelegramBridge(EditingSession, DeletingSession, Bridge):
+    """A bot that posts to many chats. `state` maps chats to their new ids as supergroups."""
+
+    key = "telegram"
+    label = "Telegram"
+    sentence = "Posts to a channel or group with your bot."
+    # No idempotency key, and no reading.
+    crash_policy = CrashPolicy.HOLD
+    # Limits: 20 messages a minute per group, about 30 a second per bot.
+    lane = LaneDefaults(spacing_seconds=3.0)
+    account_lane = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
     address_field, token_field = "chat", ""
-    needs = ("token",)
+    account_fields = (fields.secret("token", "Bot token", "You get it from @BotFather.", bot_token),)
+    destination_fields = (
+        account_field("telegram", "Bot", "The bot account that posts."),
+        fields.needed(
+            "chat",
+            "Chat",
+            "For example @blog_example, or the number of a private chat. In a channel the bot must "
+            "be an administrator who can post.",
+            chat,
+        ),
+    )
+    own_options = (
+        fields.choice(
+            "link_preview", "Preview of the link", "", {"": "Large", "small": "Small", "none": "None"}
+        ),
+        fields.choice(
+            "photo",
+            "The post's picture",
+            "Posted with the text below it, which is then limited to 1,024 characters.",
+            {"": "In the preview only", "on": "As a photo"},
+        ),
+        Field("thread_id", "Thread", "The number of a group’s topic that gets all posts.", clean=thread),
+        fields.SILENT,
+    )
+    service = ApiService(
+        name="Telegram",
+        words=said_by,
+        code=_code,
+        verdicts={"chat": Verdict.DESTINATION, "token": Verdict.SHARED},
+        waits=lambda answer: answer.at("parameters", "retry_after"),
+        advice="Check the bot’s token, and that it can post in the chat.",
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        account, place = given["account"], given["chat"]
+        return ParsedDestination(
+            core=f"{account}/{place.lower()}",
+            label=f"{place}, by {account}",
+            config={"account": account, "chat_id": place},
+        )
+
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Body:
+        return body_of(post, options)
+
+    def looks(self, body: Body) -> Looks:
+        html, limit = (body.caption, CAPTION_LIMIT) if body.picture else (body.text, TEXT_LIMIT)
+        text = shown_text(html)
+        return Looks(
+            text,
+            utf16_units(text),
+            limit,
+            pictures=(body.picture,) if body.picture else (),
+            notes=("The picture is hidden until someone taps it.",) if body.has_spoiler else (),
+        )
 
     def address(self, to: Target) -> str:
         return settings.TELEGRAM_API_URL
@@ -167,25 +274,8 @@ def _may_post(answer: ApiResponse, kind: str) -> bool:
     return status not in OUTSIDERS and (status != "restricted" or bool(result.get("can_send_messages")))
 
 
-class TelegramChannel(BridgeChannel):
-    key = "telegram"
-    # No idempotency key, and no reading.
-    crash_policy = CrashPolicy.HOLD
-    # Limits: 20 messages a minute per group, about 30 a second per bot.
-    lane = LaneDefaults(spacing_seconds=3.0)
-    account_lane = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
-    session = TelegramSession
-
-    def body(self, post: Announcement, options: Mapping[str, str]) -> Body:
-        return body_of(post, options)
-
-    def looks(self, body: Body) -> Looks:
-        html, limit = (body.caption, CAPTION_LIMIT) if body.picture else (body.text, TEXT_LIMIT)
-        text = shown_text(html)
-        return Looks(
-            text,
-            utf16_units(text),
-            limit,
-            pictures=(body.picture,) if body.picture else (),
-            notes=("The picture is hidden until someone taps it.",) if body.has_spoiler else (),
-        )
+def result_of(answer: ApiResponse) -> Mapping[str, Any]:
+    result = answer.at("result")
+    if answer.at("ok") is not True or not isinstance(result, Mapping):
+        raise UnreadableAnswer("Telegram returned no result.")
+    return result

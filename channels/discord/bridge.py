@@ -1,13 +1,31 @@
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from channels.base import NO_POST, Outcome, Sent, Temporary
-from channels.discord.message import Post
+from channels import fields
+from channels.announcement import Announcement
+from channels.base import (
+    NO_POST,
+    CrashPolicy,
+    LaneDefaults,
+    LinkCard,
+    Looks,
+    Message,
+    Outcome,
+    Sent,
+    Temporary,
+)
+from channels.bridge import Bridge
+from channels.discord.message import CONTENT_LIMIT, Post, post_of, shown
+from channels.discord.options import COMMON, sender
 from channels.discord.service import (
+    BREAKER,
+    FORUMS,
     NEEDS_THREAD,
     OF_ANOTHER,
     UNKNOWN_MESSAGE,
@@ -26,12 +44,46 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 
 # Others belong to an application, or follow another channel.
 INCOMING = 1
+WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
+_HOSTS = re.compile(r"(?:(?:ptb|canary)\.)?discord(?:app)?\.com")
+_WEBHOOK = re.compile(r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?")
 
 
-class DiscordSession(EditingSession, DeletingSession):
+def webhook(typed: str) -> str:
+    try:
+        parts = urlsplit(typed)
+        is_discords = parts.scheme == "https" and _HOSTS.fullmatch(parts.netloc.lower())
+    except ValueError:
+        is_discords = None
+    found = _WEBHOOK.fullmatch(parts.path) if is_discords else None
+    if found is None:
+        raise ValueError(f"this isn’t a Discord webhook address, such as {WEBHOOK_EXAMPLE}")
+    return f"https://discord.com/api/v10/webhooks/{found[1]}/{found[2]}"
+
+
+class DiscordService(EditingSession, DeletingSession, Bridge):
     """Plain fallback, edits and deletions."""
 
+    breaker = BREAKER
+    # Limit: 30 messages a minute per channel.
+    lane = LaneDefaults(spacing_seconds=2.0)
     token_field = ""
+
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Post:
+        return post_of(post, options)
+
+    def preview(self, message: Message[Post]) -> Looks:
+        """Whether there is a thread depends on the channel, too."""
+        looks, body = super().preview(message), message.body
+        is_forum = message.config.get("channel_type") in FORUMS
+        if looks.refusal or body.thread_id or not (is_forum or body.wants_thread):
+            return looks
+        return replace(looks, title=body.thread_name)
+
+    def looks(self, body: Post) -> Looks:
+        words = body.full.get("content", "")
+        card = next((_card(embed) for embed in body.full.get("embeds", ())), None)
+        return Looks(shown(words), len(words), CONTENT_LIMIT if words else 0, card=card)
 
     def address(self, to: Target) -> str:
         return settings.DISCORD_API_URL
@@ -40,7 +92,7 @@ class DiscordSession(EditingSession, DeletingSession):
         return agent()
 
     @abstractmethod
-    def place(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
+    def place_of(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
         """Return the path and the query of a posted message."""
 
     @abstractmethod
@@ -103,7 +155,7 @@ class DiscordSession(EditingSession, DeletingSession):
         return Sent(remote_id)
 
     def _change(self, api: ApiClient, remote_id: str, method: str, **options: Any) -> None:
-        path, query = self.place(api, remote_id)
+        path, query = self.place_of(api, remote_id)
         try:
             api.call(method, path, params=query, read=_any, **options)
         except Failed as failed:
@@ -119,20 +171,37 @@ class DiscordSession(EditingSession, DeletingSession):
                 raise
 
 
-def of_one_post(outcome: Outcome) -> Outcome:
-    """Keep the lane open: the thread may lack the permission, not the channel."""
-    if isinstance(outcome, Temporary) and outcome.forbidden:
-        return replace(outcome, stops_lane=False, forbidden=False)
-    return outcome
-
-
-class WebhookSession(DiscordSession):
+class DiscordBridge(DiscordService):
     """Each message has its webhook. Unfinished attempts cannot be looked up."""
 
-    service = WEBHOOK
+    key = "discord"
+    label = "Discord"
+    sentence = "Posts to a channel of your server through a webhook."
+    # No idempotency key, and no reading.
+    crash_policy = CrashPolicy.HOLD
+    oauth = "channels.discord.connect.DiscordConnect"
     address_field = "webhook_url"
+    destination_fields = (
+        fields.secret(
+            "webhook_url",
+            "Webhook URL",
+            "In Discord: the channel's settings, Integrations, Webhooks, New webhook, Copy webhook URL.",
+            webhook,
+        ),
+    )
+    own_options = (*COMMON, *sender("the webhook's"))
+    service = WEBHOOK
 
-    def place(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """The `core` is the webhook's id."""
+        url = given["webhook_url"]
+        number = url.split("/")[-2]
+        return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
+
+    def place_of(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
         channel, _, number = remote_id.partition("/")
         elsewhere = channel != api.config.get("channel_id")
         return f"{_path_of(api)}/messages/{number}", {"thread_id": channel} if elsewhere else {}
@@ -161,6 +230,13 @@ class WebhookSession(DiscordSession):
             )
         label = f"{name} ({destination.core})"
         return replace(destination, label=label, config={**destination.config, **places})
+
+
+def of_one_post(outcome: Outcome) -> Outcome:
+    """Keep the lane open: the thread may lack the permission, not the channel."""
+    if isinstance(outcome, Temporary) and outcome.forbidden:
+        return replace(outcome, stops_lane=False, forbidden=False)
+    return outcome
 
 
 def post_by_webhook(
@@ -197,3 +273,14 @@ def _is_gone(api: ApiClient) -> bool:
 
 def _any(answer: ApiResponse) -> None:
     """Any success will do."""
+
+
+def _card(embed: Mapping[str, Any]) -> LinkCard:
+    return LinkCard(
+        title=shown(embed.get("title", "")),
+        text=shown(embed.get("description", "")),
+        source=embed.get("footer", {}).get("text", ""),
+        picture=(embed.get("image") or embed.get("thumbnail") or {}).get("url", ""),
+        picture_below=True,
+        above=embed.get("author", {}).get("name", ""),
+    )

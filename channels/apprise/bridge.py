@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from channels import fields
 from channels.announcement import Announcement
 from channels.apprise.service import ApprisedService, CannotUse, ServiceReply, secrets_of, service_address
 from channels.base import Ambiguous, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent, Temporary
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.http.client import ApiClient, Target, masked
 from channels.http.links import WORD_JOINER
 from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN, ApiService
-from channels.http.session import ServiceSession
 from channels.wording import parts_of
 from common.net.addresses import Network
 from common.ports.channels import InvalidDestination, ParsedDestination
@@ -27,15 +27,58 @@ REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
 _STATUS = re.compile(r"error=(\d{3})\b")
 
 
-class AppriseSession(ServiceSession):
-    """`allow` lists permitted private networks."""
+def apprise_url(typed: str) -> str:
+    service_address(typed)
+    return typed
 
+
+class AppriseBridge(Bridge):
+    """Services that have no folder in channels/."""
+
+    key = "apprise"
+    label = "Apprise (without receipts)"
+    sentence = "Posts through Teams, Gotify, Pushover, Signal and some fifty other services."
+    # No key, and no look-up.
+    crash_policy = CrashPolicy.HOLD
+    # Its slowest services require 5.5 seconds between messages.
+    lane = LaneDefaults(spacing_seconds=6.0)
     address_field = "apprise_url"
+    destination_fields = (
+        fields.name("phone"),
+        fields.secret(
+            "apprise_url",
+            "Apprise URL",
+            "One service and one target, such as gotifys://host/token. Apprise only reports whether "
+            "the service accepted a message, so posts can’t be edited or deleted later.",
+            apprise_url,
+        ),
+    )
     service = ApiService(name="Apprise", words=lambda answer: "")
+    # Private networks that may be called. None: as the settings say.
+    allow: Sequence[Network] | None = None
 
-    def __init__(self, *arguments: Any, allow: Sequence[Network] | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._allow = allow
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """The `core` is name@service."""
+        schema = service_address(given["apprise_url"]).schema
+        account = given["account"]
+        return ParsedDestination(
+            core=f"{account}@{schema}",
+            label=f"{account} by {schema}",
+            config={"account": account},
+            secrets={"apprise_url": given["apprise_url"]},
+        )
+
+    def body(self, post: Announcement, options: Mapping[str, str]) -> tuple[FittingPart, ...]:
+        """Break mentions by an invisible joiner. Not yet cut to the service's limit."""
+        return tuple(
+            part if part.link else replace(part, text=_SIGNS.sub(rf"\g<0>{WORD_JOINER}", part.text))
+            for part in parts_of(post, options.get("template", ""))
+        )
+
+    def looks(self, body: Sequence[FittingPart]) -> Looks:
+        """Our own limit; the service's may be lower."""
+        text = fit_parts(body, lambda text: len(text) <= MOST_CHARACTERS)
+        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS)
 
     def hidden(self, to: Target) -> list[str]:
         return secrets_of(self.address(to))
@@ -59,7 +102,7 @@ class AppriseSession(ServiceSession):
         return destination
 
     def _service(self, api: ApiClient) -> ApprisedService:
-        return ApprisedService(api.url, timeout=self.timeout, allow=self._allow)
+        return ApprisedService(api.url, timeout=self.timeout, allow=self.allow)
 
 
 def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> Outcome:
@@ -80,24 +123,3 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
         return Permanent(said)
     stops = status == 429 or status in SERVICE_DOWN or 300 <= status < 400
     return Temporary(said, stops_lane=stops, suspect=stops)
-
-
-class AppriseChannel(BridgeChannel):
-    key = "apprise"
-    # No key, and no look-up.
-    crash_policy = CrashPolicy.HOLD
-    # Its slowest services require 5.5 seconds between messages.
-    lane = LaneDefaults(spacing_seconds=6.0)
-    session = AppriseSession
-
-    def body(self, post: Announcement, options: Mapping[str, str]) -> tuple[FittingPart, ...]:
-        """Break mentions by an invisible joiner. Not yet cut to the service's limit."""
-        return tuple(
-            part if part.link else replace(part, text=_SIGNS.sub(rf"\g<0>{WORD_JOINER}", part.text))
-            for part in parts_of(post, options.get("template", ""))
-        )
-
-    def looks(self, body: Sequence[FittingPart]) -> Looks:
-        """Our own limit; the service's may be lower."""
-        text = fit_parts(body, lambda text: len(text) <= MOST_CHARACTERS)
-        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS)

@@ -1,27 +1,32 @@
 """Requests signed according to Standard Webhooks 1.0.0."""
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from channels import fields
 from channels.announcement import MOST_HTML, Announcement, images_of
 from channels.base import CannotPost, CrashPolicy, Looks, Sent, Shape
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.http.client import ApiClient
 from channels.http.links import postable
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.session import EditingSession
 from channels.http.transport import ApiResponse
-from channels.rules.webhooks import HTTP_GONE, signed_headers
+from channels.rules.webhooks import HTTP_GONE, KEY_PREFIX, secret_of, signed_headers
 from channels.wording import parts_of
 from common.html.clean import clean
 from common.html.clean import plain as without_tags
+from common.ports.channels import Field
 from common.text import shortened
 from common.truncation import DoesNotFit, FittingPart, fit_parts, plain_line
 from feeds.parsing.entry import Entry
 
+# "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
+SHORTEST_KEY, LONGEST_KEY = 24, 64
 BODY_VERSION = 1
 # Octets: a payload "should be small, less than 20kb", unless full posts were requested.
 LONGEST_BODY, LONGEST_WITH_CONTENT = 20_000, 1_000_000
@@ -33,6 +38,16 @@ MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
 SUMMARIES = (1_000, 300, 100, 0)
 TOO_LONG = "The post’s link and names alone are longer than a webhook allows."
 GONE, REFUSED = "gone", "refused"
+
+
+def signing_secret(typed: str) -> str:
+    try:
+        key = base64.b64decode(typed.removeprefix(KEY_PREFIX), validate=True)
+    except ValueError:
+        key = b""
+    if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+        raise ValueError("enter whsec_ and 24 to 64 bytes in base64, as made by openssl rand -base64 32.")
+    return secret_of(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +81,34 @@ def _code(answer: ApiResponse) -> str:
     return REFUSED if 400 <= answer.status < 500 and answer.status != 429 else ""
 
 
-class WebhookSession(EditingSession):
-    """Calls cannot be undone, and the other program would mistake a test for a post."""
+class WebhookBridge(EditingSession, Bridge):
+    """Announces each post to another program, which would mistake a test for a post."""
 
+    key = "webhook"
+    label = "Webhook"
+    sentence = "A signed request to your program."
+    # The webhook-id identifies a repetition.
+    crash_policy = CrashPolicy.RESEND
     address_field = "webhook_url"
+    destination_fields = (
+        fields.name("shop"),
+        fields.secret(
+            "webhook_url",
+            "Address",
+            "The address of your program. Keep it secret: anyone who knows it may be able to post there.",
+            fields.posting_url("shop.example"),
+        ),
+        fields.secret(
+            "signing_secret",
+            "Signing secret",
+            "whsec_ and 24 to 64 bytes in base64. Create it with openssl rand -base64 32 and also "
+            "give it to your program.",
+            signing_secret,
+        ),
+    )
+    own_options = (
+        Field("content", "Full posts", choices=lambda: [("", "No"), ("html", "Yes, as cleaned HTML")]),
+    )
     service = ApiService(
         name="a webhook",
         words=_words,
@@ -77,28 +116,6 @@ class WebhookSession(EditingSession):
         verdicts={GONE: Verdict.DESTINATION, REFUSED: Verdict.TRY_AGAIN},
         advice="It doesn’t want further requests.",
     )
-
-    def post(self, api: ApiClient, body: Posts) -> Sent:
-        """The webhook-id, our key, identifies a repetition."""
-        return self._call(api, body.json("published", api.key), api.key)
-
-    def change(self, api: ApiClient, body: Posts, remote_id: str, parts: Sequence[str]) -> Sent:
-        """Announce a change with the first call's id."""
-        return self._call(api, body.json("updated", remote_id), remote_id)
-
-    def _call(self, api: ApiClient, data: bytes, subject: str) -> Sent:
-        secrets = [api.to.secrets["signing_secret"]]
-        signed = signed_headers(event_id=api.key, at=api.now, body=data, secrets=secrets)
-        headers = {"Content-Type": "application/json", **signed}
-        api.call("POST", api.url, read=lambda _: None, posting=True, data=data, headers=headers)
-        return Sent(subject)
-
-
-class WebhookChannel(BridgeChannel):
-    key = "webhook"
-    # The webhook-id identifies a repetition.
-    crash_policy = CrashPolicy.RESEND
-    session = WebhookSession
 
     def refusal(self, post: Announcement) -> str:
         """A digest includes its posts."""
@@ -124,6 +141,21 @@ class WebhookChannel(BridgeChannel):
         data = body.json("published", "…")
         text = json.dumps(json.loads(data), ensure_ascii=False, indent=2)
         return Looks(text, len(data), body.longest, shape=Shape.CODE, unit="bytes")
+
+    def post(self, api: ApiClient, body: Posts) -> Sent:
+        """The webhook-id, our key, identifies a repetition."""
+        return self._call(api, body.json("published", api.key), api.key)
+
+    def change(self, api: ApiClient, body: Posts, remote_id: str, parts: Sequence[str]) -> Sent:
+        """Announce a change with the first call's id."""
+        return self._call(api, body.json("updated", remote_id), remote_id)
+
+    def _call(self, api: ApiClient, data: bytes, subject: str) -> Sent:
+        secrets = [api.to.secrets["signing_secret"]]
+        signed = signed_headers(event_id=api.key, at=api.now, body=data, secrets=secrets)
+        headers = {"Content-Type": "application/json", **signed}
+        api.call("POST", api.url, read=lambda _: None, posting=True, data=data, headers=headers)
+        return Sent(subject)
 
 
 def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:

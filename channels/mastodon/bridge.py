@@ -2,12 +2,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
+from channels import fields
 from channels.announcement import EPOCH, Announcement
 from channels.base import NO_POST, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.http.client import ApiClient, Failed, first_accepted
 from channels.http.links import StatusLimits, status_length
 from channels.http.measures import graphemes
@@ -15,24 +15,78 @@ from channels.http.session import DeletingSession, EditingSession
 from channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
 from channels.http.uploads import Uploader, Uploads
 from channels.mastodon.client import MASTODON, Client
-from channels.mastodon.message import Instance, Status, instances, status_of
+from channels.mastodon.message import Status, instances, status_of
 from channels.mastodon.scopes import NEEDED, SCOPES
 from common.ports.channels import InvalidDestination, ParsedDestination
-from common.ttl_cache import TtlCache
 
+VISIBILITIES = {
+    "public": "Public",
+    "unlisted": "Unlisted: not in public timelines; usual for accounts that post often",
+    "private": "Followers only",
+}
+QUOTERS = {"": "The account’s default", "public": "Anyone", "followers": "Followers", "nobody": "Nobody"}
+LONGEST_WARNING = 200
+TOKEN_HELP = (
+    f"On the instance, choose Preferences, Development, New application, with the scopes {SCOPES}. "
+    "Also mark the account as automated there."
+)
 HOW = f"Create one on the instance under Preferences, Development, with the scopes {SCOPES}."
 # Mastodon keeps an Idempotency-Key for an hour; ten minutes are for clocks and this request.
 KEY_HOLDS = timedelta(minutes=50)
-INSTANCES = instances()
 
 
-class MastodonSession(EditingSession, DeletingSession):
-    service = MASTODON
+class MastodonBridge(EditingSession, DeletingSession, Bridge):
+    key = "mastodon"
+    label = "Mastodon"
+    sentence = "Posts to your account on any instance."
+    crash_policy = CrashPolicy.LOOK_UP
+    # Well below 300 statuses in 3 hours, and easy on followers.
+    lane = LaneDefaults(spacing_seconds=60.0)
     address_field, token_help = "instance_url", HOW
+    oauth = "channels.mastodon.connect.MastodonConnect"
+    # Two nicknames are two accounts.
+    core_is_chosen = True
+    announcement_hook = "mastodon_announcement"
+    destination_fields = (
+        fields.ACCOUNT,
+        fields.server("instance_url", "Instance", example="mastodon.example"),
+        fields.secret("access_token", "Access token", TOKEN_HELP),
+    )
+    own_options = (
+        fields.choice("visibility", "Visibility", "", VISIBILITIES),
+        fields.LANGUAGE,
+        fields.line("spoiler", "Content warning", "Shown before each post.", most=LONGEST_WARNING),
+        fields.pictures(most=4),
+        fields.HASHTAGS,
+        fields.SUMMARY,
+        fields.THREAD,
+        fields.choice("quotes", "Who can quote", "Only from Mastodon 4.5 on.", QUOTERS),
+    )
+    service = MASTODON
+    known = instances()
 
-    def __init__(self, *arguments: Any, known: TtlCache[Instance] = INSTANCES, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._known = known
+    def place(self, config: Mapping[str, str]) -> str:
+        number = config.get("account_id", "")
+        return f"{number} at {config['instance_url']}" if number else ""
+
+    def domain(self, core: str) -> str:
+        return urlsplit(f"//{core}").hostname or ""
+
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Status:
+        return status_of(post, options)
+
+    def looks(self, body: Status) -> Looks:
+        """Use the default limits; for a thread, measure the first status."""
+        limits, warning = StatusLimits(), body.spoiler
+        texts = body.texts(limits)
+        return Looks(
+            "\n\n".join(filter(None, (warning, texts[0]))),
+            status_length(texts[0], limits.per_url) + graphemes(warning),
+            limits.characters,
+            pictures=tuple(image.url for image in body.images),
+            answers=tuple(texts[1:]),
+            notes=("The pictures are hidden until someone reveals them.",) if body.sensitive else (),
+        )
 
     def post(self, api: ApiClient, body: Status) -> Outcome:
         """Post once, continuing a thread.
@@ -43,7 +97,7 @@ class MastodonSession(EditingSession, DeletingSession):
         # A clock that was ahead says nothing of the key's age.
         key_holds = begun_at is not None and timedelta(0) <= api.now - begun_at < KEY_HOLDS
         try:
-            instance = self._known.get(api.url, client.instance)
+            instance = self.known.get(api.url, client.instance)
         except Failed as failed:
             return failed.outcome if begun_at is None else not_looked_up(failed.outcome, holds=not key_holds)
         repeats, uploads = key_holds and instance.honours_keys, Uploads(api.progress)
@@ -67,7 +121,7 @@ class MastodonSession(EditingSession, DeletingSession):
             outcome = carrying(failed.outcome, uploads.progress)
         if isinstance(outcome, Permanent):
             # The limits may have changed.
-            self._known.forget(api.url)
+            self.known.forget(api.url)
         return still_unknown(outcome) if repeats else outcome
 
     def change(self, api: ApiClient, body: Status, remote_id: str, parts: Sequence[str]) -> Outcome:
@@ -79,7 +133,7 @@ class MastodonSession(EditingSession, DeletingSession):
             edited = [client.edit(status_id, body, text) for status_id, text in statuses]
             return replace(edited[0], parts=tuple(parts))
 
-        usual = self._known.get(api.url, client.instance).limits
+        usual = self.known.get(api.url, client.instance).limits
         try:
             return first_accepted((usual, usual.smaller), edit)
         except Failed as failed:
@@ -111,30 +165,3 @@ def _versions(status: Status, limits: StatusLimits) -> Iterator[tuple[list[str],
         if version not in tried:
             tried.append(version)
             yield version
-
-
-class MastodonChannel(BridgeChannel):
-    key = "mastodon"
-    crash_policy = CrashPolicy.LOOK_UP
-    # Well below 300 statuses in 3 hours, and easy on followers.
-    lane = LaneDefaults(spacing_seconds=60.0)
-    session = MastodonSession
-
-    def domain(self, core: str) -> str:
-        return urlsplit(f"//{core}").hostname or ""
-
-    def body(self, post: Announcement, options: Mapping[str, str]) -> Status:
-        return status_of(post, options)
-
-    def looks(self, body: Status) -> Looks:
-        """Use the default limits; for a thread, measure the first status."""
-        limits, warning = StatusLimits(), body.spoiler
-        texts = body.texts(limits)
-        return Looks(
-            "\n\n".join(filter(None, (warning, texts[0]))),
-            status_length(texts[0], limits.per_url) + graphemes(warning),
-            limits.characters,
-            pictures=tuple(image.url for image in body.images),
-            answers=tuple(texts[1:]),
-            notes=("The pictures are hidden until someone reveals them.",) if body.sensitive else (),
-        )

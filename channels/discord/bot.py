@@ -1,15 +1,20 @@
-"""Bot's session, which can look up messages after a lost answer."""
+"""A bot, which can look up messages after a lost answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels import fields
+from channels.base import Ambiguous, CrashPolicy, LaneDefaults, LaneFacts, Outcome, Permanent, Sent, Temporary
+from channels.bridge import account_field
+from channels.discord.bridge import DiscordService, post_by_webhook
 from channels.discord.message import Post
+from channels.discord.options import COMMON, THREAD_MINUTES, an_id_of_discord, sender
 from channels.discord.service import (
     ALREADY_CROSSPOSTED,
     BOT,
+    FORUMS,
     HAS_A_THREAD,
     NO_WEBHOOKS,
     UNKNOWN_WEBHOOK,
@@ -19,16 +24,16 @@ from channels.discord.service import (
     sent,
     snowflake,
 )
-from channels.discord.session import DiscordSession, post_by_webhook
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer
 from channels.http.links import normalised
+from channels.http.session import NO_LANE
 from channels.http.threads import not_looked_up
 from channels.http.transport import ApiResponse
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
 
 T = TypeVar("T")
-ANNOUNCEMENT, FORUMS, THREADS_BENEATH, THREADS = "5", ("15", "16"), ("0", "5"), ("10", "11", "12")
+ANNOUNCEMENT, THREADS_BENEATH, THREADS = "5", ("0", "5"), ("10", "11", "12")
 # Discord's maximum.
 MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
@@ -51,21 +56,72 @@ MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50
 HOLD_CHANNELS = (4, 14)
 
 
-class BotSession(DiscordSession):
-    """Session of a bot that posts to many channels.
+class DiscordBotBridge(DiscordService):
+    """A bot that posts to many channels.
 
     Another name or picture requires a webhook in the channel.
     """
 
-    service = BOT
+    key = "discord_bot"
+    label = "Discord bot"
+    sentence = "Posts to a channel of any server that your bot has joined."
+    crash_policy = CrashPolicy.LOOK_UP
+    # Limit: 50 requests per second per bot, for the burst and the rate together.
+    account_lane = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
     address_field = "channel_id"
-    needs = ("token",)
+    account_fields = (fields.secret("token", "Bot token", "From Discord's developer portal, under Bot."),)
+    destination_fields = (
+        account_field("discord_bot", "Bot", "The bot account that posts."),
+        fields.needed(
+            "channel_id",
+            "Channel",
+            "ID of the channel, or a link to it. The bot needs permission to view it, post, embed "
+            "links and read its history.",
+            an_id_of_discord,
+        ),
+    )
+    own_options = (
+        *COMMON,
+        fields.choice(
+            "thread_minutes",
+            "A thread for each post",
+            "Started below the message, and archived after this long without messages. Forums always "
+            "have threads. The bot needs permission to create public threads.",
+            THREAD_MINUTES,
+        ),
+        fields.switch(
+            "tags_by_category",
+            "Tags by category",
+            "In forums, adds the tags that have the same name as a category of the post. Save the "
+            "bridge again after adding tags to the forum.",
+        ),
+        fields.switch(
+            "crosspost",
+            "Publish to followers",
+            "In announcement channels, also sends posts to servers that follow the channel.",
+        ),
+        *sender(
+            "the bot's",
+            "To use another name or picture, the bot needs the permission “Manage Webhooks” in the "
+            "channel. Without it, it posts as itself.",
+        ),
+    )
+    service = BOT
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, lane: LaneFacts = NO_LANE, **options: Any) -> None:
+        super().__init__(lane, **options)
         # By channel, the paths; "" if there can be none.
         self._webhooks: dict[str, str] = {}
         self._hidden = list(self.credentials.values())
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """The `core` is the account's name and the channel's id."""
+        account, channel = given["account"], given["channel_id"]
+        return ParsedDestination(
+            core=f"{account}/{channel}",
+            label=f"Channel {channel}, by {account}",
+            config={"account": account, "channel_id": channel},
+        )
 
     def hidden(self, to: Target) -> list[str]:
         """Includes webhooks as soon as they are found."""
@@ -89,7 +145,7 @@ class BotSession(DiscordSession):
     def begins_thread(self, api: ApiClient, body: Post) -> bool:
         return api.config.get("channel_type") in FORUMS and not body.thread_id
 
-    def place(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
+    def place_of(self, api: ApiClient, remote_id: str) -> tuple[str, dict[str, str]]:
         channel, _, number = remote_id.partition("/")
         return f"/channels/{channel}/messages/{number}", {}
 
@@ -262,7 +318,7 @@ class BotSession(DiscordSession):
         """
         if not isinstance(outcome, Sent):
             return outcome
-        path, _ = self.place(api, outcome.remote_id)
+        path, _ = self.place_of(api, outcome.remote_id)
         done, remarks = list(api.progress.get("done", ())), list(api.progress.get("remarks", ()))
         if outcome.remark:
             remarks.append(outcome.remark)

@@ -3,60 +3,45 @@
 from collections.abc import Mapping
 from typing import Any
 
+from channels import fields
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.http.client import ApiClient, Target, UnreadableAnswer
 from channels.http.outcomes import ApiService
-from channels.http.session import ServiceSession
 from channels.http.transport import ApiResponse
 from channels.wording import push_parts
 from common.ports.channels import ParsedDestination
 from common.truncation import fit_parts
 
+PRIORITIES = {"": "Usual: with a sound", "2": "Low: no sound", "8": "High: with a sound, on top"}
 # Nobody reads longer pushes.
 LONGEST_MESSAGE = 4_000
 
 
-class GotifySession(ServiceSession):
-    """An application's token cannot find or change messages."""
+class GotifyBridge(Bridge):
+    """Pushes to all clients of the application's owner. Tokens have no name."""
 
+    key = "gotify"
+    label = "Gotify"
+    sentence = "Push notifications to your phones and browsers through your Gotify server."
+    # Application tokens cannot read or change messages.
+    crash_policy = CrashPolicy.HOLD
+    lane = LaneDefaults(spacing_seconds=1.0)
+    core_is_chosen = True
+    destination_fields = (
+        fields.name("news"),
+        fields.server("server_url", "Server", example="gotify.example"),
+        fields.secret(
+            "access_token", "Access token", "In Gotify, choose Apps, Create application, and show its token."
+        ),
+    )
+    own_options = (fields.choice("priority", "Priority", "", PRIORITIES), fields.PICTURE)
     service = ApiService(
         name="a Gotify server",
         words=lambda answer: answer.text_at("errorDescription"),
         advice="Save the token of an existing application.",
     )
-
-    def headers(self, to: Target) -> Mapping[str, str]:
-        return {"X-Gotify-Key": to.secrets["access_token"]}
-
-    def post(self, api: ApiClient, body: dict[str, Any]) -> Sent:
-        return api.call("POST", "/message", read=_sent, posting=True, json=body)
-
-    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
-        """Only a post can test the token, so an unknown server doesn't get it."""
-        api.call("GET", f"{api.url}/version", read=_version)
-        return destination
-
-
-def _sent(answer: ApiResponse) -> Sent:
-    number = answer.at("id")
-    if not isinstance(number, int):
-        raise UnreadableAnswer("no id")
-    return Sent(str(number))
-
-
-def _version(answer: ApiResponse) -> None:
-    if not (answer.text_at("version") and answer.text_at("buildDate")):
-        raise UnreadableAnswer("no version")
-
-
-class GotifyChannel(BridgeChannel):
-    key = "gotify"
-    # Application tokens cannot read messages.
-    crash_policy = CrashPolicy.HOLD
-    lane = LaneDefaults(spacing_seconds=1.0)
-    session = GotifySession
 
     def body(self, post: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
         text = fit_parts(
@@ -87,3 +72,26 @@ class GotifyChannel(BridgeChannel):
             pictures=(notification["bigImageUrl"],) if "bigImageUrl" in notification else (),
             notes=(f"Opens {notification['click']['url']}",) if "click" in notification else (),
         )
+
+    def headers(self, to: Target) -> Mapping[str, str]:
+        return {"X-Gotify-Key": to.secrets["access_token"]}
+
+    def post(self, api: ApiClient, body: dict[str, Any]) -> Sent:
+        return api.call("POST", "/message", read=_sent, posting=True, json=body)
+
+    def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
+        """Only a post can test the token, so an unknown server doesn't get it."""
+        api.call("GET", f"{api.url}/version", read=_version)
+        return destination
+
+
+def _sent(answer: ApiResponse) -> Sent:
+    number = answer.at("id")
+    if not isinstance(number, int):
+        raise UnreadableAnswer("no id")
+    return Sent(str(number))
+
+
+def _version(answer: ApiResponse) -> None:
+    if not (answer.text_at("version") and answer.text_at("buildDate")):
+        raise UnreadableAnswer("no version")

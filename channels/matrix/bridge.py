@@ -1,13 +1,16 @@
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
+from channels import fields
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Permanent, Sent, Temporary
-from channels.bridge import BridgeChannel
+from channels.bridge import Bridge
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, first_accepted, told_at_fields
 from channels.http.links import shown_text
 from channels.http.session import DeletingSession, EditingSession
@@ -29,15 +32,54 @@ CHOSE_ENCRYPTED = (
 )
 
 
-ENCRYPTED_ROOMS = TtlCache[bool](room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
+def room_name(typed: str) -> str:
+    """Check a room's id or alias. Raises ValueError."""
+    # "MUST NOT exceed 255 bytes"; since room version 12 ids have no server.
+    if not re.fullmatch(r"![!-~]{1,254}|#[^\s:]+:[!-~]+", typed) or len(typed.encode()) > 255:
+        raise ValueError("enter an alias such as #news:matrix.example, or an ID that starts with !.")
+    return typed
 
 
-class MatrixSession(EditingSession, DeletingSession):
+class MatrixBridge(EditingSession, DeletingSession, Bridge):
+    """Posts to an unencrypted room. A check replaces an alias with the room's id."""
+
+    key = "matrix"
+    label = "Matrix"
+    sentence = "Posts notices to an unencrypted room."
+    crash_policy = CrashPolicy.LOOK_UP
+    # Usual limit: one message in five seconds.
+    lane = LaneDefaults(spacing_seconds=5.0)
+    name_field = "room"
+    destination_fields = (
+        fields.needed(
+            "server_url",
+            "Homeserver",
+            "The account’s server, such as https://matrix.example.",
+            partial(server_url, example="matrix.example"),
+        ),
+        fields.secret(
+            "access_token",
+            "Access token",
+            "Use a separate account. In Element, choose All settings, Help & About, Access Token. "
+            "Then close the window without signing out.",
+        ),
+        fields.needed(
+            "room",
+            "Room",
+            "For example #news:matrix.example. Invite the account, or make the room public.",
+            room_name,
+        ),
+    )
     service = MATRIX
+    encrypted = TtlCache[bool](room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
 
-    def __init__(self, *arguments: Any, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._encrypted = encrypted
+    def body(self, post: Announcement, options: Mapping[str, str]) -> Notice:
+        return notice_of(post, options)
+
+    def looks(self, body: Notice) -> Looks:
+        """The limit is for the event, which has the text twice."""
+        words = shown_text(body.html.replace("<br>", "\n"))
+        return Looks(words, body.size, LONGEST_CONTENT, unit="bytes")
 
     def find(self, api: ApiClient, body: Notice, begun_at: datetime) -> Sent | None:
         """The transaction is repeatable for minutes only."""
@@ -67,9 +109,7 @@ class MatrixSession(EditingSession, DeletingSession):
         """Return the room, unless it cannot get readable text. Raises Failed."""
         room = api.config["room"]
         try:
-            is_encrypted = self._encrypted.get(
-                f"{api.url} {room}", lambda: Homeserver(api).is_encrypted(room)
-            )
+            is_encrypted = self.encrypted.get(f"{api.url} {room}", lambda: Homeserver(api).is_encrypted(room))
         except Failed as failed:
             # Other failures are no sign of encryption: the post itself succeeds or fails.
             if isinstance(failed.outcome, Temporary):
@@ -140,19 +180,3 @@ def _level(among: Any, name: str, otherwise: Any) -> int:
     said = among.get(name, otherwise) if isinstance(among, dict) else otherwise
     # Before room version 10 a level could be a string.
     return int(said) if isinstance(said, int) or str(said).lstrip("-").isdecimal() else 0
-
-
-class MatrixChannel(BridgeChannel):
-    key = "matrix"
-    crash_policy = CrashPolicy.LOOK_UP
-    # Usual limit: one message in five seconds.
-    lane = LaneDefaults(spacing_seconds=5.0)
-    session = MatrixSession
-
-    def body(self, post: Announcement, options: Mapping[str, str]) -> Notice:
-        return notice_of(post, options)
-
-    def looks(self, body: Notice) -> Looks:
-        """The limit is for the event, which has the text twice."""
-        words = shown_text(body.html.replace("<br>", "\n"))
-        return Looks(words, body.size, LONGEST_CONTENT, unit="bytes")
