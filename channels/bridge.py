@@ -90,11 +90,6 @@ class Service(ServiceSession, Channel, ChannelSpec):
     """
 
     arrangements = frozenset(ARRANGEMENTS)
-    account_fields: tuple[Field, ...] = ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(field.name for field in sorted(self.account_fields, key=lambda field: not field.secret))
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """Return the account's name from the service (network). Raises InvalidDestination."""

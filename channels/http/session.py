@@ -15,7 +15,7 @@ from channels.http.outcomes import ApiService
 from channels.http.threads import not_looked_up
 from channels.http.transport import TIMEOUT_SECONDS
 from common.clock import utcnow
-from common.ports.channels import InvalidDestination, ParsedDestination
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.truncation import DoesNotFit
 
 NO_LANE = LaneFacts("", "")
@@ -33,6 +33,8 @@ class ServiceSession(ApiSession, ABC):
     address_field, token_field = "server_url", "access_token"
     # How to get another token; without it, the service's words are shown.
     token_help = ""
+    # Values of a shared account.
+    account_fields: tuple[Field, ...] = ()
     # Whether posts can be changed: see EditingSession and DeletingSession.
     edits = deletes = False
 
@@ -46,11 +48,6 @@ class ServiceSession(ApiSession, ABC):
         super().__init__(session=session, timeout=timeout)
         self.credentials, self.state = lane.credentials, dict(lane.state)
         self._kept = dict(lane.state)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Return the names of a shared account's values, the secret one first."""
-        return ()
 
     def address(self, to: Target) -> str:
         """Return the address of the API."""
@@ -122,7 +119,7 @@ class ServiceSession(ApiSession, ABC):
 
     @property
     def has_credentials(self) -> bool:
-        return all(self.credentials.get(name) for name in self.needs)
+        return all(self.credentials.get(field.name) for field in self.account_fields)
 
     def check_destination(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination and add the service's names (network). Raises InvalidDestination."""
@@ -146,7 +143,7 @@ class ServiceSession(ApiSession, ABC):
 
     def check_credentials(self) -> str:
         """Return the name of the shared account (network). Raises InvalidDestination."""
-        field = self.needs[0]
+        field = next(field.name for field in self.account_fields if field.secret)
         self._refuse_without_credentials(field)
         with closing(self), told_at_fields(field, account=field):
             return self.account_name(self.api(Message(None), utcnow()))

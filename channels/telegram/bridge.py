@@ -1,9 +1,10 @@
 """https://core.telegram.org/bots/api"""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from django.conf import settings
 
@@ -21,7 +22,6 @@ from channels.telegram.message import CAPTION_LIMIT, TEXT_LIMIT, Body, body_of
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from common.truncation import plain_line
 
-T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
 HTML = {"parse_mode": "HTML"}
 HAS_CAPTION = "there is no text in the message to edit"
@@ -145,15 +145,15 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
         )
 
     def address(self, to: Target) -> str:
-        return settings.TELEGRAM_API_URL
+        return f"{settings.TELEGRAM_API_URL}/bot{self.credentials['token']}"
 
     def post(self, api: ApiClient, body: Body) -> Sent:
         """Post with the picture, else as text, else plain. Attempts cannot be looked up."""
-        versions = [("sendMessage", _text(body)), ("sendMessage", {"text": body.plain})]
+        versions = [("/sendMessage", _text(body)), ("/sendMessage", {"text": body.plain})]
         if body.picture:
             photo = {"photo": body.picture, "caption": body.caption, **HTML}
             hidden = {"has_spoiler": True} if body.has_spoiler else {}
-            versions.insert(0, ("sendPhoto", {**photo, **hidden}))
+            versions.insert(0, ("/sendPhoto", {**photo, **hidden}))
         return first_accepted(versions, lambda version: self._post(api, *version, body.common))
 
     def _post(
@@ -162,13 +162,14 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
         chat_id = api.config["chat_id"]
         chat = self.state.get(chat_id, chat_id)
         try:
-            return self._call(api, method, {"chat_id": chat, **common, **content}, _sent, posting=True)
+            message = {"chat_id": chat, **common, **content}
+            return api.call("POST", method, json=message, read=_sent, posting=True)
         except Failed as failed:
             moved = api.answer.at("parameters", "migrate_to_chat_id")
             if moved and str(moved) != chat:
                 self.state[chat_id] = str(moved)
                 return self._post(api, method, content, common)
-            if method == "sendPhoto" and isinstance(failed.outcome, Permanent):
+            if method == "/sendPhoto" and isinstance(failed.outcome, Permanent):
                 # The chat may allow only texts.
                 raise Failed(replace(failed.outcome, disables=False)) from None
             raise
@@ -177,11 +178,12 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
         of = _of(remote_id)
         try:
             try:
-                return self._call(api, "editMessageText", {**of, **_text(body)}, _sent)
+                return api.call("POST", "/editMessageText", json={**of, **_text(body)}, read=_sent)
             except Failed:
                 if HAS_CAPTION not in said_by(api.answer):
                     raise
-            return self._call(api, "editMessageCaption", {**of, "caption": body.caption, **HTML}, _sent)
+            caption = {**of, "caption": body.caption, **HTML}
+            return api.call("POST", "/editMessageCaption", json=caption, read=_sent)
         except Failed:
             words = said_by(api.answer)
             if NOT_MODIFIED in words:
@@ -193,7 +195,7 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
     def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
         """Sent if already gone."""
         try:
-            self._call(api, "deleteMessage", _of(remote_id), lambda _: None)
+            api.call("POST", "/deleteMessage", json=_of(remote_id), read=lambda _: None)
         except Failed:
             if not any(phrase in said_by(api.answer) for phrase in MESSAGE_GONE):
                 raise
@@ -202,11 +204,12 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
         """Add number and title."""
         account, place = destination.config["account"], destination.config["chat_id"]
-        bot, _ = self._call(api, "getMe", {}, _bot)
-        chat, kind, title = self._call(api, "getChat", {"chat_id": place}, _chat)
+        bot, _ = api.call("POST", "/getMe", json={}, read=_bot)
+        chat, kind, title = api.call("POST", "/getChat", json={"chat_id": place}, read=_chat)
         if kind != "private":
             who = {"chat_id": chat, "user_id": bot}
-            if not self._call(api, "getChatMember", who, lambda answer: _may_post(answer, kind)):
+            read = partial(_may_post, kind=kind)
+            if not api.call("POST", "/getChatMember", json=who, read=read):
                 as_what = "an administrator who can post" if kind == "channel" else "a member who can post"
                 raise InvalidDestination(f"chat: the bot can’t post there. Make it {as_what}.")
         return replace(
@@ -218,20 +221,8 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
 
     def account_name(self, api: ApiClient) -> str:
         """Return a name such as @blog_bot."""
-        bot, name = self._call(api, "getMe", {}, _bot)
+        bot, name = api.call("POST", "/getMe", json={}, read=_bot)
         return f"@{name}" if name else str(bot)
-
-    def _call(
-        self,
-        api: ApiClient,
-        method: str,
-        body: Mapping[str, Any],
-        read: Callable[[ApiResponse], T],
-        *,
-        posting: bool = False,
-    ) -> T:
-        path = f"/bot{self.credentials['token']}/{method}"
-        return api.call("POST", path, json=body, read=read, posting=posting)
 
 
 def _text(body: Body) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import fields as fields_of
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import pytest
@@ -83,6 +84,8 @@ class ServiceCase:
     lane: ClassVar[LaneFacts] = NO_LANE
     # In seconds: enough on a busy machine.
     timeout = PATIENT
+    # Django's settings, restored after each test.
+    site: Any = SimpleNamespace()
     service: Any
 
     def server(self) -> ApiServer:
@@ -95,11 +98,10 @@ class ServiceCase:
 
     def connected(self, timeout: float, **lane: Any) -> Any:
         """Return a session that may call loopback."""
+        for name, value in self.settings().items():
+            setattr(self.site, name, value)
         ours: Any = type(self.channel)
-        made = ours(replace(self.lane, **lane), session=LOOPBACK.session(), timeout=timeout)
-        if self.settings():
-            made.address = lambda to: next(iter(self.settings().values()))
-        return made
+        return ours(replace(self.lane, **lane), session=LOOPBACK.session(), timeout=timeout)
 
     def fields(self, **given: str) -> dict[str, str]:
         return {name: value.replace("{url}", self.url) for name, value in {**self.given, **given}.items()}
@@ -109,7 +111,8 @@ class ServiceCase:
         return recipient_of(self.channel, self.fields(), **self.checked)
 
     @pytest.fixture(autouse=True)
-    def _servers(self) -> Iterator[None]:
+    def _servers(self, settings: Any) -> Iterator[None]:
+        self.site = settings
         with self.server() as self.service, self.server() as self.private:
             self.url = self.service.url
             yield

@@ -70,6 +70,8 @@ def bridged(
     made: Any = contract()
     with made.server() as made.service, made.server() as made.private, FeedServer() as server:
         made.url = made.service.url
+        for name, value in made.settings().items():
+            monkeypatch.setattr(f"django.conf.settings.{name}", value)
         monkeypatch.setattr(channel(made.channel.key), "connect", lambda lane: made.connected(PATIENT))
         blog = BridgedBlog(server)
         blog.watch()
