@@ -1,50 +1,40 @@
-"""Helpers that send letters to Bluesky."""
+"""Letters for Bluesky, and a fake server to send them to."""
 
-from collections.abc import Callable, Mapping
-from ipaddress import ip_network
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from channels.base import NOTHING, LaneFacts, Message, Outcome
+from channels.base import LaneFacts, Message
 from channels.bluesky.bridge import BlueskyBridge
 from channels.bluesky.message import Thread
 from channels.letter import Recipient
-from common.net.client import SafeClient
 from common.pictures.picture import CleanPicture
-from tests.contracts.bridge import PATIENT, letter
-from tests.contracts.channel import NOW
-from tests.servers.services.bluesky import DID, HANDLE, PASSWORD
+from tests.contracts.bridge import ServiceCase, closed_port, letter
+from tests.servers.services.bluesky import DID, HANDLE, PASSWORD, BlueskyServer
 
-LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
 CHANNEL = BlueskyBridge()
 
 
-def recipient(url: str, *, pds: str = "", password: str = PASSWORD) -> Recipient:
+def recipient(url: str = "https://pds.example", *, pds: str = "") -> Recipient:
     config = {"handle": HANDLE, "did": DID, "service_url": url, "pds": pds or url}
-    return Recipient(1, DID, f"@{HANDLE}", config=config, secrets={"app_password": password})
+    return Recipient(1, DID, f"@{HANDLE}", config=config, secrets={"app_password": PASSWORD})
 
 
-def message(url: str, title: str = "A post", *, pds: str = "", **fields: Any) -> Message[Thread]:
-    return CHANNEL.composer(letter(title, **fields))(recipient(url, pds=pds))
+def message(title: str = "A post", **fields: Any) -> Message[Thread]:
+    return CHANNEL.composer(letter(title, **fields))(recipient())
 
 
-def session(
-    state: Mapping[str, str] = NOTHING,
-    *,
-    timeout: float = PATIENT,
-    picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
-) -> BlueskyBridge:
-    """Return a session with the safe client, which may call loopback here."""
-    lane = LaneFacts("bluesky", DID, state=state)
-    made = BlueskyBridge(lane, session=LOOPBACK.session(), timeout=timeout)
-    made.picture_of = picture_of  # type: ignore[assignment, method-assign]
-    return made
+class Skeeting(ServiceCase):
+    channel, made_by = CHANNEL, BlueskyServer
+    given: ClassVar = {"handle": HANDLE, "app_password": PASSWORD, "service_url": "{url}"}
+    lane = LaneFacts("bluesky", DID)
+    picture_of: Callable[[str], CleanPicture | None] = staticmethod(lambda _: None)
+    plc = ""
+    service: BlueskyServer
 
+    def connected(self, timeout: float, **lane: Any) -> Any:
+        made = super().connected(timeout, **lane)
+        made.picture_of, made.plc = self.picture_of, self.plc or closed_port()
+        return made
 
-def send(
-    what: Message[Thread], on: BlueskyBridge | None = None, *, key: str = "key-1", **given: Any
-) -> Outcome:
-    opened = on or session()
-    try:
-        return opened.send(what, **{"key": key, "begun_at": None, "now": NOW, **given})
-    finally:
-        opened.close()
+    def recipient(self) -> Recipient:
+        return recipient(self.url)

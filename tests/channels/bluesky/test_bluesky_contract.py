@@ -1,30 +1,17 @@
 """The Bluesky channel fulfils the contract of all bridges."""
 
-from typing import Any
-
-from channels.letter import Recipient
-from tests.channels.bluesky import bluesky_letters
-from tests.channels.bluesky.bluesky_letters import CHANNEL, session
+from tests.channels.bluesky.bluesky_letters import Skeeting
 from tests.contracts.bridge import LINK, BridgeContract
 from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
-from tests.servers.services.bluesky import PASSWORD, BlueskyServer, check_record
+from tests.servers.services.bluesky import PASSWORD, check_record
 
 
-class TestBlueskyContract(BridgeContract):
-    channel = CHANNEL
+class TestBlueskyContract(Skeeting, BridgeContract):
     refused = Reply(400, {"error": "InvalidRequest", "message": "Invalid app.bsky.feed.post record"})
     unauthorised = Reply(401, {"error": "AuthenticationRequired", "message": "Invalid password"})
     gone = Reply(400, {"error": "AccountTakedown", "message": "Account has been taken down"})
     secrets = (PASSWORD,)
-    made_by = BlueskyServer
-    service: BlueskyServer
-
-    def connected(self, timeout: float, **lane: Any) -> Any:
-        return session(timeout=timeout)
-
-    def recipient(self) -> Recipient:
-        return bluesky_letters.recipient(self.url)
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(rkey, record["text"]) for rkey, record in self.service.records.items()]

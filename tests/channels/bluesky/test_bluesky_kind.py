@@ -1,35 +1,17 @@
 """The Bluesky channel's interface: destination, options and check."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from channels.bluesky.bridge import BlueskyBridge
 from channels.bluesky.client import pds_of, scope_of
-from common.ports.channels import InvalidDestination, ParsedDestination
-from tests.channels.bluesky.bluesky_letters import LOOPBACK
-from tests.contracts.bridge import IMPATIENT, PATIENT, closed_port
+from common.ports.channels import ParsedDestination
+from tests.channels.bluesky.bluesky_letters import CHANNEL, Skeeting
+from tests.contracts.bridge import IMPATIENT
 from tests.servers.api_server import Reply
 from tests.servers.services.bluesky import DID, HANDLE, PASSWORD, SIGN_IN, BlueskyServer
 
-KIND = BlueskyBridge()
-
-
-@pytest.fixture
-def server() -> Iterator[BlueskyServer]:
-    with BlueskyServer() as made:
-        yield made
-
 
 def parsed(**data: str) -> ParsedDestination:
-    return KIND.parse_destination({"handle": HANDLE, "app_password": PASSWORD, **data})
-
-
-def checked(url: str, *, plc: str = "", timeout: float = PATIENT, **data: str) -> ParsedDestination:
-    given = parsed(service_url=url, **data)
-    asked = BlueskyBridge(session=LOOPBACK.session(), timeout=timeout)
-    asked.plc = plc or closed_port()
-    return asked.check_destination(given)
+    return CHANNEL.parse_destination({"handle": HANDLE, "app_password": PASSWORD, **data})
 
 
 class TestDestination:
@@ -45,83 +27,62 @@ class TestDestination:
     def test_an_account_may_be_named_by_its_did(self, did: str) -> None:
         assert parsed(handle=did).core == did
 
-    @pytest.mark.parametrize(
-        "typed",
-        [
-            "", "bees", "a b.example", "bees@example.org", "-x.example", "x.1", "x..y",
-            "did:plc:short", "did:key:z6Mk", "did:web:a/../b",
-            "https://bsky.app/profile/x", "x" * 64 + ".example", "a." * 130 + "example",
-        ],
-    )  # fmt: skip
-    def test_a_wrong_handle_is_refused(self, typed: str) -> None:
-        with pytest.raises(InvalidDestination, match="handle: "):
-            parsed(handle=typed)
 
-    @pytest.mark.parametrize("typed", ["", "a\nb", "x" * 257])
-    def test_a_wrong_password_is_refused_and_not_repeated(self, typed: str) -> None:
-        with pytest.raises(InvalidDestination, match="app_password: ") as caught:
-            parsed(app_password=typed)
-        assert not typed or typed not in str(caught.value)
-
-
-class TestOptions:
-    def test_options_are_checked(self) -> None:
-        given = {"card": "no", "tags": "no", "thread": "yes", "content_label": "nudity", "language": "DE"}
-        assert KIND.parse_options(given) == {**given, "language": "de"}
-        for name in ("card", "tags", "thread", "content_label", "language"):
-            with pytest.raises(InvalidDestination, match=f"{name}: "):
-                KIND.parse_options({name: "maybe"})
-
-
-class TestCheck:
-    def test_an_account_is_known_by_its_did(self, server: BlueskyServer) -> None:
-        made = checked(server.url)
+class TestCheck(Skeeting):
+    def test_an_account_is_known_by_its_did(self) -> None:
+        made = self.check()
         assert (made.core, made.label) == (DID, f"@{HANDLE}")
-        assert made.config == {"handle": HANDLE, "service_url": server.url, "did": DID, "pds": server.url}
+        assert made.config == {
+            "handle": HANDLE,
+            "service_url": self.service.url,
+            "did": DID,
+            "pds": self.service.url,
+        }
         assert made.secrets == {"app_password": PASSWORD}
 
-    def test_the_accounts_own_password_is_warned_of(self, server: BlueskyServer) -> None:
-        server.scope = "com.atproto.access"
-        made = checked(server.url)
+    def test_the_accounts_own_password_is_warned_of(self) -> None:
+        self.service.scope = "com.atproto.access"
+        made = self.check()
         assert "main password" in made.config["warning"]
         assert "app password" in made.config["warning"]
-        server.scope = "com.atproto.appPass"
-        assert "warning" not in checked(server.url).config
+        self.service.scope = "com.atproto.appPass"
+        assert "warning" not in self.check().config
 
     @pytest.mark.parametrize("token", ["", "a", "a.b.c", "a.bnVsbA.c", f"a.{'W1tb' * 9_999}.c", "a.ü.c"])
     def test_a_token_that_cannot_be_read_has_no_scope(self, token: str) -> None:
         assert scope_of(token) == ""
 
-    def test_a_changed_handle_is_the_same_account(self, server: BlueskyServer) -> None:
-        assert checked(server.url, handle=DID) == checked(server.url)
+    def test_a_changed_handle_is_the_same_account(self) -> None:
+        assert self.check(handle=DID) == self.check()
 
-    def test_its_server_is_asked_of_the_directory(self, server: BlueskyServer) -> None:
-        server.names_pds = False
-        server.pds_url = "https://pds.example"
+    def test_its_server_is_asked_of_the_directory(self) -> None:
+        self.service.names_pds = False
+        self.service.pds_url = "https://pds.example"
         with BlueskyServer() as directory:
-            directory.paths[f"/{DID}"] = Reply(body=server.document())
-            assert checked(server.url, plc=directory.url).config["pds"] == "https://pds.example"
+            self.plc = directory.url
+            directory.paths[f"/{DID}"] = Reply(body=self.service.document())
+            assert self.check().config["pds"] == "https://pds.example"
 
-    def test_where_nobody_names_its_server_it_is_the_service(self, server: BlueskyServer) -> None:
-        server.names_pds = False
-        assert checked(server.url).config["pds"] == server.url
+    def test_where_nobody_names_its_server_it_is_the_service(self) -> None:
+        self.service.names_pds = False
+        assert self.check().config["pds"] == self.service.url
 
-    def test_a_wrong_password_is_said(self, server: BlueskyServer) -> None:
-        with pytest.raises(InvalidDestination, match=r"app_password: .*Invalid identifier") as caught:
-            checked(server.url, app_password="wrong-password")
-        assert "wrong-password" not in str(caught.value)
+    def test_a_wrong_password_is_said(self) -> None:
+        match = r"app_password: .*Invalid identifier"
+        assert "wrong-password" not in self.refuse_check(match, app_password="wrong-password")
 
-    def test_an_account_that_is_not_active_is_refused(self, server: BlueskyServer) -> None:
+    def test_an_account_that_is_not_active_is_refused(self) -> None:
         tokens = {"did": DID, "handle": HANDLE, "accessJwt": "a" * 9, "refreshJwt": "b" * 9}
-        server.paths[SIGN_IN] = Reply(body={**tokens, "active": False, "didDoc": server.document()})
-        with pytest.raises(InvalidDestination, match=r"handle: .* isn’t active"):
-            checked(server.url)
+        self.service.paths[SIGN_IN] = Reply(
+            body={**tokens, "active": False, "didDoc": self.service.document()}
+        )
+        self.refuse_check(r"handle: .* isn’t active")
 
     @pytest.mark.parametrize("said", [Reply(404), Reply(503), Reply(body="<html>"), Reply(silent=True)])
-    def test_a_service_that_signs_in_nobody_is_said(self, server: BlueskyServer, said: Reply) -> None:
-        server.paths[SIGN_IN] = said
-        with pytest.raises(InvalidDestination, match="service_url: "):
-            checked(server.url, timeout=IMPATIENT)
+    def test_a_service_that_signs_in_nobody_is_said(self, said: Reply) -> None:
+        self.service.paths[SIGN_IN] = said
+        self.timeout = IMPATIENT
+        self.refuse_check("service_url: ")
 
 
 @pytest.mark.parametrize(

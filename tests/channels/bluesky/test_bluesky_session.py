@@ -1,19 +1,18 @@
 """Posting to Bluesky: tokens, pictures, threads, and failures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from channels.base import Ambiguous, Message, Permanent, Sent, StatefulSession, Temporary
-from channels.bluesky.message import Thread
+from channels.base import Ambiguous, Permanent, Sent, StatefulSession, Temporary
 from common.pictures.picture import CleanPicture
 from feeds.parsing.entry import Media
-from tests.channels.bluesky.bluesky_letters import message, send, session
-from tests.contracts.bridge import IMPATIENT, closed_port, entry, expect
+from tests.channels.bluesky.bluesky_letters import Skeeting, recipient
+from tests.contracts.bridge import IMPATIENT, closed_port, entry, expect, letter
 from tests.contracts.channel import NOW
-from tests.servers.api_server import Reply
+from tests.servers.api_server import Reply, Request
 from tests.servers.services.bluesky import DELETE, DID, PUT, REFRESH, SIGN_IN, UPLOAD, BlueskyServer
 
 PNG = CleanPicture("bees.png", "image/png", 16, 9, b"\x89PNG\r\n\x1a\n" + b"0" * 50)
@@ -21,129 +20,118 @@ MEDIA = (Media("https://x.example/a.png", "image/png"),)
 EXPIRED = Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
 
 
-@pytest.fixture
-def server() -> Iterator[BlueskyServer]:
-    with BlueskyServer() as made:
-        yield made
-
-
 def picture(url: str) -> CleanPicture | None:
     return PNG if url == MEDIA[0].url else None
 
 
-def with_picture(url: str) -> Message[Thread]:
-    return message(url, entries=(entry(media=MEDIA),))
+PICTURED = letter(entries=(entry(media=MEDIA),))
+POSTS = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
+THREAD = letter(
+    "T0, and 2 more", entries=POSTS, is_digest=True, options={"thread": "yes"}, web_url="https://l.example/7/"
+)
 
 
-def thread(url: str) -> Message[Thread]:
-    entries = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
-    fields: dict[str, Any] = {"entries": entries, "is_digest": True, "options": {"thread": "yes"}}
-    return message(url, "T0, and 2 more", web_url="https://l.example/7/", **fields)
+class Scripted(Skeeting):
+    def refuse(self, reply: Reply, when: Callable[[Request], bool]) -> None:
+        """Answer some requests so, the others as usual."""
+        usual = self.service.usual
+        self.service.usual = lambda request: (  # type: ignore[method-assign]
+            reply if when(request) else usual(request)
+        )
 
 
-def thumbs(server: BlueskyServer) -> list[bool]:
-    """Return for each post whether its card has a picture."""
-    return ["thumb" in record["embed"]["external"] for record in server.writes]
-
-
-class TestSent:
-    def test_it_says_where_the_post_stands(self, server: BlueskyServer) -> None:
-        outcome = send(message(server.url))
-        [rkey] = server.records
+class TestSent(Scripted):
+    def test_it_says_where_the_post_stands(self) -> None:
+        outcome = self.post()
+        [rkey] = self.service.records
         assert outcome == Sent(
             f"at://{DID}/app.bsky.feed.post/{rkey}", url=f"https://bsky.app/profile/{DID}/post/{rkey}"
         )
 
-    def test_posts_go_to_the_accounts_own_server(self, server: BlueskyServer) -> None:
+    def test_posts_go_to_the_accounts_own_server(self) -> None:
         with BlueskyServer() as entryway:
-            entryway.pds_url = server.url
-            server.left["access-jwt-1"] = 9
-            assert isinstance(send(message(entryway.url, pds="https://moved.example")), Sent)
-            assert len(server.records) == 1
+            entryway.pds_url = self.service.url
+            self.service.left["access-jwt-1"] = 9
+            moved = self.composed(to=recipient(entryway.url, pds="https://moved.example"))
+            expect(self.post(moved), Sent)
+            assert len(self.service.records) == 1
             assert entryway.asked(PUT) == []
 
-    def test_a_refused_card_goes_out_as_plain_words(self, server: BlueskyServer) -> None:
-        class NoCards(BlueskyServer):
-            def usual(self, request: Any) -> Reply:
-                if request.place == PUT and "embed" in request.json["record"]:
-                    return Reply(400, {"error": "InvalidRequest", "message": "no cards"})
-                return super().usual(request)
-
-        with NoCards() as picky:
-            assert isinstance(send(message(picky.url)), Sent)
-            [record] = picky.records.values()
-            assert record["text"].endswith("blog.example/posts/bees?a=1&b=2")
+    def test_a_refused_card_goes_out_as_plain_words(self) -> None:
+        refused = Reply(400, {"error": "InvalidRequest", "message": "no cards"})
+        self.refuse(refused, lambda request: request.place == PUT and "embed" in request.json["record"])
+        expect(self.post(), Sent)
+        [record] = self.service.records.values()
+        assert record["text"].endswith("blog.example/posts/bees?a=1&b=2")
 
 
-class TestTokens:
-    def test_one_sign_in_serves_many_posts_and_the_next_session(self, server: BlueskyServer) -> None:
-        first = session()
+class TestTokens(Skeeting):
+    def test_one_sign_in_serves_many_posts_and_the_next_session(self) -> None:
+        first = self.session()
         assert isinstance(first, StatefulSession)
         assert first.new_state() is None
         for key in "ab":
-            assert isinstance(send(message(server.url), first, key=key), Sent)
+            assert isinstance(self.post(on=first, key=key), Sent)
         state = first.new_state()
         assert state
         assert first.new_state() is None
-        second = session(state)
-        assert isinstance(send(message(server.url), second, key="c"), Sent)
+        second = self.session(state=state)
+        assert isinstance(self.post(on=second, key="c"), Sent)
         assert second.new_state() is None
-        assert len(server.asked(SIGN_IN)) == 1
+        assert len(self.service.asked(SIGN_IN)) == 1
 
-    def test_tokens_that_ran_out_are_renewed_and_kept(self, server: BlueskyServer) -> None:
-        opened = session()
-        server.uses = 2
+    def test_tokens_that_ran_out_are_renewed_and_kept(self) -> None:
+        opened = self.session()
+        self.service.uses = 2
         for key in "abcd":
-            assert isinstance(send(message(server.url), opened, key=key), Sent)
-        assert len(server.asked(SIGN_IN)) == 1
-        assert len(server.asked(REFRESH)) == 1
+            assert isinstance(self.post(on=opened, key=key), Sent)
+        assert len(self.service.asked(SIGN_IN)) == 1
+        assert len(self.service.asked(REFRESH)) == 1
         state = opened.new_state()
         assert state
         assert state["refresh"] == "refresh-jwt-2"
 
-    def test_where_they_cannot_be_renewed_it_signs_in(self, server: BlueskyServer) -> None:
-        opened = session()
-        send(message(server.url), opened)
-        server.use_up()
-        server.refreshable.clear()
-        assert isinstance(send(message(server.url), opened), Sent)
-        assert len(server.asked(SIGN_IN)) == 2
+    def test_where_they_cannot_be_renewed_it_signs_in(self) -> None:
+        opened = self.session()
+        self.post(on=opened)
+        self.service.use_up()
+        self.service.refreshable.clear()
+        assert isinstance(self.post(on=opened), Sent)
+        assert len(self.service.asked(SIGN_IN)) == 2
 
-    def test_a_busy_service_is_not_signed_in_to_again(self, server: BlueskyServer) -> None:
-        opened = session()
-        send(message(server.url), opened)
-        server.use_up()
-        server.paths[REFRESH] = Reply(503)
-        assert isinstance(send(message(server.url), opened), Temporary)
-        assert len(server.asked(SIGN_IN)) == 1
+    def test_a_busy_service_is_not_signed_in_to_again(self) -> None:
+        opened = self.session()
+        self.post(on=opened)
+        self.service.use_up()
+        self.service.paths[REFRESH] = Reply(503)
+        assert isinstance(self.post(on=opened), Temporary)
+        assert len(self.service.asked(SIGN_IN)) == 1
 
-    def test_a_token_that_is_never_good_is_tried_again_later(self, server: BlueskyServer) -> None:
-        server.says = EXPIRED
-        assert isinstance(send(message(server.url)), Temporary)
-        assert len(server.asked(PUT)) == 2
+    def test_a_token_that_is_never_good_is_tried_again_later(self) -> None:
+        self.service.says = EXPIRED
+        assert isinstance(self.post(), Temporary)
+        assert len(self.service.asked(PUT)) == 2
 
-    def test_posts_wait_for_a_password_in_place_of_a_revoked_one(self, server: BlueskyServer) -> None:
-        opened = session()
-        send(message(server.url), opened)
-        server.revoke()
-        expect(send(message(server.url), opened), Temporary, "app password", forbidden=True)
+    def test_posts_wait_for_a_password_in_place_of_a_revoked_one(self) -> None:
+        opened = self.session()
+        self.post(on=opened)
+        self.service.revoke()
+        expect(self.post(on=opened), Temporary, "app password", forbidden=True)
 
     @pytest.mark.parametrize("code", ["AuthenticationRequired", "AuthFactorTokenRequired"])
-    def test_posts_wait_for_another_password(self, server: BlueskyServer, code: str) -> None:
-        server.paths[SIGN_IN] = Reply(401, {"error": code, "message": "No"})
-        expect(send(message(server.url)), Temporary, code, forbidden=True)
+    def test_posts_wait_for_another_password(self, code: str) -> None:
+        self.service.paths[SIGN_IN] = Reply(401, {"error": code, "message": "No"})
+        expect(self.post(), Temporary, code, forbidden=True)
 
     @pytest.mark.parametrize(("status", "code"), [(401, "AccountTakedown"), (400, "AccountDeactivated")])
-    def test_an_account_that_is_closed_is_disabled(
-        self, server: BlueskyServer, status: int, code: str
-    ) -> None:
-        server.paths[SIGN_IN] = Reply(status, {"error": code, "message": "No"})
-        expect(send(message(server.url)), Permanent, code, disables=True)
+    def test_an_account_that_is_closed_is_disabled(self, status: int, code: str) -> None:
+        self.service.paths[SIGN_IN] = Reply(status, {"error": code, "message": "No"})
+        expect(self.post(), Permanent, code, disables=True)
 
-    def test_too_many_sign_ins_wait_as_the_service_says(self, server: BlueskyServer) -> None:
+    def test_too_many_sign_ins_wait_as_the_service_says(self) -> None:
         reset = {"RateLimit-Reset": str(int(NOW.timestamp()) + 240)}
-        server.paths[SIGN_IN] = Reply(429, {"error": "RateLimitExceeded"}, reset)
-        outcome = expect(send(message(server.url)), Temporary, stops_lane=True)
+        self.service.paths[SIGN_IN] = Reply(429, {"error": "RateLimitExceeded"}, reset)
+        outcome = expect(self.post(), Temporary, stops_lane=True)
         assert outcome.retry_at
         assert (outcome.retry_at - NOW).total_seconds() == 240
 
@@ -156,11 +144,11 @@ class TestTokens:
             {"did": DID, "accessJwt": 1},
         ],
     )
-    def test_an_answer_without_tokens_signs_nobody_in(self, server: BlueskyServer, said: Any) -> None:
-        server.paths[SIGN_IN] = Reply(body=said)
-        assert isinstance(send(message(server.url)), Temporary)
+    def test_an_answer_without_tokens_signs_nobody_in(self, said: Any) -> None:
+        self.service.paths[SIGN_IN] = Reply(body=said)
+        assert isinstance(self.post(), Temporary)
 
-    def test_another_accounts_tokens_are_not_used(self, server: BlueskyServer) -> None:
+    def test_another_accounts_tokens_are_not_used(self) -> None:
         state = {
             "name": "did:plc:other",
             "did": "did:plc:other",
@@ -168,20 +156,27 @@ class TestTokens:
             "access": "a",
             "refresh": "b",
         }
-        assert isinstance(send(message(server.url), session(state)), Sent)
+        assert isinstance(self.post(on=self.session(state=state)), Sent)
 
-    def test_no_token_is_in_what_is_said(self, server: BlueskyServer) -> None:
-        opened = session()
-        send(message(server.url), opened)
-        server.says = Reply(500, {"message": "access-jwt-1 refresh-jwt-1"})
-        assert "jwt" not in repr(send(message(server.url), opened))
+    def test_no_token_is_in_what_is_said(self) -> None:
+        opened = self.session()
+        self.post(on=opened)
+        self.service.says = Reply(500, {"message": "access-jwt-1 refresh-jwt-1"})
+        assert "jwt" not in repr(self.post(on=opened))
 
 
-class TestPictures:
-    def test_a_cards_picture_is_uploaded(self, server: BlueskyServer) -> None:
-        assert isinstance(send(with_picture(server.url), session(picture_of=picture)), Sent)
-        assert thumbs(server) == [True]
-        [upload] = server.asked(UPLOAD)
+class TestPictures(Skeeting):
+    picture_of = staticmethod(picture)
+
+    @property
+    def thumbs(self) -> list[bool]:
+        """Return for each post whether its card has a picture."""
+        return ["thumb" in record["embed"]["external"] for record in self.service.writes]
+
+    def test_a_cards_picture_is_uploaded(self) -> None:
+        assert isinstance(self.post(PICTURED), Sent)
+        assert self.thumbs == [True]
+        [upload] = self.service.asked(UPLOAD)
         assert upload.body == PNG.data
         assert upload.headers["content-type"] == "image/png"
 
@@ -195,123 +190,102 @@ class TestPictures:
             Reply(hangs_up=True),
         ],
     )
-    def test_a_picture_that_fails_stops_no_post(self, server: BlueskyServer, said: Reply) -> None:
-        server.paths[UPLOAD] = said
-        assert isinstance(send(with_picture(server.url), session(picture_of=picture)), Sent)
-        assert thumbs(server) == [False]
+    def test_a_picture_that_fails_stops_no_post(self, said: Reply) -> None:
+        self.service.paths[UPLOAD] = said
+        assert isinstance(self.post(PICTURED), Sent)
+        assert self.thumbs == [False]
 
-    def test_a_picture_that_is_too_large_is_left_out(self, server: BlueskyServer) -> None:
+    def test_a_picture_that_is_too_large_is_left_out(self) -> None:
         large = replace(PNG, data=b"0" * 1_000_001)
-        assert isinstance(send(with_picture(server.url), session(picture_of=lambda _: large)), Sent)
-        assert server.asked(UPLOAD) == []
+        self.picture_of = lambda url: large
+        assert isinstance(self.post(PICTURED), Sent)
+        assert self.service.asked(UPLOAD) == []
 
-    def test_a_post_is_tried_again_with_the_picture_it_has(self, server: BlueskyServer) -> None:
-        server.says = Reply(503)
-        outcome = send(with_picture(server.url), session(picture_of=picture))
-        assert isinstance(outcome, Temporary)
+    def test_a_post_is_tried_again_with_the_picture_it_has(self) -> None:
+        self.service.says = Reply(503)
+        outcome = expect(self.post(PICTURED), Temporary)
         assert outcome.progress
-        server.says = None
-        expect(send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress), Sent)
-        assert len(server.asked(UPLOAD)) == 1
-        assert thumbs(server) == [True]
+        self.service.says = None
+        expect(self.post(PICTURED, progress=outcome.progress), Sent)
+        assert len(self.service.asked(UPLOAD)) == 1
+        assert self.thumbs == [True]
 
-    def test_a_picture_that_was_forgotten_is_uploaded_again(self, server: BlueskyServer) -> None:
-        server.says = Reply(503)
-        outcome = send(with_picture(server.url), session(picture_of=picture))
-        assert isinstance(outcome, Temporary)
-        server.says = None
-        server.forget_blobs()
-        expect(
-            send(with_picture(server.url), session(picture_of=picture), progress=outcome.progress or {}), Sent
-        )
-        assert len(server.asked(UPLOAD)) == 2
-        assert thumbs(server) == [True]
+    def test_a_picture_that_was_forgotten_is_uploaded_again(self) -> None:
+        self.service.says = Reply(503)
+        outcome = expect(self.post(PICTURED), Temporary)
+        self.service.says = None
+        self.service.forget_blobs()
+        expect(self.post(PICTURED, progress=outcome.progress or {}), Sent)
+        assert len(self.service.asked(UPLOAD)) == 2
+        assert self.thumbs == [True]
 
-    def test_a_picture_that_is_never_found_stops_no_post(self, server: BlueskyServer) -> None:
+    def test_a_picture_that_is_never_found_stops_no_post(self) -> None:
         class Forgetful(BlueskyServer):
-            def usual(self, request: Any) -> Reply:
+            def usual(self, request: Request) -> Reply:
                 self.forget_blobs()
                 return super().usual(request)
 
-        with Forgetful() as forgetful:
-            assert isinstance(send(with_picture(forgetful.url), session(picture_of=picture)), Sent)
-            assert thumbs(forgetful) == [False]
+        with Forgetful() as self.service:
+            self.url = self.service.url
+            expect(self.post(PICTURED), Sent)
+        assert self.thumbs == [False]
 
 
-class TestThread:
-    def test_its_posts_answer_each_other(self, server: BlueskyServer) -> None:
-        outcome = send(thread(server.url))
-        assert isinstance(outcome, Sent)
-        root, *answers = server.records.values()
+class TestThread(Scripted):
+    def test_its_posts_answer_each_other(self) -> None:
+        outcome = expect(self.post(THREAD), Sent)
+        root, *answers = self.service.records.values()
         assert len(outcome.parts) == len(answers) == 3
         assert [answer["reply"]["root"]["uri"] for answer in answers] == [outcome.remote_id] * 3
         parents = [answer["reply"]["parent"]["uri"] for answer in answers]
         assert parents == [outcome.remote_id, *outcome.parts[:-1]]
         assert "reply" not in root
 
-    def test_what_stands_is_not_posted_again(self, server: BlueskyServer) -> None:
-        class Short(BlueskyServer):
-            def usual(self, request: Any) -> Reply:
-                if request.place == PUT and len(self.writes) == 2:
-                    return Reply(503)
-                return super().usual(request)
+    def test_what_stands_is_not_posted_again(self) -> None:
+        usual = self.service.usual
+        self.refuse(Reply(503), lambda request: request.place == PUT and len(self.service.writes) == 2)
+        outcome = expect(self.post(THREAD), Temporary)
+        self.service.usual = usual  # type: ignore[method-assign]
+        again = expect(self.post(THREAD, progress=outcome.progress or {}), Sent)
+        assert len(again.parts) == 3
+        assert len(self.service.writes) == 4
 
-        with Short() as short:
-            outcome = send(thread(short.url))
-            assert isinstance(outcome, Temporary)
-            short.writes.append({})
-            again = send(thread(short.url), progress=outcome.progress or {})
-            assert isinstance(again, Sent)
-            assert len(again.parts) == 3
-            assert len(short.writes) == 1 + 4
+    def test_after_a_crash_all_of_it_is_written_again_and_is_the_same(self) -> None:
+        first = self.post(THREAD)
+        before = dict(self.service.records)
+        assert self.post(THREAD, begun_at=NOW) == first
+        assert self.service.records == before
 
-    def test_after_a_crash_all_of_it_is_written_again_and_is_the_same(self, server: BlueskyServer) -> None:
-        first = send(thread(server.url))
-        before = dict(server.records)
-        assert send(thread(server.url), begun_at=NOW) == first
-        assert server.records == before
-
-    def test_an_answer_that_is_refused_ends_it(self, server: BlueskyServer) -> None:
-        class Curt(BlueskyServer):
-            def usual(self, request: Any) -> Reply:
-                if request.place == PUT and request.json["record"]["text"].startswith("T1"):
-                    return Reply(400, {"error": "InvalidRequest", "message": "no"})
-                return super().usual(request)
-
-        with Curt() as curt:
-            outcome = send(thread(curt.url))
-            assert isinstance(outcome, Sent)
-            assert len(outcome.parts) == 1
+    def test_an_answer_that_is_refused_ends_it(self) -> None:
+        refused = Reply(400, {"error": "InvalidRequest", "message": "no"})
+        self.refuse(
+            refused, lambda request: request.place == PUT and request.json["record"]["text"].startswith("T1")
+        )
+        outcome = expect(self.post(THREAD), Sent)
+        assert len(outcome.parts) == 1
 
 
-class TestUnsure:
-    def test_a_lost_answer_and_a_repetition_make_one_post(self, server: BlueskyServer) -> None:
-        server.says = Reply(takes=True, hangs_up=True)
-        assert isinstance(send(message(server.url)), Ambiguous)
-        before = dict(server.records)
-        server.says = None
-        assert isinstance(send(message(server.url), begun_at=NOW), Sent)
-        assert server.records == before
+class TestUnsure(Skeeting):
+    def test_a_lost_answer_and_a_repetition_make_one_post(self) -> None:
+        self.service.says = Reply(takes=True, hangs_up=True)
+        assert isinstance(self.post(), Ambiguous)
+        before = dict(self.service.records)
+        self.service.says = None
+        assert isinstance(self.post(begun_at=NOW), Sent)
+        assert self.service.records == before
 
-    def test_a_sign_in_without_an_answer_posted_nothing(self, server: BlueskyServer) -> None:
-        server.paths[SIGN_IN] = Reply(silent=True)
-        assert isinstance(send(message(server.url), session(timeout=IMPATIENT)), Temporary)
+    def test_a_sign_in_without_an_answer_posted_nothing(self) -> None:
+        self.service.paths[SIGN_IN], self.timeout = Reply(silent=True), IMPATIENT
+        assert isinstance(self.post(), Temporary)
 
 
-class TestDelete:
-    def test_a_post_and_its_thread_are_deleted_and_a_second_time_is_fine(self, server: BlueskyServer) -> None:
-        sent = send(thread(server.url))
-        assert isinstance(sent, Sent)
-        opened = session()
+class TestDelete(Skeeting):
+    def test_a_post_and_its_thread_are_deleted_and_a_second_time_is_fine(self) -> None:
+        sent = expect(self.post(THREAD), Sent)
         for _ in range(2):
-            given: dict[str, Any] = {"remote_id": sent.remote_id, "parts": sent.parts, "now": NOW}
-            assert isinstance(opened.delete(message(server.url), **given), Sent)
-        opened.close()
-        assert server.records == {}
+            expect(self.delete(sent.remote_id, sent.parts), Sent)
+        assert self.service.records == {}
 
-    def test_what_the_service_says_against_it_is_told(self, server: BlueskyServer) -> None:
-        server.paths[DELETE] = Reply(503)
-        opened = session()
-        outcome = opened.delete(message(server.url), remote_id="at://x/y/3mg7j5lhytcuo", parts=(), now=NOW)
-        opened.close()
-        assert isinstance(outcome, Temporary)
+    def test_what_the_service_says_against_it_is_told(self) -> None:
+        self.service.paths[DELETE] = Reply(503)
+        expect(self.delete("at://x/y/3mg7j5lhytcuo"), Temporary)

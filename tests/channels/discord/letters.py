@@ -1,16 +1,16 @@
-"""Discord recipients, and helpers that send to them."""
+"""Discord recipients, and a fake Discord to post to, by a webhook and by a bot."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from channels.base import LaneFacts, Message, Outcome
+from channels.base import LaneFacts, Message
 from channels.discord.bot import DiscordBotBridge
 from channels.discord.bridge import DiscordBridge
 from channels.discord.message import Post
 from channels.letter import Letter, Recipient
-from tests.contracts.bridge import LOOPBACK, PATIENT, letter
-from tests.contracts.channel import NOW
-from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, WEBHOOK, WEBHOOK_ID
+from tests.contracts.bridge import ServiceCase, letter
+from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, WEBHOOK, WEBHOOK_ID, Discord
 
 PLACES = {"channel_id": CHANNEL, "guild_id": GUILD}
 
@@ -29,37 +29,37 @@ def api_at(url: str) -> str:
     return f"{url}/api/v10"
 
 
-def served_at(made: Any, url: str) -> Any:
-    """Return the session with another address of its service."""
-    made.address = lambda to: api_at(url)
-    return made
-
-
-def webhook_session(url: str, timeout: float = PATIENT) -> Any:
-    return served_at(DiscordBridge(session=LOOPBACK.session(), timeout=timeout), url)
-
-
-def bot_session(url: str, timeout: float = PATIENT, token: str = BOT_TOKEN) -> Any:
-    lane = LaneFacts("discord_bot", "bees", {"token": token})
-    return served_at(DiscordBotBridge(lane, session=LOOPBACK.session(), timeout=timeout), url)
-
-
-def webhook_message(of: Letter | None = None, **options: Any) -> Message[Post]:
-    return DiscordBridge().composer(replace(of or letter(), options=options))(webhook_recipient())
-
-
 def bots_message(of: Letter | None = None, channel_type: int = 0, **options: Any) -> Message[Post]:
-    return message_to(bots_recipient(channel_type), of, **options)
+    given = replace(of or letter(), options=options)
+    return DiscordBotBridge().composer(given)(bots_recipient(channel_type))
 
 
-def message_to(to: Recipient, of: Letter | None = None, **options: Any) -> Message[Post]:
-    return DiscordBotBridge().composer(replace(of or letter(), options=options))(to)
+class Hooked(ServiceCase):
+    channel: ClassVar[Any] = DiscordBridge()
+    made_by = Discord
+    service: Discord
+
+    def settings(self) -> dict[str, str]:
+        return {"DISCORD_API_URL": api_at(self.url)}
+
+    def recipient(self) -> Recipient:
+        return webhook_recipient()
+
+    def say(
+        self,
+        title: str = "T",
+        *,
+        newsletter: str = "bees",
+        options: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Any:
+        of = letter(title, newsletter=newsletter, newsletter_title=newsletter)
+        return self.post(of, **(options or {}), **more)
 
 
-def sent_by(session: Any, message: Message[Post], **arguments: Any) -> Outcome:
-    given: dict[str, Any] = {"key": "key-1", "begun_at": None, "now": NOW, **arguments}
-    try:
-        outcome: Outcome = session.send(message, **given)
-        return outcome
-    finally:
-        session.close()
+class Botted(Hooked):
+    channel = DiscordBotBridge()
+    lane = LaneFacts("discord_bot", "bees", {"token": BOT_TOKEN})
+
+    def recipient(self) -> Recipient:
+        return bots_recipient(self.service.channel_type)

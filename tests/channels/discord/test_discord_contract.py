@@ -1,39 +1,24 @@
 """The Discord contract against a fake server, by a webhook and by a bot."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
-from channels.discord.bot import DiscordBotBridge
-from channels.discord.bridge import DiscordBridge
-from channels.letter import Recipient
-from tests.channels.discord import letters
+from tests.channels.discord.letters import Botted, Hooked
 from tests.contracts.bridge import LINK, BridgeContract
 from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
-from tests.servers.services.discord import BOT_TOKEN, TOKEN, Discord, is_plain, shown
+from tests.servers.services.discord import BOT_TOKEN, TOKEN, is_plain, shown
 
 INVALID = Reply(400, {"message": "Invalid Form Body", "code": 50035})
 
 
-class TestDiscordContract(BridgeContract):
-    channel: ClassVar[Any] = DiscordBridge()
+class TestDiscordContract(Hooked, BridgeContract):
     refused = INVALID
     token_is_address = True
     unauthorised = Reply(401, {"message": "Invalid Webhook Token", "code": 50027})
     gone = Reply(404, {"message": "Unknown Webhook", "code": 10015})
     secrets: ClassVar[tuple[str, ...]] = (TOKEN,)
-    made_by = Discord
-    service: Discord
-
-    def settings(self) -> dict[str, str]:
-        return {"DISCORD_API_URL": letters.api_at(self.url)}
-
-    def connected(self, timeout: float, **lane: Any) -> Any:
-        return letters.webhook_session(self.url, timeout)
-
-    def recipient(self) -> Recipient:
-        return letters.webhook_recipient()
 
     def arrived(self) -> list[Arrival]:
         return [Arrival(message["id"], shown(message)) for message in self.service.messages]
@@ -53,19 +38,12 @@ class TestCompactDiscordContract(TestDiscordContract):
     options: ClassVar = {"style": "compact"}
 
 
-class TestDiscordBotContract(TestDiscordContract):
-    channel = DiscordBotBridge()
+class TestDiscordBotContract(Botted, TestDiscordContract):
     options: ClassVar = {"style": "text"}
     unauthorised = Reply(401, {"message": "401: Unauthorized", "code": 0})
     gone = Reply(404, {"message": "Unknown Channel", "code": 10003})
     shares_token: ClassVar[bool] = True
     secrets: ClassVar[tuple[str, ...]] = (BOT_TOKEN,)
-
-    def connected(self, timeout: float, **lane: Any) -> Any:
-        return letters.bot_session(self.url, timeout)
-
-    def recipient(self) -> Recipient:
-        return letters.bots_recipient()
 
 
 class TestNamedDiscordBotContract(TestDiscordBotContract):

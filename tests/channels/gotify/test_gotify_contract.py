@@ -2,13 +2,11 @@
 
 from typing import ClassVar
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import CrashPolicy, Permanent, Sent
+from channels.base import Permanent, Sent
 from channels.gotify.bridge import LONGEST_MESSAGE, GotifyBridge
-from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
 from tests.contracts.channel import Arrival
 from tests.servers.api_server import Reply
@@ -44,10 +42,6 @@ class TestGotifyContract(Gotify, BridgeContract):
         kinds = {said["extras"]["client::display"]["contentType"] for said in self.service.messages}
         return kinds == {"text/plain"}
 
-    def test_an_option_says_what_happens_when_nobody_knows(self) -> None:
-        assert CHANNEL.crash_policy is CrashPolicy.HOLD
-        assert CHANNEL.parse_options({"when_unsure": "repeat"}) == {"when_unsure": "repeat"}
-
 
 class TestGotify(Gotify):
     def test_a_push_opens_the_post_and_shows_its_picture(self) -> None:
@@ -72,14 +66,6 @@ class TestGotify(Gotify):
         for reply in (Reply(body="<html>"), Reply(404, "<html>"), Reply(503)):
             self.service.paths["/version"] = reply
             self.refuse_check("server_url: ")
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"account": ""}, {"server_url": "ftp://gotify.example"}, {"access_token": "a b"}]
-)
-def test_what_does_not_fit_is_refused_by_name(wrong: dict[str, str]) -> None:
-    with pytest.raises(InvalidDestination, match=f"{next(iter(wrong))}: "):
-        CHANNEL.parse_destination({**FIELDS, **wrong})
 
 
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(["\x00\ud800" * 900, "🦄" * 3_000])

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.http.links import holds, normalised, postable, unmentioned
-from common.truncation import plain_line
+from channels.http.links import StatusLimits, fits_status, holds, normalised, postable, unmentioned
+from channels.mastodon.message import Status
+from common.truncation import fit_parts, plain_line
 from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import CHANNEL, letter, recipient
 from tests.contracts.bridge import LINK
@@ -185,3 +186,135 @@ class TestLinks:
         once = normalised(f"https://x.example/{url}")
         assert normalised(once) == once
         assert holds(f'<a href="{url}">', url) in (True, False)
+
+
+FITS = fits_status(StatusLimits())
+
+
+def message(text: str, **fields: Any) -> Status:
+    of = letter(html="", text=text, **fields)
+    made: Status = CHANNEL.composer(of)(recipient()).body
+    return made
+
+
+def status(text: str, **fields: Any) -> str:
+    return fit_parts(message(text, **fields).parts, FITS)
+
+
+def test_lines_stay_and_the_link_stands_where_it_was_put() -> None:
+    assert status(f"New:\n\n{LINK}\n#bees") == f"New:\n\n{LINK}\n#bees"
+
+
+def test_a_text_without_the_link_gets_it_at_the_end() -> None:
+    assert status("New today") == f"New today {LINK}"
+
+
+def test_nobody_is_mentioned() -> None:
+    assert "@ada" not in status(f"Thanks to @ada {LINK}")
+
+
+def test_what_is_too_long_is_cut_outside_the_link() -> None:
+    text = status(f"{'before ' * 100}{LINK} {'after ' * 100}")
+    assert LINK in text
+    assert FITS(text)
+
+
+@given(st.text(max_size=2000), st.text(max_size=2000))
+def test_it_fits_and_the_link_is_whole(before: str, after: str) -> None:
+    assert LINK in status(f"x {before} {LINK} {after}")
+
+
+def test_a_letter_with_html_has_the_usual_words() -> None:
+    made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient())
+    assert fit_parts(made.body.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"
+
+
+def test_a_digest_and_a_letter_whose_texts_were_forgotten_have_the_usual_words() -> None:
+    assert status("", title="T").startswith("[bees] New Post: T")
+    assert status("Mine", title="All posts", is_digest=True, web_url=LINK).startswith("[bees] All posts")
+
+
+LIMITS = StatusLimits()
+# Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
+MENTION = re.compile(r"(?<![=/\w])@[a-zA-Z0-9_]")
+WORDS = st.text(max_size=300) | st.text("ab @#é👩‍👧/:.\n", max_size=900)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "summary": st.just("on"),
+        "hashtags": st.just("on"),
+        "thread": st.just("on"),
+        "spoiler": st.text("ab @é", max_size=200),
+        "template": st.sampled_from(
+            ["{title|None} {link}", "{link} {summary} {hashtags}", "{link}\n{posts}"]
+        ),
+        "quotes": st.sampled_from(["public", "followers", "nobody"]),
+        "images": st.sampled_from(["0", "1", "4"]),
+    },
+)
+
+
+def made(options: dict[str, str], *entries: Entry, **fields: Any) -> Status:
+    of = letter(entries=entries, options=options, **fields)
+    status: Status = CHANNEL.composer(of)(recipient()).body
+    return status
+
+
+def is_taken(text: str, message: Status) -> bool:
+    return fits_status(LIMITS, warning=message.spoiler)(text) and not MENTION.search(text)
+
+
+@given(WORDS, WORDS, st.lists(WORDS, max_size=5), WORDS, OPTIONS)
+def test_a_post_fits_with_its_link(
+    title: str, summary: str, categories: list[str], author: str, options: dict[str, str]
+) -> None:
+    entry = Entry(
+        guid="1", title=title, link=LINK, summary=summary, categories=tuple(categories), authors=(author,)
+    )
+    message = made({key: value for key, value in options.items() if "posts" not in value}, entry)
+    [text] = message.texts(LIMITS)
+    assert is_taken(text, message)
+    assert LINK in text
+
+
+@given(st.lists(WORDS, max_size=12), WORDS, OPTIONS)
+def test_a_digest_fits_with_the_link_to_all(titles: list[str], title: str, options: dict[str, str]) -> None:
+    options.pop("template", None)
+    entries = [Entry(guid=str(n), title=said, link=f"https://x.example/{n}") for n, said in enumerate(titles)]
+    message = made(options, *entries, title=title, is_digest=True, web_url=LINK)
+    texts = message.texts(LIMITS)
+    assert all(is_taken(text, message) for text in texts)
+    assert LINK in texts[0]
+    if options.get("thread"):
+        assert sum(text.count("https://x.example/") for text in texts) == len(titles)
+
+
+class TestExtras:
+    ENTRY = Entry(
+        guid="1",
+        title="T",
+        link=LINK,
+        authors=("Ada",),
+        summary="All of it.",
+        categories=("Bees", "urban life"),
+    )
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({}, ""),
+            ({"hashtags": "on"}, "\n\n#Bees #UrbanLife"),
+            ({"summary": "on"}, "\n\nAll of it."),
+            ({"summary": "on", "hashtags": "on"}, "\n\nAll of it.\n\n#Bees #UrbanLife"),
+            ({"summary": "on", "template": "{title} {link}"}, None),
+        ],
+    )
+    def test_they_follow_the_usual_words(self, options: dict[str, str], expected: str | None) -> None:
+        [text] = made(options, self.ENTRY).texts(LIMITS)
+        usual = f"[bees] New Post: T, by Ada {LINK}"
+        assert text == (f"T {LINK}" if expected is None else f"{usual}{expected}")
+
+    def test_a_long_summary_leaves_room_for_hashtags(self) -> None:
+        entry = Entry(guid="1", title="T", link=LINK, summary="many words " * 90, categories=("Bees",))
+        [text] = made({"summary": "on", "hashtags": "on"}, entry).texts(LIMITS)
+        assert text.endswith("…\n\n#Bees")

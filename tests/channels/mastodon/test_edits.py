@@ -100,8 +100,7 @@ class TestDeletes(Editing):
     def test_one_that_was_cut_off_goes_on(self) -> None:
         old = self.sent(digest())
         self.service.paths[f"/api/v1/statuses/{old.remote_id}"] = TOO_MANY
-        outcome = self.take_down(old)
-        assert isinstance(outcome, Temporary)
+        outcome = expect(self.take_down(old), Temporary)
         assert outcome.retry_at
         assert len(self.service.statuses) == 1
         self.service.paths.clear()

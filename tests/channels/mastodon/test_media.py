@@ -195,8 +195,7 @@ class TestCrashes(Picturing):
     @pytest.mark.parametrize("minutes", [1, 90])
     def test_after_the_post_it_is_not_posted_again(self, minutes: int) -> None:
         what, self.service.says = self.pictured(), Reply(takes=True, hangs_up=True)
-        lost = self.post(what)
-        assert isinstance(lost, Ambiguous)
+        lost = expect(self.post(what), Ambiguous)
         self.service.says = None
         for progress in (NOTHING, lost.progress or {}):
             expect(

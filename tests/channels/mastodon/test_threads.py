@@ -58,8 +58,7 @@ class TestDigest(Tooting):
         assert "https://blog.example/1" in self.texts
 
     def test_a_thread_has_every_post_with_its_link(self) -> None:
-        outcome = self.post(digest())
-        assert isinstance(outcome, Sent)
+        outcome = expect(self.post(digest()), Sent)
         ids = [status["id"] for status in self.service.statuses]
         assert [outcome.remote_id, *outcome.parts] == ids
         assert len(ids) > 2
@@ -101,12 +100,10 @@ class TestCutOff(Tooting):
     @pytest.mark.parametrize("most", [1, 2, 3])
     def test_one_that_has_to_wait_goes_on_where_it_ended(self, most: int) -> None:
         with self.limited(most, TOO_MANY) as instance:
-            outcome = self.post(digest())
-            assert isinstance(outcome, Temporary)
+            outcome = expect(self.post(digest()), Temporary)
             assert len(instance.statuses) == most
             instance.most = 99
-            done = self.post(digest(), progress=outcome.progress or {})
-            assert isinstance(done, Sent)
+            done = expect(self.post(digest(), progress=outcome.progress or {}), Sent)
             assert [done.remote_id, *done.parts] == [status["id"] for status in instance.statuses]
             assert done.url.endswith(done.remote_id)
             assert len(instance.asked("/api/v1/statuses")) == len(instance.statuses) + 1
@@ -122,16 +119,14 @@ class TestCutOff(Tooting):
             instance.honours_keys = software is None and minutes < 50
             expect(self.post(digest()), Ambiguous)
             instance.most = 99
-            done = self.post(digest(), begun_at=NOW - timedelta(minutes=minutes))
-            assert isinstance(done, Sent)
+            done = expect(self.post(digest(), begun_at=NOW - timedelta(minutes=minutes)), Sent)
             assert [done.remote_id, *done.parts] == [status["id"] for status in instance.statuses]
             lines = self.texts.split("\n")
             assert len(lines) == len(set(lines)) == 21
 
     def test_a_part_that_is_refused_ends_the_thread(self) -> None:
         with self.limited(2, Reply(422, {"error": "Validation failed: no"})):
-            outcome = self.post(digest())
-            assert isinstance(outcome, Sent)
+            outcome = expect(self.post(digest()), Sent)
             assert len(outcome.parts) == 1
 
     def test_a_first_that_is_refused_is_refused(self) -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from channels.base import Permanent, Sent, Temporary
 from channels.ntfy.bridge import NtfyBridge, sequence_id_of
-from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media
 from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
 from tests.contracts.channel import Arrival
@@ -101,29 +100,6 @@ class TestDestination:
     def test_it_is_a_topic_of_a_server(self) -> None:
         made = CHANNEL.parse_destination({**FIELDS, "server_url": "https://NTFY.example/"})
         assert made.core == "news@ntfy.example"
-
-    @pytest.mark.parametrize(
-        ("wrong", "field"),
-        [
-            ({"topic": "a b"}, "topic"),
-            ({"topic": ""}, "topic"),
-            ({"user": "phil"}, "password"),
-            ({"access_token": TOKEN, "user": USER, "password": PASSWORD}, "access_token"),
-        ],
-    )
-    def test_what_does_not_fit_is_refused_by_name(self, wrong: dict[str, str], field: str) -> None:
-        with pytest.raises(InvalidDestination, match=f"{field}: "):
-            CHANNEL.parse_destination({**FIELDS, **wrong})
-
-    @pytest.mark.parametrize(
-        "options", [{"tags": "a,b,c,d,e,f"}, {"tags": "<b>"}, {"priority": "9"}, {"picture": "maybe"}]
-    )
-    def test_a_wrong_option_is_refused(self, options: dict[str, str]) -> None:
-        with pytest.raises(InvalidDestination):
-            CHANNEL.parse_options(options)
-
-    def test_tags_are_kept_in_one_way(self) -> None:
-        assert CHANNEL.parse_options({"tags": " bee,  newspaper ,"}) == {"tags": "bee,newspaper"}
 
 
 class TestCheck(Ntfy):

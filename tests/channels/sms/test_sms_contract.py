@@ -96,24 +96,23 @@ class TestSending(Texting):
         self.text(code)
         assert self.service.messages[0]["form"]["ValidityPeriod"] == "600"
 
-    @pytest.mark.parametrize("code", [21211, 21408, 21610, 21612, 21614])
-    def test_a_number_that_takes_nothing_is_disabled(self, code: int) -> None:
-        self.service.says = error(400, code, "No.")
-        expect(self.text(), Permanent, str(code), disables=True)
-
-    @pytest.mark.parametrize("code", [30003, 30008])
-    def test_an_unreachable_phone_is_tried_again(self, code: int) -> None:
-        self.service.says = error(400, code, "Later.")
-        expect(self.text(), Temporary, stops_lane=False)
-
-    @pytest.mark.parametrize("code", [20003, 20404, 21606, 21703, 30002])
-    def test_an_account_that_may_not_send_rests_and_disables_nobody(self, code: int) -> None:
-        self.service.says = error(400, code, "No.")
-        expect(self.text(), Temporary, stops_account=True)
-
-    def test_too_many_requests_stop_the_lane(self) -> None:
-        self.service.says = error(429, 20429, "Too many requests")
-        assert getattr(self.text(), "stops_lane", False)
+    @pytest.mark.parametrize(
+        ("status", "codes", "kind", "fields"),
+        [
+            # A number that takes nothing is disabled; an unreachable phone is tried again.
+            (400, (21211, 21408, 21610, 21612, 21614), Permanent, {"disables": True}),
+            (400, (30003, 30008), Temporary, {"stops_lane": False, "stops_account": False}),
+            # An account that may not send rests, and disables nobody.
+            (400, (20003, 20404, 21606, 21703, 30002), Temporary, {"stops_account": True}),
+            (429, (20429,), Temporary, {"stops_lane": True}),
+        ],
+    )
+    def test_a_code_has_its_outcome(
+        self, status: int, codes: tuple[int, ...], kind: type, fields: dict[str, bool]
+    ) -> None:
+        for code in codes:
+            self.service.says = error(status, code, "No.")
+            expect(self.text(), kind, str(code), **fields)
 
     def test_the_fake_refuses_what_twilio_refuses(self) -> None:
         self.service.stopped.add("+4915100000000")

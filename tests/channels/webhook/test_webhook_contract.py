@@ -12,7 +12,6 @@ from channels.base import Permanent, Sent, Temporary
 from channels.letter import Letter
 from channels.rules.webhooks import signed_headers
 from channels.webhook.bridge import WebhookBridge
-from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media
 from tests.contracts.bridge import LINK, BridgeContract, ServiceCase, entry, expect, letter, recipient_of
 from tests.contracts.channel import NOW, Answer, Arrival
@@ -145,22 +144,6 @@ class TestDestination:
         )
         assert made.core == "shop@shop.example"
         assert made.secrets == {"webhook_url": "https://shop.example/in?k=1", "signing_secret": SECRET}
-
-    @pytest.mark.parametrize(
-        ("given", "field"),
-        [
-            ({"webhook_url": "http://shop.example/very-secret"}, "webhook_url"),
-            ({"webhook_url": "very-secret"}, "webhook_url"),
-            ({"webhook_url": "https://a:very-secret@shop.example/"}, "webhook_url"),
-            ({"webhook_url": "https://shop.example/very-secret\nx"}, "webhook_url"),
-            ({"signing_secret": "very-secret"}, "signing_secret"),
-            ({"signing_secret": "whsec_c2hvcnQ="}, "signing_secret"),
-        ],
-    )
-    def test_what_does_not_fit_is_refused_and_not_repeated(self, given: dict[str, str], field: str) -> None:
-        with pytest.raises(InvalidDestination, match=f"{field}: ") as caught:
-            CHANNEL.parse_destination({**FIELDS, **given})
-        assert "very-secret" not in str(caught.value)
 
 
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
