@@ -10,18 +10,17 @@ from common.ports.channels import Field
 from common.truncation import plain_line
 
 
-def nickname(typed: str) -> str:
-    name = typed.removeprefix("@").lower()
-    if not re.fullmatch(r"[\w.-]{1,64}", name):
-        raise ValueError("use a short name of letters, digits, dots, dashes or underscores, such as bot.")
-    return name
-
-
-def short_name(typed: str) -> str:
+def short_name(typed: str, *, example: str = "news") -> str:
     name = typed.lower()
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        raise ValueError("use a short name of letters, digits, dots, dashes or underscores, such as news.")
+        raise ValueError(
+            f"use a short name of letters, digits, dots, dashes or underscores, such as {example}."
+        )
     return name
+
+
+def nickname(typed: str) -> str:
+    return short_name(typed.removeprefix("@"), example="bot")
 
 
 def secret_word(typed: str) -> str:

@@ -16,7 +16,8 @@ from channels.http.links import shown_text
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse, server_url
 from channels.matrix.client import MATRIX, Homeserver
-from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of
+from channels.matrix.message import KEY, LONGEST_CONTENT, Notice
+from channels.wording import listing_parts
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.ttl_cache import TtlCache
 
@@ -74,7 +75,14 @@ class MatrixBridge(EditingSession, DeletingSession, Bridge):
     encrypted = TtlCache[bool](room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
 
     def body(self, post: Announcement, options: Mapping[str, str]) -> Notice:
-        return notice_of(post, options)
+        return Notice.of(
+            listing_parts(
+                post,
+                options.get("template", ""),
+                lambda parts: Notice.of(parts).size <= LONGEST_CONTENT,
+                titles=(50, 10, 0),
+            )
+        )
 
     def looks(self, body: Notice) -> Looks:
         """The limit is for the event, which has the text twice."""

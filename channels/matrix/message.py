@@ -1,17 +1,14 @@
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Self
 
-from channels.announcement import Announcement
-from channels.wording import listing_parts
 from common.truncation import FittingPart
 
 # "The complete event MUST NOT be larger than 65536 bytes": the rest is for the servers' data, and for an
 # edit, which has the text twice.
 LONGEST_CONTENT = 24_000
-MOST_TITLES = 50
 KEY = "feedletter.key"
 
 
@@ -19,6 +16,10 @@ KEY = "feedletter.key"
 class Notice:
     text: str
     html: str
+
+    @classmethod
+    def of(cls, parts: Sequence[FittingPart]) -> Self:
+        return cls("".join(map(_text, parts)), "".join(map(_html, parts)))
 
     @property
     def size(self) -> int:
@@ -35,18 +36,6 @@ class Notice:
         relation = {"rel_type": "m.replace", "event_id": event_id}
         content = self.content()
         return {**content, "body": f"* {self.text}", "m.new_content": content, "m.relates_to": relation}
-
-
-def notice_of(post: Announcement, options: Mapping[str, str]) -> Notice:
-    def notice(parts: Sequence[FittingPart]) -> Notice:
-        return Notice("".join(map(_text, parts)), "".join(map(_html, parts)))
-
-    template = options.get("template", "")
-    return notice(
-        listing_parts(
-            post, template, lambda pieces: notice(pieces).size <= LONGEST_CONTENT, titles=(MOST_TITLES, 10, 0)
-        )
-    )
 
 
 def _text(part: FittingPart) -> str:
