@@ -34,7 +34,6 @@ MARKUP = (
     "@everyone @here @bot@fake.example <@123> <@&9> <!channel> <#C1> @room [a](https://e.example) **b** _c_"
     " `d` ~~e~~ ||f|| <b>g</b> &amp; <https://e.example|h> # i > j \\k"
 )
-Wire = list[str]
 Kind = TypeVar("Kind")
 
 
@@ -156,14 +155,9 @@ class ServiceCase:
             self.check(**given)
         return str(caught.value)
 
-    def requests_to(self, end: str) -> int:
-        return sum(request.place.endswith(end) for request in self.service.requests)
-
 
 class BridgeContract(ServiceCase, ChannelContract):
     """Contract; a subclass names its fake service and responses."""
-
-    channel: ClassVar[Any]
 
     # Responses to a message that is never accepted, a revoked token, and a deleted destination (None: it
     # can't be told from a revoked token).
