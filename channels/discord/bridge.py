@@ -40,6 +40,7 @@ from channels.discord.service import (
 from channels.http.client import ApiClient, Failed, Target, first_accepted
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.transport import ApiResponse
+from channels.oauth import Grant, WebhookOAuth, a_secret, application_fields
 from common.ports.channels import InvalidDestination, ParsedDestination
 
 # Others belong to an application, or follow another channel.
@@ -171,6 +172,28 @@ class DiscordService(EditingSession, DeletingSession, Bridge):
                 raise
 
 
+class DiscordConnect(WebhookOAuth):
+    key = "discord-app"
+    label = "Discord application"
+    service = "Discord"
+    # https://discord.com/developers/docs/topics/oauth2#webhooks
+    authorise_address = "https://discord.com/oauth2/authorize"
+    token_address = "https://discord.com/api/oauth2/token"  # noqa: S105 - an address
+    scope = "webhook.incoming"
+    account_fields = application_fields("Discord's developer portal, under OAuth2")
+    steps = (
+        "At discord.com/developers/applications, choose New Application. Its name is shown above posts.",
+        "Under OAuth2, Redirects, choose Add Redirect, paste the address below and save.",
+        "On the same page, copy the Client ID and the Client Secret (Reset Secret shows a new one).",
+    )
+
+    def headers(self) -> Mapping[str, str]:
+        return agent()
+
+    def granted(self, answer: ApiResponse) -> Grant:
+        return Grant({"webhook_url": a_secret(answer.at("webhook", "url"))})
+
+
 class DiscordBridge(DiscordService):
     """Each message has its webhook. Unfinished attempts cannot be looked up."""
 
@@ -179,7 +202,7 @@ class DiscordBridge(DiscordService):
     sentence = "Posts to a channel of your server through a webhook."
     # No idempotency key, and no reading.
     crash_policy = CrashPolicy.HOLD
-    oauth = "channels.discord.connect.DiscordConnect"
+    oauth = "channels.discord.bridge.DiscordConnect"
     address_field = "webhook_url"
     destination_fields = (
         fields.secret(

@@ -14,9 +14,8 @@ from channels.http.measures import graphemes
 from channels.http.session import DeletingSession, EditingSession
 from channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
 from channels.http.uploads import Uploader, Uploads
-from channels.mastodon.client import MASTODON, Client
+from channels.mastodon.client import MASTODON, NEEDED, SCOPES, Client
 from channels.mastodon.message import Status, instances, status_of
-from channels.mastodon.scopes import NEEDED, SCOPES
 from common.ports.channels import InvalidDestination, ParsedDestination
 
 VISIBILITIES = {

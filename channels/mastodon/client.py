@@ -11,10 +11,15 @@ from channels.http.links import is_of
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
 from channels.mastodon.message import Instance, Status, instance_of
-from channels.mastodon.scopes import SCOPES
 from common.pictures.picture import CleanPicture
 
 T = TypeVar("T")
+# Posting, pictures, and the look-up after a lost answer.
+OUR_SCOPES = ("write:statuses", "write:media", "read:statuses")
+# Who the account is. From 4.3 on there is a scope for only that.
+WHO, WHO_BEFORE = "profile", "read:accounts"
+NEEDED = ({"write", "write:statuses"}, "post"), ({"read", "read:statuses"}, "read its own posts")
+SCOPES = "read, write:statuses and, for pictures, write:media"
 STATUSES_LOOKED_AT = 40
 CLOCKS_DIFFER = timedelta(minutes=10)
 

@@ -14,8 +14,7 @@ from channels.fields import nickname
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, host_of
 from channels.http.transport import ApiResponse
 from channels.mastodon.bridge import MastodonBridge
-from channels.mastodon.client import Client
-from channels.mastodon.scopes import OUR_SCOPES, WHO, WHO_BEFORE
+from channels.mastodon.client import OUR_SCOPES, WHO, WHO_BEFORE, Client
 from channels.oauth import (
     AppUnknown,
     Authorisation,
