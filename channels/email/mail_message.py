@@ -12,7 +12,7 @@ from channels.email.dkim.signing import sign
 
 @dataclass(slots=True)
 class MailMessage:
-    """Octets have CRLF line ends and no Date yet.
+    """Octets have CRLF line ends, and no Date yet unless `is_dated`.
 
     `pieces` are mostly shared by a letter's messages, so another process gets them once. `has_dots`: a line
     may begin with a dot.
@@ -24,6 +24,7 @@ class MailMessage:
     pieces: Sequence[bytes]
     signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
     has_dots: bool = True
+    is_dated: bool = False
 
     @property
     def needs_utf8(self) -> bool:
@@ -46,8 +47,14 @@ class MailMessage:
         return b"".join(self.pieces)
 
     def dated(self, now: datetime) -> bytes:
-        dated = b"".join((_date(int(now.timestamp())), *self.pieces))
-        return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
+        return b"".join((self.head(now), *self.pieces))
+
+    def head(self, now: datetime) -> bytes:
+        """Return what precedes `pieces`: signatures, and the date."""
+        if self.is_dated:
+            return b""
+        date = _date(int(now.timestamp()))
+        return sign(b"".join((date, *self.pieces)), self.signing_keys, now) + date
 
 
 @lru_cache(maxsize=16)

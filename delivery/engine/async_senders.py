@@ -4,13 +4,14 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from queue import SimpleQueue
-from typing import Any, assert_never
+from typing import assert_never
 
 from channels.base import AsyncSession, Sent, Temporary
-from channels.email.dkim.keys import SigningKey, to_pem
+from channels.email.mail_message import MailMessage
 from delivery.engine.async_connections import AsyncConnections
 from delivery.engine.child_client import ChildProcess
 from delivery.engine.child_protocol import (
@@ -57,8 +58,6 @@ class ProcessSender:
         # By task number.
         self._there: dict[int, SendTask] = {}
         self._numbers = count(1)
-        # Kept, so that ids of keys are not reused.
-        self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
         # Composing computes and handing over may block: both run beside claiming.
@@ -105,7 +104,7 @@ class ProcessSender:
 
     def _compose_all(self) -> None:
         while tasks := self._todo.get():
-            composed: list[tuple[SendTask, Any]] = []
+            composed: list[tuple[SendTask, MailMessage]] = []
             self._hand_back([task for task in tasks if task.recalled])
             for task in tasks:
                 if task.recalled:
@@ -116,29 +115,36 @@ class ProcessSender:
                     log.exception("a message cannot be made", extra={"delivery": task.pk})
                     self._refuse([task], error)
             try:
-                self._hand_over(composed)
+                self._hand_over(self._signed(composed))
             except Exception as error:  # tasks must return whatever happens
                 log.exception("messages cannot be handed over", extra={"lane": tasks[0].delivery.lane.pk})
-                # The child may not know the new ones.
-                self._keys.clear()
                 self._refuse([task for task, _ in composed], error)
 
-    def _hand_over(self, composed: Sequence[tuple[SendTask, Any]]) -> None:
+    def _signed(self, composed: list[tuple[SendTask, MailMessage]]) -> list[tuple[SendTask, MailMessage]]:
+        if not any(mail.signing_keys for _, mail in composed):
+            return composed
+        now, signed = self._clock(), []
+        heads = self._process.heads([mail for _, mail in composed], now)
+        for (task, mail), head in zip(composed, heads, strict=True):
+            try:
+                pieces = (head or mail.head(now), *mail.pieces)
+            except Exception as error:  # only this recipient waits
+                log.exception("a message cannot be signed", extra={"delivery": task.pk})
+                self._refuse([task], error)
+            else:
+                signed.append((task, replace(mail, pieces=pieces, signing_keys=(), is_dated=True)))
+        return signed
+
+    def _hand_over(self, composed: Sequence[tuple[SendTask, MailMessage]]) -> None:
         mails: list[MailRow] = []
-        new_keys = {}
         for task, mail in composed:
-            for key in mail.signing_keys:
-                if id(key) not in self._keys:
-                    self._keys[id(key)] = number, _ = len(self._keys), key
-                    new_keys[number] = (key.domain, key.selector, to_pem(key.private))
             row = task.delivery
             # A lane with failures has to recover here, so the child does not record for it.
             token = row.token.hex if self._process.records and not row.lane.failures else ""
-            signing = [self._keys[id(key)][0] for key in mail.signing_keys]
             facts = (task.number, row.pk, row.priority, token)
-            contents = (mail.sender, mail.recipient, mail.pieces, mail.has_dots)
-            mails.append((*facts, *contents, signing, row.issue_id))
-        self._process.say(Put(self.lane, mails, new_keys))
+            contents = (mail.sender, mail.recipient, mail.pieces, mail.has_dots, mail.is_dated)
+            mails.append((*facts, *contents, row.issue_id))
+        self._process.say(Put(self.lane, mails))
 
     def _refuse(self, tasks: Sequence[SendTask], error: Exception) -> None:
         for task in tasks:

@@ -11,14 +11,13 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import assert_never
 
 import uvloop
 
 from channels.base import Sent
-from channels.email.dkim.keys import SigningKey, from_pem
 from channels.email.mail_message import MailMessage
 from common.child_process import FrameReader
 from common.clock import take_over, utcnow
@@ -54,13 +53,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class ChildLane:
-    """A lane's connections, signing keys and tasks by number.
+    """A lane's connections and tasks by number.
 
     `recorded` counts acceptances to report to the worker, with the `recalled` issues.
     """
 
     connections: AsyncConnections[ChildTask]
-    keys: dict[int, SigningKey] = field(default_factory=dict)
     unsettled: dict[int, ChildTask] = field(default_factory=dict)
     recorded: list[int] = field(default_factory=list)
     recalled: set[int] = field(default_factory=set)
@@ -87,8 +85,8 @@ class ChildProtocol(asyncio.Protocol):
         message: ToChild
         for message in unpacked(self._frames.read(data)):
             match message:
-                case Put(lane, mails, keys):
-                    self._put(lane, mails, keys)
+                case Put(lane, mails):
+                    self._put(lane, mails)
                 case Settled(lane, numbers):
                     ours = self._lanes[lane]
                     ours.connections.release([ours.unsettled.pop(number) for number in numbers])
@@ -128,14 +126,11 @@ class ChildProtocol(asyncio.Protocol):
                 case _:
                     assert_never(message)
 
-    def _put(self, lane: int, mails: Sequence[MailRow], keys: Mapping[int, tuple[str, str, str]]) -> None:
+    def _put(self, lane: int, mails: Sequence[MailRow]) -> None:
         ours = self._lanes[lane]
-        for key, (domain, selector, pem) in keys.items():
-            ours.keys[key] = SigningKey(domain, selector, from_pem(pem))
         tasks = []
-        for number, pk, priority, token, sender, to, pieces, has_dots, signing, issue in mails:
-            signing_keys = tuple([ours.keys[key] for key in signing])
-            mail = MailMessage(sender, to, "", pieces, signing_keys, has_dots)
+        for number, pk, priority, token, sender, to, pieces, has_dots, is_dated, issue in mails:
+            mail = MailMessage(sender, to, "", pieces, (), has_dots, is_dated)
             task = ours.unsettled[number] = ChildTask(lane, number, pk, priority, token, mail, issue=issue)
             tasks.append(task)
         ours.connections.take(tasks)

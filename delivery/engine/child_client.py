@@ -2,13 +2,15 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import count
 from typing import Any
 
 from django.db import connection
 
+from channels.email.mail_message import MailMessage
 from common import clock
 from common.child_process import messages, start
 from delivery.engine.child_protocol import (
@@ -22,6 +24,7 @@ from delivery.engine.child_protocol import (
     unpacked,
 )
 from delivery.engine.event_loop import prepare
+from delivery.engine.signers import Signers
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,8 @@ class ChildProcess:
         prepare()
         self._process, self._socket = start("delivery.engine.child", is_trusted=True)
         self._lock = threading.Lock()
+        # From the first message with a key on.
+        self._signers: Signers | None = None
         self._lanes: dict[int, Hear] = {}
         self._numbers = count(1)
         self.records = False
@@ -70,7 +75,23 @@ class ChildProcess:
         with self._lock, suppress(OSError):
             self._socket.sendall(frame(message))
 
+    def heads(self, mails: Sequence[MailMessage], now: datetime) -> Sequence[bytes | None]:
+        """Return signatures and dates by processes that are kept; None where one must be made here."""
+        with self._lock:
+            signers = self._signers = self._signers or Signers()
+        try:
+            return signers.heads(mails, now)
+        except OSError:
+            log.exception("messages are signed by the worker: a process that signs is gone")
+            with self._lock:
+                if self._signers is signers:
+                    self._signers = None
+                    signers.close()
+            return [None] * len(mails)
+
     def close(self) -> None:
+        if self._signers is not None:
+            self._signers.close()
         self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._process.wait()

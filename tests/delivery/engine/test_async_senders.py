@@ -204,12 +204,28 @@ def test_a_lane_that_is_opened_once_more_while_it_closes_is_another(
     assert len(smtp.messages) == 2
 
 
-def test_letters_are_signed_over_there(process: ChildProcess, smtp: SmtpServer) -> None:
-    key = SigningKey("sender.example", "s1", generate(RSA))
+def test_messages_are_signed_beside_sending_also_when_a_process_that_signs_is_gone(
+    process: ChildProcess, smtp: SmtpServer
+) -> None:
+    key, other = (SigningKey("sender.example", name, generate(RSA)) for name in ("s1", "s2"))
     ours, done = sender_over(process, smtp)
-    ours.put([task(1, keys=(key,)), task(2, keys=(key,))])
+    ours.put([task(1, keys=(key,)), task(2, keys=(key, other))])
     ours.settle(ended(done, 2))
-    assert [verified(one.data, [record(key)]) for one in smtp.messages] == [[True], [True]]
+    assert process._signers
+    for started, _ in process._signers._started:
+        started.kill()
+    ours.put([task(3, keys=(other,))])
+    ours.settle(ended(done, 1))
+    ours.put([task(4, keys=(key,))])
+    ours.settle(ended(done, 1))
+    records = [record(key), record(other)]
+    signed = {one.recipient: verified(one.data, records) for one in smtp.messages}
+    assert {to[1]: ends for to, ends in signed.items()} == {
+        "1": [True],
+        "2": [True] * 2,
+        "3": [True],
+        "4": [True],
+    }
 
 
 @pytest.mark.slow
