@@ -1,7 +1,7 @@
 """Processor time of a process and all below it."""
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +10,16 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def spent(by_name: Counter[str]) -> Iterator[None]:
+def spent(by_name: dict[str, float]) -> Iterator[None]:
     """Add the seconds that each program below this process takes meanwhile, by its name."""
     before = seconds(os.getpid())
     yield
-    by_name.update({name: time - before[name] for name, time in seconds(os.getpid()).items()})
+    for name, time in seconds(os.getpid()).items():
+        by_name[name] += time - before[name]
 
 
-def seconds(root: int) -> Counter[str]:
-    """Seconds of living processes and of those that they waited for."""
+def seconds(root: int) -> dict[str, float]:
+    """Seconds by name, with ended processes counted where they were waited for."""
     rows, below = {}, {root}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -26,7 +27,7 @@ def seconds(root: int) -> Counter[str]:
         except OSError:
             continue
         rows[int(folder.name)] = head.partition("(")[2], tail.split()
-    by_name: Counter[str] = Counter()
+    by_name = defaultdict[str, float](float)
     # Children have greater numbers, until these begin anew.
     for pid in sorted(rows):
         name, fields = rows[pid]

@@ -309,7 +309,7 @@ class SmtpStream:
         self.ended = asyncio.get_running_loop().create_future()
         self._session, self._source, self._connection = session, source, session.connection
         self._wire = session.connection.wire
-        # What it waits for: replies to an envelope or a text, or None for `go_on`.
+        # Of the replies it waits for: DATA (an envelope's) or MESSAGE. None: it waits for `go_on`.
         self._stage: Stage | None = None
         self._wire.listen(self._hear)
         self.go_on()

@@ -333,7 +333,7 @@ def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
     """Return limits in words: “10 a second (20 at once)”, “500 an hour”."""
     said = []
     if isinstance(row, Lane) and row.width < row.concurrency:
-        why = "more while all goes well" if row.server_takes is None else "the server takes no more"
+        why = "more if the server answers well" if row.server_takes is None else "the server takes no more"
         said.append(f"{pluralize(row.width, 'connection')} ({why})")
     if row.rate is not None:
         said.append(f"{row.rate:g} a second ({row.burst} at once)")
