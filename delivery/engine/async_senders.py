@@ -32,6 +32,7 @@ from delivery.engine.child_protocol import (
     Settled,
 )
 from delivery.engine.send_task import LONGEST_GOODBYE, AcceptedTasks, Done, SendTask
+from delivery.engine.signers import SIGNERS
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ class ProcessSender:
         self._numbers = count(1)
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
-        # Composing computes and handing over may block: both run beside claiming.
-        threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
+        self._composing = 0
+        self._compose_in(1)
         self.lane = process.add_lane(self._hear)
         process.say(OpenLane(self.lane, open_session, width))
 
@@ -100,7 +101,17 @@ class ProcessSender:
     def join(self) -> None:
         while self._process.is_alive and not self._closed.wait(0.5):
             pass
-        self._todo.put(())
+        self._end_composing()
+
+    def _compose_in(self, threads: int) -> None:
+        """Composing computes, and signing and handing over may block: they run beside claiming."""
+        while self._composing < threads:
+            self._composing += 1
+            threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
+
+    def _end_composing(self) -> None:
+        for _ in range(self._composing):
+            self._todo.put(())
 
     def _compose_all(self) -> None:
         while tasks := self._todo.get():
@@ -123,6 +134,7 @@ class ProcessSender:
     def _signed(self, composed: list[tuple[SendTask, MailMessage]]) -> list[tuple[SendTask, MailMessage]]:
         if not any(mail.signing_keys for _, mail in composed):
             return composed
+        self._compose_in(SIGNERS)
         now, signed = self._clock(), []
         heads = self._process.heads([mail for _, mail in composed], now)
         for (task, mail), head in zip(composed, heads, strict=True):
@@ -183,7 +195,7 @@ class ProcessSender:
                 for task in there:
                     task.is_carried = False
                 self.stopped = True
-                self._todo.put(())
+                self._end_composing()
                 self._done.put(there)
             case _:
                 assert_never(message)

@@ -6,18 +6,16 @@ A signature takes five times as long as sending the message, and a process signs
 import os
 import signal
 import socket
-import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import count
+from queue import SimpleQueue
 
 from channels.email.dkim.keys import SigningKey, from_pem, to_pem
 from channels.email.mail_message import MailMessage
 from common.child_process import FrameReader, messages, start
 from delivery.engine.child_protocol import frame, unpacked
 
-# Sending takes the rest of a small machine.
-SIGNERS = min(max((os.cpu_count() or 1) - 1, 1), 8)
+SIGNERS = min(os.cpu_count() or 1, 8)
 # Seconds for a group of messages.
 PATIENCE = 20.0
 _CHUNK = 256 * 1024
@@ -26,53 +24,54 @@ _Job = tuple[Sequence[bytes], Sequence[int]]
 
 
 class Signers:
-    """Processes that are started and end together."""
+    """Processes that are started and end together. Each serves one thread at a time."""
 
-    def __init__(self, number: int = SIGNERS) -> None:
-        self._started = [start("delivery.engine.signers", is_trusted=True) for _ in range(number)]
-        for _, line in self._started:
-            line.settimeout(PATIENCE)
-        self._lock = threading.Lock()
-        # Kept, so that ids of keys are not reused.
-        self._keys: dict[int, tuple[int, SigningKey]] = {}
-        self._numbers = count()
+    def __init__(self) -> None:
+        self._all = [Signer() for _ in range(SIGNERS)]
+        self._free: SimpleQueue[Signer] = SimpleQueue()
+        for signer in self._all:
+            self._free.put(signer)
 
     def heads(self, mails: Sequence[MailMessage], now: datetime) -> list[bytes | None]:
         """Return each message's signatures and date, or None for one that can't be signed.
 
-        Raises OSError if a process has ended or does not answer.
+        Raises OSError if the process has ended or does not answer.
         """
-        with self._lock:
-            new: dict[int, tuple[str, str, str]] = {}
-            for key in {id(key): key for mail in mails for key in mail.signing_keys}.values():
-                if id(key) not in self._keys:
-                    number = next(self._numbers)
-                    self._keys[id(key)] = number, key
-                    new[number] = key.domain, key.selector, to_pem(key.private)
-            jobs: list[_Job] = [
-                (mail.pieces, [self._keys[id(key)][0] for key in mail.signing_keys]) for mail in mails
-            ]
-            lines = [line for _, line in self._started]
-            for at, line in enumerate(lines):
-                line.sendall(frame((new, jobs[at :: len(lines)], now)))
-            heads: list[bytes | None] = [None] * len(mails)
-            for at, line in enumerate(lines):
-                heads[at :: len(lines)] = _answer(line)
-            return heads
+        signer = self._free.get()
+        try:
+            return signer.heads(mails, now)
+        finally:
+            self._free.put(signer)
 
     def close(self) -> None:
-        for process, line in self._started:
-            line.close()
-            process.kill()
-            process.wait()
+        for signer in self._all:
+            signer.line.close()
+            signer.process.kill()
+            signer.process.wait()
 
 
-def _answer(line: socket.socket) -> list[bytes | None]:
-    frames = FrameReader()
-    while octets := line.recv(_CHUNK):
-        for answer in unpacked(frames.read(octets)):
-            return list(answer)
-    raise OSError("A process that signs has ended.")
+class Signer:
+    def __init__(self) -> None:
+        self.process, self.line = start("delivery.engine.signers", is_trusted=True)
+        self.line.settimeout(PATIENCE)
+        # Kept, so that ids of keys are not reused.
+        self._keys: dict[int, SigningKey] = {}
+
+    def heads(self, mails: Sequence[MailMessage], now: datetime) -> list[bytes | None]:
+        keys = {id(key): key for mail in mails for key in mail.signing_keys}
+        new = {
+            number: (key.domain, key.selector, to_pem(key.private))
+            for number, key in keys.items()
+            if number not in self._keys
+        }
+        self._keys |= keys
+        jobs: list[_Job] = [(mail.pieces, [id(key) for key in mail.signing_keys]) for mail in mails]
+        self.line.sendall(frame((new, jobs, now)))
+        frames = FrameReader()
+        while octets := self.line.recv(_CHUNK):
+            for answer in unpacked(frames.read(octets)):
+                return list(answer)
+        raise OSError("A process that signs has ended.")
 
 
 def serve(line: socket.socket) -> None:

@@ -212,8 +212,8 @@ def test_messages_are_signed_beside_sending_also_when_a_process_that_signs_is_go
     ours.put([task(1, keys=(key,)), task(2, keys=(key, other))])
     ours.settle(ended(done, 2))
     assert process._signers
-    for started, _ in process._signers._started:
-        started.kill()
+    for signer in process._signers._all:
+        signer.process.kill()
     ours.put([task(3, keys=(other,))])
     ours.settle(ended(done, 1))
     ours.put([task(4, keys=(key,))])
