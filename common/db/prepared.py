@@ -80,36 +80,46 @@ class Prepared(Generic[RowModel]):
         return row
 
 
-class AnyRows:
-    """Whether one of several querysets has a row now. Ticks ask it every second, so it is compiled once.
+class _Distance(NamedTuple):
+    from_now: timedelta
 
-    `rows` may filter by the given time and by constants only.
+
+class AnyRows:
+    """Whether one of a question's querysets has a row now.
+
+    Ticks ask it every second, so it is compiled once. They may filter by the given time and by constants only.
     """
 
-    def __init__(self, rows: Callable[[datetime], "Iterable[models.QuerySet[Any]]"]) -> None:
-        self._rows = rows
+    def __init__(self, *questions: Callable[[datetime], "Iterable[models.QuerySet[Any]]"]) -> None:
+        self._questions = questions
         self._compiled: tuple[str, list[Any]] | None = None
 
     def at(self, now: datetime) -> bool:
+        return any(self.each_at(now))
+
+    def each_at(self, now: datetime) -> Sequence[bool]:
         connection = connections[DEFAULT_DB_ALIAS]
         if self._compiled is None:
             self._compiled = self._compile(connection)
         statement, params = self._compiled
         adapt = connection.ops.adapt_datetimefield_value
-        values = [adapt(now + value) if isinstance(value, timedelta) else value for value in params]
+        values = [adapt(now + value.from_now) if isinstance(value, _Distance) else value for value in params]
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
-            return bool(cursor.fetchone()[0])
+            return cursor.fetchone()  # type: ignore[no-any-return]
 
     def _compile(self, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
-        queries = [rows.query.exists().get_compiler(connection=connection) for rows in self._rows(MOMENT)]
-        parts = [query.as_sql() for query in queries]
-        statement = " OR ".join(f"EXISTS ({sql})" for sql, _ in parts)
-        return f"SELECT {statement}", [_since_moment(value) for _, values in parts for value in values]
+        columns, params = [], []
+        for question in self._questions:
+            queries = [rows.query.exists().get_compiler(connection=connection) for rows in question(MOMENT)]
+            parts = [query.as_sql() for query in queries]
+            columns.append(" OR ".join(f"EXISTS ({sql})" for sql, _ in parts))
+            params += [_since_moment(value) for _, values in parts for value in values]
+        return f"SELECT {', '.join(columns)}", params
 
 
 def _since_moment(value: Any) -> Any:
     # SQLite's times are texts.
     if isinstance(value, str) and value.startswith(f"{MOMENT.year}-"):
         value = datetime.fromisoformat(value).replace(tzinfo=UTC)
-    return value - MOMENT if isinstance(value, datetime) else value
+    return _Distance(value - MOMENT) if isinstance(value, datetime) else value

@@ -7,6 +7,7 @@ from django.db.models import Case, DateTimeField, F, Q, When
 from common.admin.html import list_url, object_url, short_when
 from common.text import pluralize, shortened
 from feedletter_site.monitoring.attention import Alert
+from feedletter_site.monitoring.figures import seldom
 from feeds.models import Feed
 
 TROUBLES_SHOWN = 3
@@ -35,7 +36,7 @@ def feeds_in_need(now: datetime) -> list[Alert]:
     if len(ill) > TROUBLES_SHOWN:
         more = pluralize(rows.count() - TROUBLES_SHOWN, "more feed")
         shown.append(Alert(f"{more} in trouble", "See all", list_url(Feed, health="failing")))
-    return [*shown, *quiet_feeds(now)]
+    return [*shown, *seldom("quiet", lambda: quiet_feeds(now))]
 
 
 def in_trouble(feed: Feed, now: datetime) -> Alert:

@@ -5,11 +5,12 @@ Small tables are counted for each page. For large ones workers store the figures
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from django.core.cache import cache
 from django.utils import timezone
 
 from common.clock import utcnow
@@ -24,11 +25,12 @@ from feedletter_site.models import Figure
 from subscriptions.branding.site import admin_zone
 from subscriptions.models import Subscription
 
+T = TypeVar("T")
 DAYS = 28
 ISSUES = 4
 NAME = "overview"
 # Slower counts are stored; those older than TOO_OLD are not used.
-SLOW_SECONDS = 0.15
+SLOW_SECONDS, SELDOM_SECONDS = 0.15, 0.01
 TOO_OLD = timedelta(minutes=20)
 
 
@@ -71,6 +73,17 @@ def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
     names = {f"{kind}:{key}": key for key in keys}
     rows = Figure.objects.filter(name__in=names, counted_at__gt=utcnow() - TOO_OLD) if names else ()
     return {names[row.name]: row.value for row in rows}
+
+
+def seldom(name: str, ask: Callable[[], T]) -> T:
+    """Return the answer, at most a minute old if it takes long: it reads a whole table."""
+    known: T | None = cache.get(key := f"seldom-{name}")
+    if known is not None:
+        return known
+    began, answer = time.monotonic(), ask()
+    if time.monotonic() - began > SELDOM_SECONDS:
+        cache.set(key, answer, 60)
+    return answer
 
 
 def newest_issues() -> list[Issue]:

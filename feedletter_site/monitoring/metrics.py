@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Case, Count, Min, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.utils.crypto import constant_time_compare
@@ -27,8 +27,11 @@ from common.optional_apps import is_on
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
+from feedletter_site.monitoring.feed_health import FAILING, HELD
+from feedletter_site.monitoring.figures import seldom
 from feedletter_site.monitoring.stages import stage_statuses
 from feeds.models import Feed, Item
+from feeds.models.feed import HEALTH
 from reader.models import Entry, Reader
 from subscriptions.models import Assignable, Subscription
 
@@ -83,9 +86,10 @@ class Ledger(Collector):
         states = dict.fromkeys(Delivery.State.values, 0) | Delivery.objects.all().counts()
         yield gauge_by("deliveries", states)
         yield gauge_by("oldest_due_seconds", self.lateness())
-        yield gauge_by("feeds", feeds_by_health())
+        yield gauge_by("feeds", seldom("feeds", feeds_by_health))
         yield gauge_by("items", Item.objects.all().counts())
-        yield gauge_by("subscriptions", counts_by(Subscription.objects.all(), "status"))
+        people = seldom("subscriptions", lambda: counts_by(Subscription.objects.all(), "status"))
+        yield gauge_by("subscriptions", people)
         yield gauge("open_collections", Assignable.objects.count())
         lanes = lanes_by_state(self.now)
         yield gauge_by("lanes", lanes)
@@ -159,11 +163,8 @@ def lanes_by_state(now: datetime) -> dict[str, int]:
 
 
 def feeds_by_health() -> dict[str, int]:
-    watched = Feed.objects.watched()
-    failing = watched.filter(failures__gt=0).count()
-    held = watched.filter(failures=0, held_since__isnull=False).count()
-    counts = dict.fromkeys(Feed.Status.values, 0) | counts_by(Feed.objects.all(), "status")
-    return counts | {"active": counts["active"] - failing - held, "failing": failing, "held": held}
+    health = Case(When(FAILING, Value("failing")), When(HELD, Value("held")), default="status")
+    return dict.fromkeys(HEALTH, 0) | counts_by(Feed.objects.annotate(is_now=health), "is_now")
 
 
 def counts_by(rows: QuerySet[Any], column: str) -> dict[str, int]:

@@ -234,6 +234,11 @@ class Feed(models.Model):
                 name="feed_audience_behind", fields=["id"], condition=Q(audience_behind_since__isnull=False)
             ),
             models.Index(name="feed_only_read", fields=["id"], condition=Q(for_letters=False)),
+            models.Index(
+                name="feed_in_trouble",
+                fields=["id"],
+                condition=Q(failures__gt=0) | Q(held_since__isnull=False) | Q(alerted_at__isnull=False),
+            ),
         )
 
     def __str__(self) -> str:

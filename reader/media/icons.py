@@ -35,11 +35,12 @@ def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta 
         if row is None:
             break
         mine = FeedIcon.objects.filter(pk=row.pk, look_at=row.look_at)
-        if not mine.update(look_at=clock() + LEASE):
-            continue
-        url, again = _looked_up(row.feed, row.url)
-        FeedIcon.objects.filter(pk=row.pk).update(url=url, look_at=clock() + again)
-        count += bool(url)
+        if not row.feed.read_by:
+            mine.delete()  # Asked for again when somebody follows it.
+        elif mine.update(look_at=clock() + LEASE):
+            url, again = _looked_up(row.feed, row.url)
+            FeedIcon.objects.filter(pk=row.pk).update(url=url, look_at=clock() + again)
+            count += bool(url)
     return count
 
 
@@ -62,7 +63,6 @@ def _candidates(feed: Feed) -> Iterator[str]:
     with suppress(FetchError):
         answer = client().get(page, timeout=PAGE_SECONDS, max_bytes=MAX_PAGE)
         if answer.status == 200:
-            html = decoded(answer.body, answer.headers.get("content-type", ""))
-            yield from icons_of(html, answer.url)
+            yield from icons_of(decoded(answer.body, answer.headers.get("content-type", "")), answer.url)
             return
     yield from icons_of("", page)

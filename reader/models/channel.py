@@ -115,7 +115,7 @@ class Mute(models.Model):
 
 class FeedIconQuerySet(models.QuerySet["FeedIcon"]):
     def due(self, now: datetime) -> Self:
-        return self.filter(look_at__lte=now, feed__read_by__gt=0)
+        return self.filter(look_at__lte=now)
 
 
 class FeedIcon(models.Model):

@@ -19,19 +19,7 @@ from tests.services import free_port
 @pytest.mark.slow
 @pytest.mark.parametrize("process", ["a worker", "gunicorn"])
 def test_every_line_is_an_object(process: str, tmp_path: Path) -> None:
-    worker = [
-        "celery",
-        "--quiet",
-        "-A",
-        "feedletter_site",
-        "worker",
-        "-P",
-        "threads",
-        "-c",
-        "2",
-        "-Q",
-        "send",
-    ]
+    worker = ["celery", "--quiet", "-A", "feedletter_site", "worker", "-P", "threads", "-c2", "-Q", "send"]
     web = ["gunicorn", "--bind", f"127.0.0.1:{free_port()}", "--log-level", "info", "feedletter_site.wsgi"]
     log = tmp_path / f"{process}.log"
     with sqlite_installation(tmp_path, LOG_FORMAT="json", EMAIL_URL="mailbox:") as site:
