@@ -25,6 +25,7 @@ BY_NAME = (
     "reader",
     "search",
     "pages",
+    "memory",
 )
 
 

@@ -6,6 +6,8 @@ from types import FrameType
 from typing import Any
 
 stopping = threading.Event()
+# A stopping web process waits for these.
+finished_last: list[threading.Thread] = []
 
 # Python's defaults. Celery installs others, and has a separate signal.
 _UNHANDLED: dict[int, Any] = {

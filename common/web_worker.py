@@ -19,7 +19,7 @@ from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from common.body_limits import MAX_FORM_BYTES
-from common.shutdown import stopping
+from common.shutdown import finished_last, stopping
 
 LONGEST_HEAD = 64 * 1024
 PIECE = 64 * 1024
@@ -103,6 +103,11 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         super().check_config(cfg, log)
         if cfg.is_ssl:
             raise ConfigError("This worker speaks plain HTTP: use a proxy in front of it for TLS.")
+
+    def run(self) -> None:
+        super().run()
+        for thread in finished_last:
+            thread.join()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         stopping.set()

@@ -91,6 +91,12 @@ SECRET_KEY_FALLBACKS = env.listing(
 
 env.section("Site, network and monitoring")
 BIND = env.bind("BIND", "127.0.0.1:8000", help="Where `manage.py up` listens; commands need the same value.")
+PROCESSES = env.whole(
+    "PROCESSES",
+    1,
+    most=2,
+    help="Of `manage.py up` without a queue. 1: pages and work in one process. 2: apart, with more memory.",
+)
 SITE_URL = env.site_url(
     "SITE_URL",
     env.url_of(BIND),
@@ -296,30 +302,18 @@ INSTALLED_APPS = [
     "unfold",
     # Loaded by feedletter_site.urls, because a worker needs no pages.
     "django.contrib.admin.apps.SimpleAdminConfig",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
+    *("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"),
     "django.contrib.messages",
     "django.contrib.humanize",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "allauth",
-    "allauth.account",
-    "allauth.mfa",
-    "allauth.socialaccount",
+    *("allauth", "allauth.account", "allauth.mfa", "allauth.socialaccount"),
     "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
     "rest_framework",
     "drf_spectacular",
     "django_celery_beat",
-    "common",
-    "feeds",
-    "subscriptions",
-    "delivery",
-    "chat",
-    "reader",
-    "feedletter_site",
-    "demo",
+    *("common", "feeds", "subscriptions", "delivery", "chat", "reader", "feedletter_site", "demo"),
 ]
 
 MIDDLEWARE = [

@@ -87,7 +87,7 @@ class _Distance(NamedTuple):
 class AnyRows:
     """Whether one of a question's querysets has a row now.
 
-    Ticks ask it every second, so it is compiled once. They may filter by the given time and by constants only.
+    Ticks ask it every second, so it is compiled once, and may filter by the given time and constants only.
     """
 
     def __init__(self, *questions: Callable[[datetime], "Iterable[models.QuerySet[Any]]"]) -> None:
@@ -100,7 +100,7 @@ class AnyRows:
     def each_at(self, now: datetime) -> Sequence[bool]:
         connection = connections[DEFAULT_DB_ALIAS]
         if self._compiled is None:
-            self._compiled = self._compile(connection)
+            self._compiled = self._compile()
         statement, params = self._compiled
         adapt = connection.ops.adapt_datetimefield_value
         values = [adapt(now + value.from_now) if isinstance(value, _Distance) else value for value in params]
@@ -108,11 +108,10 @@ class AnyRows:
             cursor.execute(statement, values)
             return cursor.fetchone()  # type: ignore[no-any-return]
 
-    def _compile(self, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    def _compile(self) -> tuple[str, list[Any]]:
         columns, params = [], []
         for question in self._questions:
-            queries = [rows.query.exists().get_compiler(connection=connection) for rows in question(MOMENT)]
-            parts = [query.as_sql() for query in queries]
+            parts = [each.query.exists().get_compiler(DEFAULT_DB_ALIAS).as_sql() for each in question(MOMENT)]
             columns.append(" OR ".join(f"EXISTS ({sql})" for sql, _ in parts))
             params += [_since_moment(value) for _, values in parts for value in values]
         return f"SELECT {', '.join(columns)}", params

@@ -31,7 +31,7 @@ class Vitals:
     """Thread-safe, without waiting."""
 
     def __init__(self) -> None:
-        self._begun = False
+        self._begun = self._has_worked = False
         self._roles: set[str] = set()
         self._seen: dict[str, dict[str, datetime]] = {"ran_at": {}, "ticked_at": {}}
         self._written_at = float("-inf")
@@ -67,6 +67,7 @@ class Vitals:
             self._written_at = time.monotonic()
             for column, seen in self._seen.items():
                 taken = {stage: seen.pop(stage) for stage in list(seen)}
+                self._has_worked |= bool(taken)
                 try:
                     write_stages(column, taken)
                 except (DatabaseError, InterfaceError):
@@ -81,8 +82,10 @@ class Vitals:
             self._lock.release()
 
     def _touch(self) -> None:
-        if longest_running() > HANGS_AFTER_SECONDS:
+        # Pages that are looked at say nothing about the worker in the same process.
+        if not self._has_worked or longest_running() > HANGS_AFTER_SECONDS:
             return
+        self._has_worked = False
         for role in self._roles:
             path = alive_file(role)
             try:

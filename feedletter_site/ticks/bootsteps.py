@@ -1,17 +1,23 @@
 import logging
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from celery import bootsteps
 from celery.beat import Service
+from celery.platforms import EX_OK
 from celery.signals import task_received
+from celery.worker import state
 from django.db import DatabaseError, connections
 
 from common.clock import utcnow
+from common.shutdown import finished_last, stopping
+from feedletter_site.celery import app, end_in_time
 from feedletter_site.monitoring.stages import QUESTIONS, stages_without_work
 from feedletter_site.ticks.own_ticks import OwnTicks, intervals_of
-from feedletter_site.ticks.schedule import STAGES
+from feedletter_site.ticks.schedule import STAGES, THREADS, queues
 
 logger = logging.getLogger(__name__)
 BEAT_PAUSE_SECONDS = 5
@@ -118,3 +124,26 @@ def tasks_of(app: Any) -> dict[str, Any]:
     queues, usual = set(app.amqp.queues.consume_from), app.conf.task_default_queue
     routes = app.conf.task_routes or {}
     return {name: app.tasks[name] for name in STAGES if routes.get(name, {}).get("queue", usual) in queues}
+
+
+def work_here() -> None:
+    """Start a worker for all queues in threads of this web process. They end together."""
+    options: dict[str, Any] = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
+    worker = app.Worker(pool="threads", concurrency=THREADS, queues=queues(), quiet=True, **options)
+    thread = threading.Thread(target=_work, args=(worker,), name="worker")
+    finished_last.append(thread)
+    thread.start()
+    threading.Thread(target=_stop_with_the_pages, name="stop", daemon=True).start()
+
+
+def _work(worker: Any) -> None:
+    worker.start()
+    if not stopping.is_set():
+        # It is started again together with the pages.
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _stop_with_the_pages() -> None:
+    stopping.wait()
+    end_in_time()
+    setattr(state, "should_stop", EX_OK)  # noqa: B010 - Celery's types know None only

@@ -46,6 +46,15 @@ EVERY_STAGE = {
     "delivery.bounces": (60, 60, "Read bounces (BOUNCE_URL)."),
 }
 STAGES = switched_on(EVERY_STAGE)
+# Of a worker for all queues: more than queues, so that a slow stage stops no other.
+THREADS = 18
+
+
+def queues() -> list[str]:
+    routes = settings.CELERY_TASK_ROUTES
+    return list(
+        dict.fromkeys([settings.CELERY_TASK_DEFAULT_QUEUE, *(routes[stage]["queue"] for stage in STAGES)])
+    )
 
 
 def ensure_schedule() -> list[str]:

@@ -56,7 +56,7 @@ def test_three_times_as_many_slow_look_ups_as_threads_leave_threads_for_pages(
     preview = Request(
         f"http://127.0.0.1:{port}/microsub/ada?{query}", headers={"Authorization": f"Bearer {key}"}
     )
-    command = plan(f"127.0.0.1:{port}").commands["web"]
+    command = plan(f"127.0.0.1:{port}", processes=2).commands["web"]
     with running("web", command, environment, tmp_path):
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), "healthz")
         with ThreadPoolExecutor(3 * WEB_THREADS) as pool:

@@ -69,7 +69,7 @@ def people(installation: Installation) -> dict[str, str]:
 
 def web(installation: Installation, keys: dict[str, str], *, threads: int = 8) -> Web:
     port = free_port()
-    _, *arguments = plan(f"127.0.0.1:{port}").commands["web"]
+    _, *arguments = plan(f"127.0.0.1:{port}", processes=2).commands["web"]
     arguments[-1:-1] = ["--threads", str(threads)]
     process = installation.start(*arguments)
     until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), "the start")

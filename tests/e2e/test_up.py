@@ -1,4 +1,4 @@
-"""`manage.py up` as on a small machine: SQLite, two processes, a supervisor."""
+"""`manage.py up` as on a small machine: SQLite, one process for pages and work, a supervisor."""
 
 import os
 import re
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.memory import demo, look, shares
 from tests.e2e.journey import NEW, SECRET, Blog, arrived, ping, set_up
 from tests.e2e.processes import answers, running, until
 from tests.examples import NIGHTLY
@@ -21,8 +22,9 @@ from tests.services import free_port
 
 pytestmark = pytest.mark.slow
 
-MEGABYTE = 1024
 LIMIT_SECONDS = 30
+# Of the second hour.
+GROWTH_MB = 10
 
 
 @dataclass
@@ -39,16 +41,11 @@ class Site:
 
     def processes(self) -> list[int]:
         """Return the process ids of the supervisor and all its descendants."""
-        found = [self.process.pid]
-        for pid in found:
-            ps = ["ps", "-o", "pid=", "--ppid", str(pid)]
-            found += map(int, subprocess.run(ps, stdout=subprocess.PIPE, check=False).stdout.split())
-        return found
+        return list(shares(self.process.pid))
 
     def worker(self) -> int:
-        return next(
-            pid for pid in self.processes() if "\0celery\0" in Path(f"/proc/{pid}/cmdline").read_text()
-        )
+        """Return the process that works and serves pages: gunicorn's child."""
+        return self.processes()[2]
 
 
 @contextmanager
@@ -88,7 +85,15 @@ def test_a_feed_becomes_a_letter_even_when_the_worker_is_killed(site: Site, mail
         blog.publish(NEW)
         ping(site.environment)
         arrived(mail, LIMIT_SECONDS)
-    assert "worker was killed (SIGKILL)" in site.said()
+    assert "was sent SIGKILL" in site.said()
+
+
+def test_a_process_whose_parent_was_killed_ends_and_a_new_one_takes_its_place(site: Site) -> None:
+    _, parent, child = site.processes()[:3]
+    os.kill(parent, signal.SIGKILL)
+    until(lambda: not Path(f"/proc/{child}").exists(), "the end of the old one", LIMIT_SECONDS)
+    until(lambda: answers(f"{site.url}/readyz"), "the new one", LIMIT_SECONDS)
+    assert "site was killed (SIGKILL)" in site.said()
 
 
 def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
@@ -102,16 +107,25 @@ def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
 
 @NIGHTLY
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
-def test_it_needs_less_than_280_megabytes(site: Site) -> None:
+def test_it_needs_less_than_170_megabytes(site: Site) -> None:
     until((site.folder / "data" / "up.alive").exists, "the liveness file")
-    shares = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in site.processes()]
-    total = sum(int(match[1]) for share in shares if (match := re.search(r"^Pss:\s+(\d+) kB", share, re.M)))
-    assert total < 280 * MEGABYTE
+    assert sum(shares(site.process.pid).values()) < 170
+
+
+@NIGHTLY
+def test_two_hours_of_a_light_load_need_no_more_memory_than_one(tmp_path: Path) -> None:
+    """`SOAK_MINUTES` says for how long."""
+    minutes = float(os.environ.get("SOAK_MINUTES", "120"))
+    with demo(tmp_path) as (pid, session, url):
+        sizes = [sum(shares(pid).values()) for _ in look(session, url, minutes)]
+    half = len(sizes) // 2
+    assert max(sizes[half:]) < max(sizes[:half]) + GROWTH_MB
+    assert max(sizes) < 240
 
 
 def test_at_the_end_it_stops_in_time_and_leaves_nobody_behind(site: Site) -> None:
     everyone = site.processes()
-    assert len(everyone) >= 4
+    assert len(everyone) >= 3
     site.process.terminate()
     assert site.process.wait(30) == 0
     assert [pid for pid in everyone if Path(f"/proc/{pid}").exists()] == []

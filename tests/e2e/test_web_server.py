@@ -58,7 +58,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     }
     command = [
         "tests.servers.impatient_worker.ImpatientWorker" if "BufferingWorker" in word else word
-        for word in plan(f"127.0.0.1:{port}").commands["web"]
+        for word in plan(f"127.0.0.1:{port}", processes=2).commands["web"]
     ]
     with running("web", command, environment, folder):
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), "healthz")

@@ -48,7 +48,7 @@ def facts() -> dict[str, Any]:
     client.force_login(User.objects.create_superuser("boss", "boss@example.org", "x"))
     overview = client.get("/admin/")
     schedule = client.get("/admin/django_celery_beat/periodictask/")
-    worker = plan("127.0.0.1:8000").commands["worker"]
+    worker = plan("127.0.0.1:8000", processes=2).commands["worker"]
     found: dict[str, Any] = {
         "paths": list(paths(get_resolver())),
         "statuses": {page: client.get(page).status_code for pages in PAGES.values() for page in pages},

@@ -19,7 +19,7 @@ from feedletter_site.management.commands.up import (
     refuse_second,
     refuse_taken,
 )
-from feedletter_site.ticks.schedule import STAGES
+from feedletter_site.ticks.schedule import STAGES, THREADS, queues
 from tests.e2e.processes import ROOT, clean_environment, manage, running, until
 from tests.examples import NIGHTLY, some_now
 from tests.services import free_port
@@ -75,23 +75,20 @@ def test_the_greeting_has_the_setup_link_only_when_there_is_one() -> None:
 
 
 def test_programs_are_called_by_module_not_by_path(settings: Settings) -> None:
-    settings.EMBEDDED = True
-    commands = plan("127.0.0.1:8000").commands
-    assert set(commands) == {"web", "worker"}
-    assert all(command[0] == sys.executable and "-m" in command for command in commands.values())
+    one, two = (plan("127.0.0.1:8000", processes).commands for processes in (1, 2))
+    assert (set(one), set(two)) == ({"site"}, {"web", "worker"})
+    commands = [*one.values(), *two.values()]
+    assert all(command[0] == sys.executable and "-m" in command for command in commands)
 
 
-def test_with_a_broker_beat_is_a_process_of_its_own(settings: Settings) -> None:
+def test_with_a_broker_each_part_is_a_process_of_its_own(settings: Settings) -> None:
     settings.EMBEDDED = False
-    assert set(plan("127.0.0.1:8000").commands) == {"web", "worker", "beat"}
+    assert set(plan("127.0.0.1:8000", 1).commands) == {"web", "worker", "beat"}
 
 
-def test_there_are_more_threads_than_stages(settings: Settings) -> None:
-    worker = plan("127.0.0.1:8000").commands["worker"]
-    threads = int(worker[worker.index("-c") + 1])
-    queues = worker[worker.index("-Q") + 1].split(",")
-    assert {settings.CELERY_TASK_ROUTES[stage]["queue"] for stage in STAGES} <= set(queues)
-    assert threads > len(queues)
+def test_there_are_more_threads_than_queues(settings: Settings) -> None:
+    assert {settings.CELERY_TASK_ROUTES[stage]["queue"] for stage in STAGES} <= set(queues())
+    assert len(queues()) < THREADS
 
 
 @pytest.mark.slow
@@ -105,7 +102,7 @@ def test_a_worker_does_without_the_pages_and_their_libraries(tmp_path: Path) -> 
     needless |= {"allauth.account.forms", "allauth.account.views", "fido2", "jwt", "qrcode"}
     assert "delivery.tasks" in ran.stdout.split()
     assert not needless & set(ran.stdout.split())
-    assert "--skip-checks" in plan("127.0.0.1:8000").commands["worker"]
+    assert "--skip-checks" in plan("127.0.0.1:8000", 2).commands["worker"]
 
 
 @pytest.mark.parametrize(("log_format", "own_logger"), some_now([("console", False), ("json", True)]))

@@ -149,7 +149,7 @@ def upgrade(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Upgrade]
 
 def start(site: Installation) -> None:
     """Start a worker for all stages, and beat where the worker isn't beat, too."""
-    site.start(*plan("127.0.0.1:8000").commands["worker"][1:])
+    site.start(*plan("127.0.0.1:8000", processes=2).commands["worker"][1:])
     if "CELERY_BROKER_URL" in site.environment:
         site.start("-m", "celery", "--quiet", "-A", "feedletter_site", "beat", "--pidfile", "")
 

@@ -22,25 +22,14 @@ from delivery.accounts.accounts import keeps_letters
 from feedletter_site import env
 from feedletter_site.sign_in.setup import offer_setup
 from feedletter_site.supervisor import ProcessPlan, become
-from feedletter_site.ticks.schedule import STAGES
+from feedletter_site.ticks.schedule import THREADS, queues
 
 WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]
-WEB += ["-w", "1", "--graceful-timeout", "20"]
-WEB += ["--no-control-socket", "--log-level", "warning"]
+WEB += ["-w", "1", "--graceful-timeout", "20", "--no-control-socket", "--log-level", "warning"]
 # TRUSTED_PROXIES decides about proxies, not gunicorn.
 WEB += ["--forwarded-allow-ips", ""]
-# More threads than stages, so that a slow stage stops no other.
-WORKER = [
-    "-P",
-    "threads",
-    "-c",
-    "18",
-    "--without-gossip",
-    "--without-mingle",
-    "--without-heartbeat",
-    "--loglevel",
-    "warning",
-]
+WORKER = ["-P", "threads", "-c", str(THREADS), "--without-gossip", "--without-mingle", "--without-heartbeat"]
+WORKER += ["--loglevel", "warning"]
 
 
 class Command(FeedletterCommand):
@@ -183,17 +172,20 @@ def point_links_to(host: str, port: int) -> str:
     return env.site_url("SITE_URL", "")
 
 
-def plan(bind: str) -> ProcessPlan:
+def plan(bind: str, processes: int | None = None) -> ProcessPlan:
     # Uncollected static files are no reason to warn.
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
-    routes, usual = settings.CELERY_TASK_ROUTES, settings.CELERY_TASK_DEFAULT_QUEUE
-    queues = ",".join(dict.fromkeys([usual, *(routes[stage]["queue"] for stage in STAGES)]))
-    worker = [*WORKER, "-Q", queues]
-    # `up` has run the checks, which would load every page, 20 MB.
-    commands = {
-        "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
-        "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *worker],
-    }
+    web = [*python, "gunicorn", "--bind", bind, *WEB]
+    if settings.EMBEDDED and (processes or settings.PROCESSES) == 1:
+        # Two seconds before the supervisor's.
+        commands = {"site": [*web, "--graceful-timeout", "28", "feedletter_site.wsgi:with_stages()"]}
+    else:
+        # `up` has run the checks, which would load every page, 20 MB.
+        worker = [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker"]
+        commands = {
+            "web": [*web, "feedletter_site.wsgi"],
+            "worker": [*worker, *WORKER, "-Q", ",".join(queues())],
+        }
     if not settings.EMBEDDED:
         commands["beat"] = [*python, "celery", "--quiet", "-A", "feedletter_site", "beat", "--pidfile", ""]
     return ProcessPlan(

@@ -64,7 +64,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Run a web process, and a Prometheus with the snippet; yield a function that asks its API."""
     folder = tmp_path_factory.mktemp("prometheus")
     port, own = free_port(), free_port()
-    web = plan(f"127.0.0.1:{port}").commands["web"]
+    web = plan(f"127.0.0.1:{port}", processes=2).commands["web"]
     (folder / ALERTS.name).write_text(ALERTS.read_text())
     (folder / "prometheus.yml").write_text(configuration(port))
     command = [

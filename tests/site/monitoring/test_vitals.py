@@ -88,6 +88,12 @@ def test_a_pass_that_hangs_is_no_sign_of_life(
 
 
 @pytest.mark.django_db
+def test_pages_of_the_same_process_are_no_sign_of_life(worker: Vitals, folder: Path) -> None:
+    worker.write()
+    assert not (folder / "send").exists()
+
+
+@pytest.mark.django_db
 def test_a_process_that_has_not_begun_to_tell_writes_nothing(folder: Path) -> None:
     Vitals().ran("delivery.send")
     assert not folder.exists()
