@@ -31,7 +31,7 @@ STARTS = ("/admin/", "/reader/", "/mailbox/", "/", "/api/v1/schema/", "/metrics"
 # Between two pages: a light load.
 PAUSE_SECONDS = 0.5
 # The demo's blog and services are not part of the site.
-NOT_OURS = ("demo.server", "demo.services")
+NOT_OURS = {"demo.server", "demo.services"}
 
 
 def memory() -> list[dict[str, object]]:
@@ -158,7 +158,7 @@ def shares(pid: int) -> dict[int, float]:
             found += map(int, (task / "children").read_text().split())
     sizes = {}
     for each in found:
-        if any(name in Path(f"/proc/{each}/cmdline").read_text() for name in NOT_OURS):
+        if {*Path(f"/proc/{each}/cmdline").read_text().split("\0")} & NOT_OURS:
             continue
         match = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{each}/smaps_rollup").read_text(), re.M)
         assert match

@@ -10,7 +10,6 @@ from common.net.client import Fetched
 from common.net.errors import host_of
 from common.text import one_line, shortened
 from feeds.parsing.discovery import decoded
-from feeds.parsing.h_feed import APP_WORDS, microformats
 from feeds.parsing.h_social import address_of, found_in, text_of, values_of
 from feeds.parsing.media import absolute
 from reader.indieauth.discovery import NotConfirmed, declared_links, fetched, json_object
@@ -87,6 +86,8 @@ def _read(client_id: str) -> ClientPage:
 
 def _of_page(client_id: str, page: Fetched) -> ClientPage:
     """Read an h-app and rel=redirect_uri, as older clients have."""
+    from feeds.parsing.h_feed import APP_WORDS, microformats  # takes 4 MB
+
     returns = _returns(
         urljoin(base, target) for rel, target, base in declared_links(page) if rel == "redirect_uri"
     )

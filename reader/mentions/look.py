@@ -1,13 +1,13 @@
 """Fetching and parsing sources, without database."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from common.net.client import Fetched, FetchError, Unreached, client
 from common.text import one_line, shortened, without_controls
 from feeds.parsing import expense
 from feeds.parsing.discovery import decoded, read_page
 from feeds.parsing.entry import Entry, ParseError
-from feeds.parsing.h_feed import read_entries
 from feeds.parsing.plain_html import paragraphs
 from feeds.polling.read import clean_entry
 from reader.rules.mentions import (
@@ -94,14 +94,12 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
 
 def _post(html: str, target: str, url: str) -> Entry:
     """Return the post that mentions the target; without posts, the page's title."""
+    from feeds.parsing.h_feed import read_entries  # takes 4 MB
+
     posts = read_entries(html, url)
-    for post in posts:
-        if kind_towards(target, post) != MENTION:
-            return post
-    for post in posts:
-        if html_links_to(post.html, target, url=post.base or url):
-            return post
-    return posts[0] if posts else Entry("", title=read_page(html, url).title)
+    related = (post for post in posts if kind_towards(target, post) != MENTION)
+    linked = (post for post in posts if html_links_to(post.html, target, url=post.base or url))
+    return next(chain(related, linked, posts), None) or Entry("", title=read_page(html, url).title)
 
 
 def _origin(url: str) -> tuple[str, ...]:

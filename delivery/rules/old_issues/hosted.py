@@ -8,8 +8,6 @@ from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
-from markdown_it import MarkdownIt
-
 from common.html.clean import MOST_NESTING
 from common.refused import Refused
 from common.text import one_line
@@ -244,6 +242,8 @@ def markdown_html(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+def _parser() -> Any:
+    from markdown_it import MarkdownIt  # for few files
+
     options = {"html": True, "maxNesting": MOST_NESTING}
     return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
