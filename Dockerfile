@@ -20,7 +20,7 @@ USER 10001
 # It writes to this folder and to /tmp only.
 VOLUME /app/var
 EXPOSE 8000
-# This is the embedded service with SQLite in /app/var; docker-compose.yml and docs/examples/kubernetes.yml run each
+# This is the embedded service with SQLite in /app/var, in one process (PROCESSES=2: two); docker-compose.yml and docs/examples/kubernetes.yml run each
 # part in its own container, with its own health check.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD \
     ["sh", "-c", "python -I feedletter_site/alive.py celery beat && python -c \"import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)\""]

@@ -52,6 +52,7 @@ def memory() -> list[dict[str, object]]:
 @contextmanager
 def demo(folder: Path) -> Iterator[tuple[int, requests.Session, str]]:
     """Yield the supervisor's process id, a session of the admin, and the URL."""
+    os.environ["BIND"] = f"127.0.0.1:{free_port()}"
     own = environment(folder / "demo", os.environ)
     own |= {"DATABASE_URL": f"sqlite:///{folder}/demo/demo.db", "SECRET_KEY": "only for the bench" * 3}
     with running(["demo", "--json"], own) as (process, url):

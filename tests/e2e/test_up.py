@@ -3,11 +3,13 @@
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,9 +125,19 @@ def test_two_hours_of_a_light_load_need_no_more_memory_than_one(tmp_path: Path) 
     assert max(sizes) < 240
 
 
-def test_at_the_end_it_stops_in_time_and_leaves_nobody_behind(site: Site) -> None:
-    everyone = site.processes()
+def test_at_the_end_it_finishes_an_email_and_leaves_nobody_behind(site: Site, mail: SmtpServer) -> None:
+    """The newsletter is the one of the first test."""
+    everyone, sent = site.processes(), len(mail.messages)
     assert len(everyone) >= 3
-    site.process.terminate()
+    mail.hold()
+    with mail.releasing():
+        urllib.request.urlopen(f"{site.url}/s/starlight/", b"email=bob@example.org", timeout=10).close()
+        until(lambda: mail.commands.count("data") > sent, "an email on its way", LIMIT_SECONDS)
+        site.process.terminate()
+        time.sleep(5)
     assert site.process.wait(30) == 0
     assert [pid for pid in everyone if Path(f"/proc/{pid}").exists()] == []
+    assert len(mail.messages) == sent + 1
+    with closing(sqlite3.connect(site.folder / "data" / "feedletter.db")) as database:
+        query = "SELECT state FROM delivery_delivery WHERE kind = 'confirmation'"
+        assert database.execute(query).fetchall() == [("sent",)]

@@ -1,5 +1,7 @@
 """The threads beside a worker's pool: they start, go on after an error, and stop in time."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -121,3 +123,12 @@ def test_a_worker_without_stages_has_no_thread_more(monkeypatch: pytest.MonkeyPa
     step.run(SEND)
     assert threading.active_count() == before
     step.stop(WORKER)
+
+
+def test_a_worker_that_ends_by_itself_ends_the_web_process_which_is_restarted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *process_and_signal: ended.append(process_and_signal))
+    bootsteps._work(SimpleNamespace(start=lambda: None))
+    assert ended == [(os.getpid(), signal.SIGTERM)]
