@@ -92,10 +92,7 @@ SECRET_KEY_FALLBACKS = env.listing(
 env.section("Site, network and monitoring")
 BIND = env.bind("BIND", "127.0.0.1:8000", help="Where `manage.py up` listens; commands need the same value.")
 PROCESSES = env.whole(
-    "PROCESSES",
-    1,
-    most=2,
-    help="Of `manage.py up` without a queue. 1: pages and work in one process. 2: apart, with more memory.",
+    "PROCESSES", 1, most=2, help="Of `manage.py up`, without a queue. 1: pages and work in one. 2: one each."
 )
 SITE_URL = env.site_url(
     "SITE_URL",

@@ -177,8 +177,9 @@ def plan(bind: str, processes: int | None = None) -> ProcessPlan:
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
     web = [*python, "gunicorn", "--bind", bind, *WEB]
     if settings.EMBEDDED and (processes or settings.PROCESSES) == 1:
-        # Two seconds before the supervisor's.
-        commands = {"site": [*web, "--graceful-timeout", "28", "feedletter_site.wsgi:with_stages()"]}
+        # Two seconds before the supervisor; and a machine that halts for a minute aborts no emails.
+        web += ["--graceful-timeout", "28", "--timeout", "120"]
+        commands = {"site": [*web, "feedletter_site.wsgi:with_stages()"]}
     else:
         # `up` has run the checks, which would load every page, 20 MB.
         worker = [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker"]
