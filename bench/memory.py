@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -153,15 +153,15 @@ def parts(pid: int) -> str:
 
 def shares(pid: int) -> dict[int, float]:
     """Return the proportional set size in MB of each process of the site, by process id."""
-    found = [pid]
-    for each in found:
-        for task in Path(f"/proc/{each}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
-    sizes = {}
-    for each in found:
-        if {*Path(f"/proc/{each}/cmdline").read_text().split("\0")} & NOT_OURS:
-            continue
-        match = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{each}/smaps_rollup").read_text(), re.M)
-        assert match
-        sizes[each] = int(match[1]) / 1024
+    sizes, waiting = {}, [pid]
+    for each in waiting:
+        # It may end meanwhile.
+        with suppress(OSError):
+            for task in Path(f"/proc/{each}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+            if {*Path(f"/proc/{each}/cmdline").read_text().split("\0")} & NOT_OURS:
+                continue
+            match = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{each}/smaps_rollup").read_text(), re.M)
+            if match:
+                sizes[each] = int(match[1]) / 1024
     return sizes
