@@ -316,7 +316,7 @@ class SmtpStream:
 
     def go_on(self) -> None:
         """Send the announced message: the last outcome is durable."""
-        if self._session.announced is None:
+        if self._session.announced is None or not self._session.is_ready:
             self._end()
             return
         self._stage = Stage.DATA

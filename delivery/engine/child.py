@@ -24,6 +24,7 @@ from common.clock import take_over, utcnow
 from delivery.engine.async_connections import AsyncConnections
 from delivery.engine.child_protocol import (
     BeginPass,
+    ChildTask,
     Closed,
     CloseLane,
     CutOff,
@@ -42,7 +43,6 @@ from delivery.engine.child_protocol import (
     frame,
     unpacked,
 )
-from delivery.engine.child_task import ChildTask
 from delivery.engine.event_loop import prepare
 from delivery.engine.recorder import Recorder
 

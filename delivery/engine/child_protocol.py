@@ -1,4 +1,4 @@
-"""Messages between the worker and its child process: pickled named tuples.
+"""Tasks of the child process, and its messages to and from the worker: pickled named tuples.
 
 Pickle is safe, as nobody else can write to the socket pair. No message needs Django. A lane that is opened
 again gets a new number.
@@ -8,13 +8,15 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from channels.base import AsyncSession, Outcome
+from channels.email.mail_message import MailMessage
 from common.child_process import framed
 from common.shutdown import stopping
 
+NOT_YET = datetime.max.replace(tzinfo=UTC)
 # A message may begin within so many seconds of the last lease renewal.
 FRESH = 20.0
 
@@ -44,6 +46,30 @@ class Permit:
     def holds(self, pk: int) -> bool:
         """Return whether the lease is surely ours, which is enough for an announced message."""
         return time.monotonic() - self.renewed_at < FRESH and pk not in self.lost
+
+
+@dataclass(eq=False, slots=True)
+class ChildTask:
+    """`number` identifies the task in its lane on both sides.
+
+    `token` is the lease token in hex, empty if the acceptance must not be recorded here.
+    """
+
+    lane: int
+    number: int
+    pk: int
+    priority: int
+    token: str
+    mail: MailMessage
+    outcome: Outcome | None = None
+    at: datetime = NOT_YET
+    begun: bool = False
+    issue: int | None = None
+    recalled: bool = False
+    released: Callable[[], object] | None = None
+
+    def message(self) -> MailMessage:
+        return self.mail
 
 
 class BeginPass(NamedTuple):

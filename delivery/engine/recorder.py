@@ -20,7 +20,7 @@ from psycopg.pq.abc import PGresult
 from channels.base import Sent
 from common.db.arrays import array_literal
 from delivery.engine.accept_sql import ACCEPT_AND_LOOK, remote_id_of
-from delivery.engine.child_task import ChildTask
+from delivery.engine.child_protocol import ChildTask
 
 # Seconds to wait for the database before the worker records, and until the next try.
 PATIENCE, REST = 8.0, 1.0

@@ -13,8 +13,7 @@ from common.clock import utcnow
 from common.program import MANAGE
 from common.text import pluralize
 from delivery.engine.claim import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
-from delivery.engine.send_pass import send_due
-from delivery.engine.waits import Wait, letters_put_off, resting
+from delivery.engine.send_pass import Wait, letters_put_off, resting, send_due
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import cancel_issue, make_collections_due, make_deliveries_due
 from delivery.privacy.retention import prunable, prune_old_data

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
 from delivery.engine import child_client, claimer, recorder, send_pass
-from delivery.engine.child_task import ChildTask
+from delivery.engine.child_protocol import ChildTask
 from delivery.engine.outcomes import record_accepted
 from delivery.engine.recorder import Recorder
 from delivery.engine.send_pass import send_due

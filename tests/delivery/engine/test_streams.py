@@ -14,8 +14,7 @@ from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
 from common.clock import utcnow
 from delivery.engine.async_connections import AsyncConnections
-from delivery.engine.child_protocol import Permit
-from delivery.engine.child_task import ChildTask
+from delivery.engine.child_protocol import ChildTask, Permit
 from tests.channels.email_letters import message
 from tests.servers.smtp_server import DROP, SmtpServer
 
