@@ -81,8 +81,16 @@ class ModelFields(Fields, serializers.ModelSerializer[Any]):
 
 
 # Not the label and style of forms, and not validators, whose refusals are the services'.
-USED_OF_MODELS = {"choices", "required", "allow_null", "allow_blank", "max_length", "max_value", "min_value"}
-USED_OF_MODELS |= {"help_text"}
+USED_OF_MODELS = {
+    "choices",
+    "required",
+    "allow_null",
+    "allow_blank",
+    "max_length",
+    "max_value",
+    "min_value",
+    "help_text",
+}
 
 
 class Parameters(Fields):

@@ -19,8 +19,16 @@ from common.net.transport import CheckedAdapter, budget, current_deadline
 from common.net.web_slots import take_slot
 from common.transactions import forbid_open_transaction
 
-__all__ = ["AddressRefused", "AnswerTooLarge", "FetchError", "Fetched", "SafeClient", "SafeSession"]
-__all__ += ["Unreached", "client"]
+__all__ = [
+    "AddressRefused",
+    "AnswerTooLarge",
+    "FetchError",
+    "Fetched",
+    "SafeClient",
+    "SafeSession",
+    "Unreached",
+    "client",
+]
 
 STATUSES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}

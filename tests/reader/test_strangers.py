@@ -87,8 +87,26 @@ KEYS = {
     "revoke_client": "token",
 }
 ACTS: tuple[str, ...] = (
-    *("", "all", "here", "older", "read", "unread", "star", "unstar", "follow", "find", "mute"),
-    *("unmute", "block", "unblock", "add", "save", "delete", "up", "down", "order"),
+    "",
+    "all",
+    "here",
+    "older",
+    "read",
+    "unread",
+    "star",
+    "unstar",
+    "follow",
+    "find",
+    "mute",
+    "unmute",
+    "block",
+    "unblock",
+    "add",
+    "save",
+    "delete",
+    "up",
+    "down",
+    "order",
 )
 METHODS = ("", "mark_read", "mark_unread", "remove", "move", "update", "delete", "order")
 

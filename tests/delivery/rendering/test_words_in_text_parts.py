@@ -16,12 +16,38 @@ PAGE = "https://blog.example/posts/one"
 # Placeholders that are replaced by unique words.
 SEEN, HIDDEN = "\ue000", "\ue001"
 _INLINE = (
-    *("a", "abbr", "b", "cite", "code", "del", "em", "font", "ins", "kbd", "mark", "q", "s"),
-    *("small", "span", "sub", "sup", "u"),
+    "a",
+    "abbr",
+    "b",
+    "cite",
+    "code",
+    "del",
+    "em",
+    "font",
+    "ins",
+    "kbd",
+    "mark",
+    "q",
+    "s",
+    "small",
+    "span",
+    "sub",
+    "sup",
+    "u",
 )
 _BLOCKS = (
-    *("article", "aside", "blockquote", "center", "div", "figure", "footer", "header", "main"),
-    *("nav", "p", "section"),
+    "article",
+    "aside",
+    "blockquote",
+    "center",
+    "div",
+    "figure",
+    "footer",
+    "header",
+    "main",
+    "nav",
+    "p",
+    "section",
 )
 _HIDING = (
     "<span hidden>{}</span>",
