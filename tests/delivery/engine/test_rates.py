@@ -1,5 +1,6 @@
 """Rate, burst and spacing hold across passes and workers."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -85,9 +86,10 @@ def test_a_spaced_lane_sends_one_a_minute(smtp: SmtpServer) -> None:
 def test_a_pass_waits_for_a_lane_that_is_free_in_a_moment(smtp: SmtpServer) -> None:
     lane = a_lane(rate=8.0, burst=1, tokens=1)
     queued(4, lane=lane)
+    began = time.monotonic()
     assert send_due().sent == 4
-    times = [message.at for message in smtp.messages]
-    assert times[-1] - times[0] >= 0.2
+    # The first is claimed at once. How far apart they arrive depends on the machine as well.
+    assert time.monotonic() - began >= 3 / 8
     assert Lane.objects.get().tokens < 1
 
 
