@@ -14,7 +14,7 @@ from delivery.engine.child_protocol import Narrowed, Permit
 # Seconds: the place of a session that has just closed may still count.
 AGAIN_AFTER = 1.0
 # Seconds a pipelined message waits for the one before it on the same connection.
-TOLD_FOR = 5.0
+ANNOUNCED_FOR = 5.0
 log = logging.getLogger(__name__)
 
 
@@ -118,7 +118,7 @@ class AsyncConnections(Generic[T]):
         self._workers: set[asyncio.Task[None]] = set()
         self._sessions: set[AsyncSession] = set()
         # Each connection's next message, its task and when it was announced.
-        self._tolds: list[list[tuple[T, Any, float]]] = []
+        self._all_announced: list[list[tuple[T, Any, float]]] = []
         # Connections that are not closing.
         self._serving = 0
         self._leaving = self._is_cut_off = False
@@ -160,8 +160,12 @@ class AsyncConnections(Generic[T]):
 
         Messages behind a slow one move to another connection.
         """
-        known_before = asyncio.get_running_loop().time() - TOLD_FOR
-        late = [told.pop()[0] for told in self._tolds if told and told[0][2] < known_before]
+        known_before = asyncio.get_running_loop().time() - ANNOUNCED_FOR
+        late = [
+            announced.pop()[0]
+            for announced in self._all_announced
+            if announced and announced[0][2] < known_before
+        ]
         for task in late:
             heappush(self._todo, (task.priority, next(self._numbers), task))
         may_not = [task for _, _, task in self._todo if not self._may(task)]
@@ -193,24 +197,24 @@ class AsyncConnections(Generic[T]):
         session, loop = self._open_session(), asyncio.get_running_loop()
         self._sessions.add(session)
         # The next task and its message, once announced to the server.
-        told: list[tuple[T, Any, float]] = []
-        self._tolds.append(told)
+        announced: list[tuple[T, Any, float]] = []
+        self._all_announced.append(announced)
         try:
-            while (task := await self._next(session, told)) is not None:
+            while (task := await self._next(session, announced)) is not None:
                 message = None
-                if told and session.is_ready and isinstance(session, StreamingSession):
-                    begun, message = await Row(self, told).sent_by(session)
-                    if begun is None and not (told and session.is_ready):
+                if announced and session.is_ready and isinstance(session, StreamingSession):
+                    begun, message = await Row(self, announced).sent_by(session)
+                    if begun is None and not (announced and session.is_ready):
                         continue
-                    task = begun or told[0][0]
+                    task = begun or announced[0][0]
                 released = loop.create_future()
                 task.released = partial(_end_wait, released)
                 is_too_many = False
                 try:
-                    if message or (task.outcome is None and (self.may_go_on(told) or self._may(task))):
-                        is_too_many = await self._send(session, task, told, message)
+                    if message or (task.outcome is None and (self.may_go_on(announced) or self._may(task))):
+                        is_too_many = await self._send(session, task, announced, message)
                     else:
-                        told.clear()
+                        announced.clear()
                 finally:
                     if not is_too_many:
                         self.end(task)
@@ -218,11 +222,11 @@ class AsyncConnections(Generic[T]):
                     break
                 await released
         finally:
-            if told:
-                self.end(told[0][0])
+            if announced:
+                self.end(announced[0][0])
             self._admission.leave(session)
             self._sessions.discard(session)
-            self._tolds = [other for other in self._tolds if other is not told]
+            self._all_announced = [other for other in self._all_announced if other is not announced]
             await session.close()
 
     def end(self, task: T) -> None:
@@ -238,14 +242,14 @@ class AsyncConnections(Generic[T]):
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
-    def may_go_on(self, told: list[tuple[T, Any, float]]) -> bool:
+    def may_go_on(self, announced: list[tuple[T, Any, float]]) -> bool:
         """A message whose envelope the server has is sent unless it was recalled."""
-        if not told or self.stopped:
+        if not announced or self.stopped:
             return False
-        task = told[0][0]
+        task = announced[0][0]
         return not task.recalled and self._permit.holds(task.pk)
 
-    def told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
+    def announce_next(self, task: T, announced: list[tuple[T, Any, float]]) -> Any:
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
@@ -257,16 +261,16 @@ class AsyncConnections(Generic[T]):
         except Exception:  # noqa: BLE001 - it is made again when its turn comes, and says so then
             return None
         heappop(self._todo)
-        told.append((upcoming, message, asyncio.get_running_loop().time()))
+        announced.append((upcoming, message, asyncio.get_running_loop().time()))
         return message
 
-    async def _next(self, session: AsyncSession, told: list[tuple[T, Any, float]]) -> T | None:
-        if told:
-            task = told[0][0]
+    async def _next(self, session: AsyncSession, announced: list[tuple[T, Any, float]]) -> T | None:
+        if announced:
+            task = announced[0][0]
             if self.stopped or session.is_ready:
                 return task
             # The announced message is gone with its connection.
-            told.clear()
+            announced.clear()
             heappush(self._todo, (task.priority, next(self._numbers), task))
         # The surplus connection closes here.
         while self._serving <= self.width:
@@ -301,14 +305,14 @@ class AsyncConnections(Generic[T]):
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
     async def _send(
-        self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]], message: Any = None
+        self, session: AsyncSession, task: T, announced: list[tuple[T, Any, float]], message: Any = None
     ) -> bool:
         """Set the task's outcome. Return True if this connection is surplus and put the task back.
 
         `message` if it was begun.
         """
         try:
-            message = message or (told.pop()[1] if told else task.message())
+            message = message or (announced.pop()[1] if announced else task.message())
         except Exception as error:  # only this recipient waits
             log.exception("a message cannot be made", extra={"delivery": task.pk})
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self.clock()
@@ -316,7 +320,7 @@ class AsyncConnections(Generic[T]):
         task.begun = True
         try:
             task.outcome = await session.send(
-                message, now=self.clock(), following=lambda: self.told_next(task, told)
+                message, now=self.clock(), following=lambda: self.announce_next(task, announced)
             )
         except Exception as error:  # a bug of ours: how far it came is unknown
             log.exception("sending failed", extra={"delivery": task.pk})
@@ -343,8 +347,8 @@ class AsyncConnections(Generic[T]):
 class Row(Generic[T]):
     """MessageSource of one connection."""
 
-    def __init__(self, connections: AsyncConnections[T], told: list[tuple[T, Any, float]]) -> None:
-        self._connections, self._told = connections, told
+    def __init__(self, connections: AsyncConnections[T], announced: list[tuple[T, Any, float]]) -> None:
+        self._connections, self._announced = connections, announced
         self._task: T | None = None
         self._message: Any = None
         self._stream: Stream | None = None
@@ -362,14 +366,14 @@ class Row(Generic[T]):
         return self._task, self._message
 
     def may_begin(self) -> bool:
-        return self._connections.may_go_on(self._told)
+        return self._connections.may_go_on(self._announced)
 
     def begin(self) -> None:
-        self._task, self._message, _ = self._told.pop()
+        self._task, self._message, _ = self._announced.pop()
         self._task.begun = True
 
     def following(self) -> Any:
-        return self._connections.told_next(self._task, self._told) if self._task else None
+        return self._connections.announce_next(self._task, self._announced) if self._task else None
 
     def accepted(self, outcome: Sent) -> None:
         task, self._task, self._message = self._task, None, None

@@ -70,9 +70,9 @@ def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendT
 # Limited, as servers may add a unique number to each answer.
 MOST_REASONS = 100
 RENEW_EVERY = 15.0
-# Most and least seconds between two looks for due deliveries.
-LOOK_EVERY = 0.25
-LOOK_REST = 0.01
+# Most and least seconds between two claims.
+CLAIM_EVERY = 0.25
+CLAIM_REST = 0.01
 # Seconds that a pass waits for messages under way before it ends. A server may take ten minutes.
 DRAIN_SECONDS = 5.0
 STOP_SECONDS = 20.0
@@ -130,11 +130,12 @@ class SendPass:
         self.claimer = Claimer(
             pool=self.pool, permit=self.permit, in_flight=self.in_flight, done=self.done, clock=clock
         )
-        self.looked_at = -LOOK_EVERY
-        self.looking: Future[datetime | None] | None = None
+        self.claimed_at = -CLAIM_EVERY
+        self.claiming: Future[datetime | None] | None = None
         self.beside: ThreadPoolExecutor | None = None
 
     def run(self) -> SendReport:
+        """Renew leases, claim, settle what ended and recall what was stopped, in turn."""
         try:
             with note_outage():
                 self._begin()
@@ -144,8 +145,8 @@ class SendPass:
                             break
                         self._begin()
                     self._renew()
-                    again_at = self._look()
-                    if self.in_flight or self.looking is not None:
+                    again_at = self._claim()
+                    if self.in_flight or self.claiming is not None:
                         self._settle(wait=0.2)
                         continue
                     # Wait only for a lane that allows more within moments.
@@ -184,19 +185,19 @@ class SendPass:
 
     @property
     def _is_busy(self) -> bool:
-        # In this order: a look's claims are in flight before it is done.
-        return (self.looking is not None and not self.looking.done()) or bool(self.in_flight)
+        # Check `claiming` first: until it is done, it may add to `in_flight`.
+        return (self.claiming is not None and not self.claiming.done()) or bool(self.in_flight)
 
-    def _look(self) -> datetime | None:
-        """Refill lanes that run low. Return when to look again, if a lane said so.
+    def _claim(self) -> datetime | None:
+        """Refill lanes that run low. Return when to claim again, if a lane said so.
 
         With nothing to record it runs here, which saves an idle pass the other thread.
         """
-        if self.looking is not None:
-            if not self.looking.done():
+        if self.claiming is not None:
+            if not self.claiming.done():
                 return None
-            looked, self.looking = self.looking, None
-            again_at = looked.result()
+            claimed, self.claiming = self.claiming, None
+            again_at = claimed.result()
             # The result may be outdated: with nothing in flight, it must not end the pass.
             if self.in_flight:
                 return again_at
@@ -204,14 +205,14 @@ class SendPass:
             # Do not keep a lane waiting that had more and has nearly finished.
             lanes = list(self.pool.lanes.values())
             runs_low = any(lane.more and not lane.is_full for lane in lanes)
-            if time.monotonic() - self.looked_at < (LOOK_REST if runs_low else LOOK_EVERY):
+            if time.monotonic() - self.claimed_at < (CLAIM_REST if runs_low else CLAIM_EVERY):
                 return None
-        self.looked_at = time.monotonic()
+        self.claimed_at = time.monotonic()
         if not self.in_flight:
             return self.claimer.look()
         self.beside = self.beside or ThreadPoolExecutor(1, thread_name_prefix="claim")
-        self.looking = self.beside.submit(self.claimer.look)
-        self.looking.add_done_callback(lambda _: self.done.put(()))
+        self.claiming = self.beside.submit(self.claimer.look)
+        self.claiming.add_done_callback(lambda _: self.done.put(()))
         return None
 
     def _renew(self) -> None:

@@ -198,7 +198,7 @@ def test_what_a_look_has_claimed_as_it_ends_is_given_back(smtp: SmtpServer) -> N
                 ours.in_flight.add(claimed.pop())
             return True
 
-    ours.looking = Looking()  # type: ignore[assignment]
+    ours.claiming = Looking()  # type: ignore[assignment]
     ours._finish()
     assert not ours.in_flight
     assert untouched(1)

@@ -33,7 +33,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.mark.usefixtures("either")
 def test_one_slow_letter_keeps_nobody_waiting(smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(send_pass, "DRAIN_SECONDS", 0.2)
-    monkeypatch.setattr(async_connections, "TOLD_FOR", 0.1)
+    monkeypatch.setattr(async_connections, "ANNOUNCED_FOR", 0.1)
     first, *_ = queued(3, issue=IssueFactory(), lane=a_lane(concurrency=2))
     smtp.answer("message", STALL, recipient=first.destination.core)
     # Enough time for a process to start on a busy machine.
