@@ -86,7 +86,7 @@ class Proxy:
             f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {size}\r\nExpect: 100-continue\r\n\r\n"
         )
         with (
-            socket.create_connection(("127.0.0.1", self.https), timeout=10) as plain,
+            socket.create_connection(("127.0.0.1", self.https), timeout=60) as plain,
             context.wrap_socket(plain) as connection,
         ):
             connection.sendall(head.encode())
