@@ -6,7 +6,6 @@ from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter, SimpleListFilter
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from channels.rules.sms_words import CODE_WORDS
 from common.admin.html import column, moment_of, when
@@ -220,6 +219,7 @@ class DeliveryAdmin(LargeList):
     own_actions = actions_of(deliveries)
     sent = moment_of("sent_at", "sent")
     address = column("address", lambda delivery: delivery.destination)
+    shown_state = column("state", lambda row: (row.state, row.get_state_display()), label=DELIVERY_COLOURS)
     what = column("what", lambda delivery: delivery.issue or delivery.get_kind_display())
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Delivery]":
@@ -245,10 +245,6 @@ class DeliveryAdmin(LargeList):
         if "@" in words:
             return queryset.none(), False
         return newest(queryset).filter(Q(domain=words) | Q(remote_id__icontains=words)), False
-
-    @display(description="state", label=DELIVERY_COLOURS)
-    def shown_state(self, delivery: Delivery) -> tuple[str, str]:
-        return delivery.state, delivery.get_state_display()
 
 
 def describe_bounce(bounce: Bounce) -> Part:
@@ -285,15 +281,12 @@ class BounceAdmin(ReadOnlyAdmin):
     own_actions = actions_of(bounces)
     came = moment_of("at", "received")
     done = column("result", lambda bounce: shortened(bounce.effect, CHARACTERS_SHOWN), ordering="effect")
-
-    @display(description="address", ordering="recipient")
-    def whom(self, bounce: Bounce) -> str:
-        return str(bounce.destination or bounce.recipient or "not known")
-
-    @display(description="what", label=BOUNCE_COLOURS, ordering="kind")
-    def shown_kind(self, bounce: Bounce) -> tuple[str, str]:
-        return bounce.kind, bounce.get_kind_display()
-
-    @display(description="server’s answer", ordering="diagnostic")
-    def said(self, bounce: Bounce) -> str:
-        return shortened(bounce.diagnostic, CHARACTERS_SHOWN)
+    whom = column(
+        "address", lambda row: str(row.destination or row.recipient or "not known"), ordering="recipient"
+    )
+    shown_kind = column(
+        "what", lambda row: (row.kind, row.get_kind_display()), label=BOUNCE_COLOURS, ordering="kind"
+    )
+    said = column(
+        "server’s answer", lambda row: shortened(row.diagnostic, CHARACTERS_SHOWN), ordering="diagnostic"
+    )

@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, ChoicesFieldListFilter
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
 from common.access import opens_for
@@ -17,6 +16,7 @@ from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Button, Code, Dot, Facts, Part, Text
 from common.ports.channels import InvalidDestination
@@ -76,23 +76,19 @@ def dns_record(key: DkimKey) -> Part:
     )
 
 
-class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
+class NewKeyForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """The key itself is generated here and never shown."""
 
     domain = forms.CharField(
-        max_length=253,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="The part after the @ of the sender, for example example.org.",
+        max_length=253, help_text="The part after the @ of the sender, for example example.org."
     )
     algorithm = forms.ChoiceField(
         choices=DkimKey.Algorithm,
-        widget=UnfoldAdminSelectWidget(),
         help_text=("RSA (2048 bits) is supported everywhere. You can add a second key with Ed25519."),
     )
     selector = forms.CharField(
         max_length=100,
         required=False,
-        widget=UnfoldAdminTextInputWidget(),
         help_text=("Name of the key in the DNS. Leave empty for “feedletter”, or the next free name."),
     )
 
@@ -155,16 +151,11 @@ class DkimKeyAdmin(ServiceAdmin):
         return False
 
 
-class MailCheckForm(forms.Form):
-    newsletter = forms.ChoiceField(
-        required=False,
-        widget=UnfoldAdminSelectWidget(),
-        help_text="All senders, or the sender of one newsletter.",
-    )
+class MailCheckForm(StyledForm, forms.Form):
+    newsletter = forms.ChoiceField(required=False, help_text="All senders, or the sender of one newsletter.")
     sending_address = forms.GenericIPAddressField(
         required=False,
         label="Emails are sent from",
-        widget=UnfoldAdminTextInputWidget(),
         help_text="Only needed if your mail server is behind a router. Its public IP address.",
     )
 

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from common.admin.draw import block
 from common.admin.html import add_url, brief, column, list_link, object_url
@@ -107,6 +106,7 @@ class IssueAdmin(ReadOnlyAdmin):
     published = column("sent", lambda issue: brief(issue.published_at, "not yet"), ordering="published_at")
     posts = column("posts", lambda issue: f"{issue.post_count:,}", ordering="post_count")
     reached = column("delivered", reached_by)
+    shown_state = column("state", issue_panels.shown_state, label=ISSUE_COLOURS)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -206,8 +206,3 @@ class IssueAdmin(ReadOnlyAdmin):
         if issue is not None and request.method == "GET":
             progress.count_for_page(issue)
         return issue
-
-    @display(description="state", label=ISSUE_COLOURS)
-    def shown_state(self, issue: Any) -> tuple[str, str]:
-        state = progress.issue_state(issue, issue.counts)
-        return state, issue_panels.state_words(issue, state)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import datetime
+from typing import Any
 
 from channels.letter import Letter
 from channels.placeholders import fill_header, fill_html, values_for
@@ -67,12 +68,12 @@ NOT_COUNTED = (
 )
 
 
-def state_words(issue: Issue, state: str) -> str:
+def shown_state(issue: Any) -> tuple[str, str]:
+    """Return the state of a row of the list, which has counts, and words for it."""
+    state = issue_state(issue, issue.counts)
     if state == "cancelled":
-        return "discarded" if issue.published_at is None else "cancelled"
-    if state == "sent" and issue.awaits_reader:
-        return "in the archive"
-    return ISSUE_STATE_WORDS[state]
+        return state, "discarded" if issue.published_at is None else "cancelled"
+    return state, "in the archive" if state == "sent" and issue.awaits_reader else ISSUE_STATE_WORDS[state]
 
 
 def result_words(issue: Issue, counts: Counter[str]) -> str:

@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import StackedInline
-from unfold.decorators import display
 
 from channels import channel
 from channels.rules.accounts import DEFAULT_ACCOUNT
@@ -282,6 +281,9 @@ class LaneAdmin(ServiceAdmin):
     rests = moment_of("free_at", "rests until")
     state_now = column("state", lambda lane: lane_state(lane, utcnow()), label=LANE_COLOURS)
     limits = column("limits", limits_of)
+    waiting = column(
+        "waiting", lambda lane: waiting_words(lane.waiting_count, lane.held_count), ordering="waiting_count"
+    )
 
     def get_fieldsets(self, request: HttpRequest, obj: Lane | None = None) -> Any:
         if obj is not None and obj.serial:
@@ -326,7 +328,3 @@ class LaneAdmin(ServiceAdmin):
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-    @display(description="waiting", ordering="waiting_count")
-    def waiting(self, lane: Any) -> str:
-        return waiting_words(lane.waiting_count, lane.held_count)

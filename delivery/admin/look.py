@@ -22,8 +22,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.admin.colour_input import ColourInput
 from common.admin.refusals import add_refusal, require
+from common.admin.widgets import ColourInput
 from common.clock import utcnow
 from common.parts import Part, Template
 from common.pictures.picture import CleanPicture

@@ -9,7 +9,6 @@ from django.contrib.admin import RelatedFieldListFilter
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.html import add_url, column, list_link, when
 from common.admin.lists import asks
@@ -28,6 +27,7 @@ from common.admin.uploads import (
     words_about_worker,
     work_progress,
 )
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Facts, Link, Part
 from common.ports import channels
@@ -142,10 +142,8 @@ def import_offer(subscribable: Subscribable, request: HttpRequest) -> Part:
     return (words, Link(url, PAGE))
 
 
-class IssueImportForm(forms.Form):
-    newsletter = forms.ModelChoiceField(
-        queryset=Subscribable.objects.none(), widget=UnfoldAdminSelectWidget(), empty_label=None
-    )
+class IssueImportForm(StyledForm, forms.Form):
+    newsletter = forms.ModelChoiceField(queryset=Subscribable.objects.none(), empty_label=None)
     file = UploadField(
         otherwise="Use the command import_issues.",
         help_text="The zip file of Substack, Mailchimp or Buttondown, the JSON file of Ghost, or listmonk’s"
@@ -153,7 +151,6 @@ class IssueImportForm(forms.Form):
     )
     pictures = forms.ChoiceField(
         choices=IssueImport.Pictures.choices,
-        widget=UnfoldAdminSelectWidget(),
         help_text="Pictures that stay where they are vanish when you close your old account.",
     )
     address = forms.URLField(
@@ -161,20 +158,17 @@ class IssueImportForm(forms.Form):
         required=False,
         max_length=500,
         assume_scheme="https",
-        widget=UnfoldAdminTextInputWidget(),
         help_text="Ghost’s file leaves it out, but its pictures and links need it. For example:"
         " https://old.example.org",
     )
     with_paid = forms.BooleanField(
         label="Also issues for paying subscribers",
         required=False,
-        widget=UnfoldBooleanSwitchWidget(),
         help_text="Anyone who can see the archive can read them.",
     )
     with_private = forms.BooleanField(
         label="Also private issues",
         required=False,
-        widget=UnfoldBooleanSwitchWidget(),
         help_text="Such as issues for members. They’re only in the admin, not in the archive.",
     )
 

@@ -6,13 +6,12 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import column, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, listed
 from common.ports.channels import Field, InvalidDestination
@@ -48,15 +47,22 @@ def describe_service_account(account: ServiceAccount) -> Part:
     )
 
 
+def used_by(account: ServiceAccount) -> str:
+    if places := destinations_of_account(account).count():
+        return pluralize(places, "place")
+    newsletters = newsletters_of_account(account).count()
+    return pluralize(newsletters, "newsletter") if newsletters else "–"
+
+
 def service_of(account: ServiceAccount) -> str:
     labels = {kind.key: kind.label for kind in account_specs()}
     return labels.get(account.kind, account.kind)
 
 
-class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
+class ServiceAccountForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """New account. Use `account_form`, which adds the services' fields."""
 
-    service = forms.ChoiceField(label="Service", widget=UnfoldAdminSelectWidget())
+    service = forms.ChoiceField(label="Service")
 
     class Meta:
         model = ServiceAccount
@@ -114,6 +120,7 @@ class ServiceAccountAdmin(ServiceAdmin):
     own_actions = actions_of(service_accounts)
     added = moment_of("created_at", "added")
     service = column("service", service_of)
+    used_by = column("used by", used_by)
     known_as = column("connected as", lambda account: account.label, ordering="label")
 
     @property
@@ -150,13 +157,6 @@ class ServiceAccountAdmin(ServiceAdmin):
             prefix = "own" if change else data["service"]
             raise forms.ValidationError(at_field(form, prefix, str(error))) from error
         messages.success(request, f"Connected as {obj.label or obj}.")
-
-    @display(description="used by")
-    def used_by(self, account: ServiceAccount) -> str:
-        if places := destinations_of_account(account).count():
-            return pluralize(places, "place")
-        newsletters = newsletters_of_account(account).count()
-        return pluralize(newsletters, "newsletter") if newsletters else "–"
 
 
 def at_field(form: Any, prefix: str, text: str) -> Any:

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
+from common.admin.widgets import StyledForm
 from common.api.permissions import SCOPES, may_hand_on
 from common.clock import utcnow
 from common.parts import Facts, Part, listed
@@ -37,7 +37,7 @@ def scopes_for(user: Any) -> list[tuple[str, str]]:
     return allowed
 
 
-class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
+class TokenForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ApiToken
         fields = ("name",)
@@ -47,9 +47,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.CheckboxSelectMultiple,
         help_text="Choose as few as it needs. Writing includes reading.",
     )
-    lifetime = forms.ChoiceField(
-        label="Good for", choices=LIFETIMES, required=False, initial="90", widget=UnfoldAdminSelectWidget()
-    )
+    lifetime = forms.ChoiceField(label="Good for", choices=LIFETIMES, required=False, initial="90")
 
 
 def about(token: ApiToken) -> Part:

@@ -10,7 +10,7 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.html import column, when
 from common.admin.page_words import EmptyList
@@ -28,6 +28,7 @@ from common.admin.uploads import (
     words_about_worker,
     work_progress,
 )
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.optional_apps import is_on
 from common.parts import Facts, Part, listed
@@ -184,24 +185,22 @@ def answer(request: HttpRequest, keys: list[int], *, answers: dict[str, Any]) ->
 PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
 
 
-class ArrivalForm(forms.Form):
-    program = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
+class ArrivalForm(StyledForm, forms.Form):
+    program = forms.ChoiceField()
     file = UploadField(otherwise=OTHERWISE)
     second = UploadField(otherwise=OTHERWISE, label="Second file", required=False, allow_empty_file=True)
     secrets = UploadField(otherwise=OTHERWISE, label="Secrets", required=False)
-    reader = forms.CharField(required=False, max_length=40, widget=UnfoldAdminTextInputWidget())
-    zone = forms.ChoiceField(label="Time zone", required=False, widget=UnfoldAdminSelectWidget())
+    reader = forms.CharField(required=False, max_length=40)
+    zone = forms.ChoiceField(label="Time zone", required=False)
     stale = forms.ChoiceField(
         label="Old unsent issues",
         required=False,
         choices=[("skip", "Don’t send them"), ("send", "Send them")],
-        widget=UnfoldAdminSelectWidget(),
     )
     queued = forms.ChoiceField(
         label="Queued messages",
         required=False,
         choices=[("drop", "List and drop them"), ("keep", "Keep them")],
-        widget=UnfoldAdminSelectWidget(),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -18,11 +18,9 @@ from unfold.admin import TabularInline
 from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminEmailInputWidget,
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminSelect2MultipleWidget,
-    UnfoldBooleanSwitchWidget,
 )
 
 from common.admin.html import brief, list_url
@@ -30,6 +28,7 @@ from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.refusals import add_refusal
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.optional_apps import is_on
 from common.ports.panels import Action
@@ -61,20 +60,17 @@ ROLES = {
 OWN = {"": "None: only permissions under Advanced"}
 
 
-class RoleFields(forms.Form):
+class RoleFields(StyledForm, forms.Form):
     role = forms.ChoiceField(
         choices=list(ROLES.items()), initial="editor", widget=UnfoldAdminRadioSelectWidget()
     )
     is_limited = forms.BooleanField(
         label="Only some newsletters",
         required=False,
-        widget=UnfoldBooleanSwitchWidget(),
         help_text="They see and open these, with their issues, posts and subscribers.",
     )
     newsletters = forms.ModelMultipleChoiceField(
-        Subscribable.objects.order_by("title", "name"),
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        Subscribable.objects.order_by("title", "name"), required=False
     )
 
     def clean(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.http import (
 from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.access import newsletters_of, visible_to
 from common.admin.html import column, list_url, object_url, page
@@ -33,6 +33,7 @@ from common.admin.uploads import (
     takes_upload,
     upload_facts,
 )
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.ports import channels as kinds
 from common.ports.panels import Action, Panel
@@ -60,10 +61,8 @@ def with_lists(user: Any) -> "QuerySet[Subscribable]":
     return visible_to(user, Subscribable.objects.filter(channel__in=channels).order_by("name"))
 
 
-class UploadForm(forms.Form):
-    newsletter = forms.ModelChoiceField(
-        queryset=Subscribable.objects.none(), widget=UnfoldAdminSelectWidget(), empty_label=None
-    )
+class UploadForm(StyledForm, forms.Form):
+    newsletter = forms.ModelChoiceField(queryset=Subscribable.objects.none(), empty_label=None)
     file = UploadField(
         otherwise="Split it, or use the command import_subscribers.",
         accept=".csv,.tsv,.txt,text/csv,text/plain",
@@ -74,7 +73,6 @@ class UploadForm(forms.Form):
         label="The people in the file",
         choices=STATUS_CHOICES,
         required=False,
-        widget=UnfoldAdminSelectWidget(),
         help_text="Nobody becomes more than that.",
     )
     words = forms.CharField(

@@ -4,9 +4,9 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from common.admin.html import add_url, brief, list_link, list_url, object_url, when
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Button, Code, Facts, Link, Part, Table, Template, Text, listed
 from common.ports import channels
@@ -91,13 +91,12 @@ def what_next(subscribable: Subscribable, request: HttpRequest) -> Part:
     return Text(tuple(Button(url, title) for title, url in steps), "steps")
 
 
-class BeginForm(forms.Form):
+class BeginForm(StyledForm, forms.Form):
     count = forms.IntegerField(
         label="How many posts",
         initial=3,
         min_value=1,
         max_value=MOST_POSTS,
-        widget=UnfoldAdminIntegerFieldWidget(),
         help_text="The newest posts of its feeds, such as 3.",
     )
 

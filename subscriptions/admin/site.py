@@ -10,9 +10,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from common.admin.colour_input import ColourInput
 from common.admin.html import web_link
 from common.admin.model_admin import ServiceAdmin
+from common.admin.widgets import ColourInput
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.parts import Code, Facts, Part, Template
 from common.pictures.picture import MOST_BYTES

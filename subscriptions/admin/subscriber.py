@@ -12,11 +12,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils.html import escape
 from unfold.decorators import display
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.access import opens_for
 from common.admin.html import add_url, column, list_link, moment_of, when
@@ -24,6 +20,7 @@ from common.admin.lists import SEARCHED, LargeList, newest
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.admin.resources import actions_of
+from common.admin.widgets import StyledForm
 from common.parts import Button, Facts, Link, Part, Table, listed
 from common.ports import channels
 from common.ports.panels import Action, Panel
@@ -78,12 +75,8 @@ class AddTagsForm(forms.Form):
         self.fields["names"].help_text = escape(text)  # shown as HTML
 
 
-class RemoveTagsForm(forms.Form):
-    names = forms.MultipleChoiceField(
-        label="Tags",
-        error_messages={"required": "Choose at least one tag."},
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-    )
+class RemoveTagsForm(StyledForm, forms.Form):
+    names = forms.MultipleChoiceField(label="Tags", error_messages={"required": "Choose at least one tag."})
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -333,10 +326,10 @@ class DestinationAdmin(ListPages, LargeList):
 PROBLEM_LISTS = (("Do not email", "subscriptions_suppression"), ("Bounces", "delivery_bounce"))
 
 
-class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
+class SuppressionForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """Normalizes the address, or it would match nobody."""
 
-    kind = forms.ChoiceField(label="Channel", widget=UnfoldAdminSelectWidget(), initial="email")
+    kind = forms.ChoiceField(label="Channel", initial="email")
 
     class Meta:
         model = Suppression

@@ -11,13 +11,13 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from common.access import visible_to
 from common.admin.html import column, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Facts, Link, Part, Table
 from common.ports import channels
@@ -103,10 +103,9 @@ def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
     return f"{pluralize(bulk.unsubscribe_many(keys=keys, now=utcnow()), 'subscriber')} unsubscribed."
 
 
-class MoveForm(forms.Form):
+class MoveForm(StyledForm, forms.Form):
     to = forms.ChoiceField(
         label="To",
-        widget=UnfoldAdminSelectWidget(),
         help_text="Keeps their names, dates, proof of consent and links. No email is sent.",
         error_messages={"required": "Choose the newsletter."},
     )
@@ -184,7 +183,7 @@ ACTIONS = (
 )
 
 
-class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
+class SubscriberForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """Base of `subscriber_form()`."""
 
     class Meta:
@@ -195,7 +194,6 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Confirmed",
         required=False,
         initial=True,
-        widget=UnfoldBooleanSwitchWidget(),
         help_text="They have agreed already. If not, we email them a link to confirm.",
     )
 

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 from unfold.widgets import (
     INPUT_CLASSES,
-    UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminPasswordWidget,
     UnfoldAdminSelect2Widget,
     UnfoldAdminSelectWidget,
@@ -24,6 +23,7 @@ from unfold.widgets import (
 )
 
 from common.admin.refusals import add_refusal
+from common.admin.widgets import StyledForm
 from common.ports import channels
 from common.ports.registries import template_sources
 from subscriptions.models import Subscribable
@@ -163,12 +163,11 @@ class ZoneField(forms.ChoiceField):
             raise ValidationError(str(error)) from error
 
 
-class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
+class SubscribableForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """Base of `subscribable_form()`."""
 
     channel = forms.ChoiceField(
-        help_text="How it is sent: as a newsletter by email, or as a bridge to an account.",
-        widget=UnfoldAdminSelectWidget(),
+        help_text="How it is sent: as a newsletter by email, or as a bridge to an account."
     )
     time_zone = ZoneField(
         help_text="Days and times are in this time zone. Type to search, for example Paris."
@@ -182,12 +181,9 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         coerce=int,
         choices=Subscribable.Weekday.choices,
         help_text="An issue is sent on each of these days if there are new posts.",
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
     )
     template = forms.ChoiceField(
-        required=False,
-        help_text="The template of its emails. The default suits most newsletters.",
-        widget=UnfoldAdminSelectWidget(),
+        required=False, help_text="The template of its emails. The default suits most newsletters."
     )
     params = PairsField(
         label="Extra parameters",

@@ -4,16 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminRadioSelectWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.letter import LetterError, Recipient
 from channels.oauth import OAuth
 from channels.webpush.channel import WebPushChannel
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Box, Lines, Part, Strong, Text
 from common.ports import channels
@@ -63,7 +59,7 @@ RHYTHMS = {
 OWN_NAMES = ("feeds", "title", "name")
 
 
-class KindForm(forms.Form):
+class KindForm(StyledForm, forms.Form):
     """Base form with the fields of one channel, prefixed with its key."""
 
     def __init__(self, kind: channels.ChannelSpec, *args: Any, **kwargs: Any) -> None:
@@ -192,13 +188,10 @@ class ConnectForm(DestinationForm):
     feeds = forms.ModelMultipleChoiceField(
         queryset=Feed.objects.none(),
         label="Posts of",
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
         error_messages={"required": "Choose at least one feed."},
     )
     title = forms.CharField(
-        max_length=200,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="The bridge’s name in this admin, and {newsletter} in your own texts.",
+        max_length=200, help_text="The bridge’s name in this admin, and {newsletter} in your own texts."
     )
     name = forms.CharField(
         max_length=64,

@@ -10,14 +10,10 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
 
 from common.admin.refusals import add_refusal
 from common.admin.resources import MomentWidget
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.refused import Refused
 from common.text import one_line
@@ -33,20 +29,14 @@ from subscriptions.rules.schedule import first_instant, wall
 from subscriptions.rules.words import clock_words
 
 
-class BeginForm(forms.Form):
+class BeginForm(StyledForm, forms.Form):
     """Preselects the newsletter if there is only one."""
 
     subscribable = forms.ModelChoiceField(
-        Subscribable.objects.none(),
-        label="Newsletter",
-        widget=UnfoldAdminSelectWidget(),
-        help_text="The email is sent to its subscribers.",
+        Subscribable.objects.none(), label="Newsletter", help_text="The email is sent to its subscribers."
     )
     subject = forms.CharField(
-        required=False,
-        max_length=LONGEST_SUBJECT,
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="You can change it until the email is sent.",
+        required=False, max_length=LONGEST_SUBJECT, help_text="You can change it until the email is sent."
     )
 
     def __init__(self, *args: Any, newsletters: "QuerySet[Subscribable]", **kwargs: Any) -> None:
@@ -69,29 +59,22 @@ class PictureForm(forms.Form):
         return f"![{shows}](/pictures/{name})"
 
 
-class AudienceForm(forms.Form):
+class AudienceForm(StyledForm, forms.Form):
     any_of = forms.MultipleChoiceField(
         label="Only subscribers with one of these tags",
         required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
         help_text="Choose none to include everybody.",
     )
-    none_of = forms.MultipleChoiceField(
-        label="Not subscribers with one of these tags",
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-    )
+    none_of = forms.MultipleChoiceField(label="Not subscribers with one of these tags", required=False)
     others = forms.MultipleChoiceField(
         label="Also subscribers of these newsletters",
         required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
         help_text="People on several lists get one copy.",
     )
 
     got = forms.MultipleChoiceField(
         label="Only people who got",
         required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
         help_text="If it was corrected while it was paused, only people who got the earlier text.",
     )
 

@@ -10,7 +10,6 @@ from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from channels.letter import LetterError
 from common.access import newsletters_of, visible_to
@@ -206,6 +205,8 @@ class BroadcastAdmin(SendPage):
     newsletter = column("newsletter", lambda letter: letter.subscribable, ordering="subscribable")
     changed = column("changed", lambda letter: when(letter.changed_at), ordering="changed_at")
     shown_subject = column("subject", str, ordering="subject")
+    shown_state = column("state", panels.shown_state, label=COLOURS)
+    goes_out = column("sent", lambda letter: when(letter.published_at or letter.send_at, "not scheduled"))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Broadcast]":
         every: QuerySet[Broadcast] = super().get_queryset(request)
@@ -419,13 +420,3 @@ class BroadcastAdmin(SendPage):
             "saved_at": brief(letter.changed_at, zone=newsletter.zone),
         }
         return page(request, "admin/delivery/broadcast.html", context)
-
-    @display(description="state", label=COLOURS)
-    def shown_state(self, letter: Broadcast) -> tuple[str, str]:
-        state = panels.standing_of(letter)
-        return state, panels.LETTER_STATE_WORDS[state]
-
-    @display(description="sent")
-    def goes_out(self, letter: Any) -> str:
-        moment = letter.published_at or letter.send_at
-        return when(moment, "not scheduled")

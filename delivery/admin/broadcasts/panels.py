@@ -24,8 +24,9 @@ LETTER_STATE_WORDS = {
 }
 
 
-def standing_of(letter: Broadcast) -> str:
-    return "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
+def shown_state(letter: Broadcast) -> tuple[str, str]:
+    state = "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
+    return state, LETTER_STATE_WORDS[state]
 
 
 def in_zone(moment: datetime, subscribable: Subscribable) -> str:
@@ -88,7 +89,7 @@ def letters_written(subscribable: Subscribable) -> Part:
         (
             (
                 Link(row),
-                LETTER_STATE_WORDS[standing_of(row)],
+                shown_state(row)[1],
                 in_zone(row.send_at, subscribable) if row.send_at else "when you send it",
                 when(row.changed_at, zone=subscribable.zone),
             )
@@ -105,9 +106,6 @@ def drafts_and_scheduled(user: Any) -> Part:
     rows = unsent.select_related("subscribable").defer("markdown")[:LETTERS_SHOWN]
     return Table(
         ("email", "newsletter", "state", "scheduled"),
-        (
-            (Link(row), row.subscribable, LETTER_STATE_WORDS[standing_of(row)], when(row.send_at))
-            for row in rows
-        ),
+        ((Link(row), row.subscribable, shown_state(row)[1], when(row.send_at)) for row in rows),
         "",
     )

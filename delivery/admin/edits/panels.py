@@ -9,10 +9,11 @@ from django import forms
 from django.db.models import Count
 from django.http import HttpRequest
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from channels.letter import LetterError
 from common.admin.html import brief, object_url, short_when_there
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Part, Template
 from common.text import one_line, pluralize, shortened
@@ -46,8 +47,8 @@ EDIT_FORM = "fl-edit"
 MARKDOWN = "You can use Markdown, such as *italic*, **bold** or [a link](https://example.org)."
 
 
-class WordingForm(forms.Form):
-    subject = forms.CharField(max_length=LONGEST_SUBJECT, required=False, widget=UnfoldAdminTextInputWidget())
+class WordingForm(StyledForm, forms.Form):
+    subject = forms.CharField(max_length=LONGEST_SUBJECT, required=False)
     note_top = forms.CharField(
         label="Note above the posts",
         max_length=LONGEST_NOTE,

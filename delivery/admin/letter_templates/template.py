@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
-from common.admin.html import list_url, moment_of, object_url, page
+from common.admin.html import column, list_url, moment_of, object_url, page
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
@@ -53,10 +53,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("subscribable",)
     saved = moment_of("created_at", "saved")
-
-    @admin.display(description="newsletter", ordering="subscribable")
-    def newsletter(self, row: LetterTemplate) -> str:
-        return str(row.subscribable)
+    newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("html", "text")

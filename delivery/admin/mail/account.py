@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html
-from unfold.decorators import display
 
 from channels.account import EMAIL
 from channels.email.account_url import parse_email_url
@@ -107,6 +106,7 @@ class AccountAdmin(ServiceAdmin):
     added = moment_of("created_at", "added")
     server = column("server", server_of)
     default = column("default", lambda account: account.is_default, boolean=True)
+    used_by = column("newsletters", lambda account: ", ".join(map(str, newsletters_of(account))) or "–")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
         return Account.objects.mail()
@@ -166,10 +166,6 @@ class AccountAdmin(ServiceAdmin):
     def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         messages.success(request, f"{obj} was changed. Now test it.")
         return HttpResponseRedirect(mail_set_up_url(obj))
-
-    @display(description="newsletters")
-    def used_by(self, account: Account) -> str:
-        return ", ".join(str(row) for row in newsletters_of(account)) or "–"
 
 
 def _form(request: HttpRequest, account: Account | None) -> type[AccountForm]:

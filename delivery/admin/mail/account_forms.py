@@ -6,18 +6,14 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from unfold.widgets import (
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminPasswordWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from channels.email.account_url import parse_email_url, url_to
 from channels.email.address import parse_address
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
 from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from common.admin.widgets import StyledForm
 from common.ports.channels import InvalidDestination
 from delivery.accounts.accounts import target_of
 from delivery.accounts.providers import PROVIDERS, Provider
@@ -76,7 +72,7 @@ def line_field(label: str, help_text: str = "", *, required: bool = True) -> for
     )
 
 
-class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
+class AccountForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """Name and sender, common to servers and services. Cleaned data include `url`.
 
     `rows` are the form's sections with titles; `title` is the first one's.
@@ -139,12 +135,8 @@ class ServerForm(AccountForm):
     user = line_field("User", required=False)
     password = secret_field("Password", STORED, required=False)
     host = line_field("Host", "For example mail.example.org.")
-    port = forms.IntegerField(
-        label="Port",
-        validators=[MinValueValidator(1), MaxValueValidator(65535)],
-        widget=UnfoldAdminIntegerFieldWidget(),
-    )
-    security = forms.ChoiceField(label="Security", choices=SECURITIES, widget=UnfoldAdminSelectWidget())
+    port = forms.IntegerField(label="Port", validators=[MinValueValidator(1), MaxValueValidator(65535)])
+    security = forms.ChoiceField(label="Security", choices=SECURITIES)
     rows: Rows = ((None, ("user", "password", "sender")), ("Its server", ("host", "port", "security")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -234,9 +226,7 @@ def service_form(esp: str) -> type[ServiceForm]:
         fields[f"option_{name}"] = line_field(OPTION_LABELS[name], required=name in service.required)
     if service.regions:
         choices = [(region, region.upper()) for region in service.regions]
-        fields["option_region"] = forms.ChoiceField(
-            label="Region", choices=choices, widget=UnfoldAdminSelectWidget()
-        )
+        fields["option_region"] = forms.ChoiceField(label="Region", choices=choices)
     fields["option_webhook_key"] = secret_field(
         OPTION_LABELS["webhook_key"],
         "Only needed to receive bounces here. See docs/sending.md.",

@@ -15,18 +15,14 @@ from django.contrib.admin import (
 )
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminSelect2MultipleWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminSelect2MultipleWidget, UnfoldAdminTextInputWidget
 
 from common.admin.html import column, list_link, moment_of, when
 from common.admin.lists import asks
 from common.admin.model_admin import ReadOnlyAdmin, ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.admin.resources import actions_of
+from common.admin.widgets import StyledForm
 from common.clock import utcnow
 from common.parts import Code, Facts, Link, Part, Table
 from common.ports.events import EventKind
@@ -109,6 +105,10 @@ def describe_webhook(webhook: Webhook) -> Part:
     )
 
 
+def told_of(webhook: Webhook) -> str:
+    return "everything" if len(webhook.events) == len(EventKind) else ", ".join(webhook.events)
+
+
 def last_calls(webhook: Webhook) -> Part:
     rows = webhook.calls.select_related("webhook").defer("body")[:CALLS_SHOWN]
     table = Table(
@@ -123,7 +123,7 @@ def last_calls(webhook: Webhook) -> Part:
     return (table, every if rows else "")
 
 
-class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
+class WebhookForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
     """The service validates again and generates the secret."""
 
     url = forms.CharField(
@@ -133,10 +133,7 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Such as https://crm.example/hooks/feedletter.",
     )
     events = forms.MultipleChoiceField(
-        label="Call it when",
-        choices=EVENTS,
-        initial=[kind.value for kind in EventKind],
-        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        label="Call it when", choices=EVENTS, initial=[kind.value for kind in EventKind]
     )
     newsletters = forms.ModelMultipleChoiceField(
         Subscribable.objects.order_by("name"),
@@ -170,6 +167,7 @@ class WebhookAdmin(ServiceAdmin):
     added = moment_of("created_at", "added")
     shown_url = column("address", lambda webhook: shortened(webhook.url, 64), ordering="url")
     shown_state = column("state", webhook_state, label=WEBHOOK_COLOURS)
+    told_of = column("told of", told_of)
 
     def get_fieldsets(self, request: HttpRequest, obj: Webhook | None = None) -> Any:
         return ((None, {"fields": ("name", "url", "events", "newsletters")}),)
@@ -190,10 +188,6 @@ class WebhookAdmin(ServiceAdmin):
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.warning(request, f"The secret of {obj} is {secret}. {KEEP_IT}")
-
-    @display(description="told of")
-    def told_of(self, webhook: Webhook) -> str:
-        return "everything" if len(webhook.events) == len(EventKind) else ", ".join(webhook.events)
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Webhook]":
         every: QuerySet[Webhook] = super().get_queryset(request)
@@ -245,11 +239,10 @@ class WebhookCallAdmin(ReadOnlyAdmin):
     happened = moment_of("created_at", "happened")
     shown_outcome = column("status", outcome, ordering="due_at")
     shown_answer = column("answer", said, ordering="status")
+    shown_state = column(
+        "state", lambda row: (row.state, row.get_state_display()), label=CALL_COLOURS, ordering="state"
+    )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[WebhookCall]":
         every: QuerySet[WebhookCall] = super().get_queryset(request)
         return every.defer("body")
-
-    @display(description="state", label=CALL_COLOURS, ordering="state")
-    def shown_state(self, call: WebhookCall) -> tuple[str, str]:
-        return call.state, call.get_state_display()
