@@ -34,6 +34,7 @@ EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _IMG = re.compile(r"<img( [^<>]*)>")
 _WORD = re.compile(r"\w+")
 _SHARP = re.compile(r"(?<=\w)#(?!\w)")
+_LONGEST_BEGINNING = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +197,6 @@ def _bounded(text: str, limit: int) -> str:
 
 def _name(text: str) -> str:
     return _bounded(text, NAME_LIMIT)
-
-
-_LONGEST_BEGINNING = 70
 
 
 def beginning(entry: Entry) -> str:

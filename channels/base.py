@@ -13,6 +13,8 @@ from channels.rules.meaning import Meaning
 
 B = TypeVar("B")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+# Of a post whose link can't be shortened.
+TOO_LONG = "The link alone is longer than the service allows."
 
 
 class CrashPolicy(Enum):
@@ -102,10 +104,6 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 class CannotPost(ValueError):
     """The message is for people."""
-
-
-# Of a post whose link can't be shortened.
-TOO_LONG = "The link alone is longer than the service allows."
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from common.directions import language_tag
 from common.languages import spoken_variety
 
 DEFAULT_LANGUAGE = "en"
+# Zones in which English dates begin with the month.
+_MONTH_FIRST = ("America/", "US/", "Pacific/Honolulu", "Pacific/Guam", "UTC", "Etc/")
 
 
 def spoken(language: str) -> str:
@@ -13,10 +15,6 @@ def spoken(language: str) -> str:
         return spoken_variety(language_tag(language))
     except LookupError:
         return DEFAULT_LANGUAGE
-
-
-# Zones in which English dates begin with the month.
-_MONTH_FIRST = ("America/", "US/", "Pacific/Honolulu", "Pacific/Guam", "UTC", "Etc/")
 
 
 def dated_in(language: str, zone: str = "UTC") -> str:

@@ -22,6 +22,14 @@ NOTHING_SIZE = 1_000
 HEADERS = {"Accept": "image/webp,image/png,image/jpeg,image/gif;q=0.9,*/*;q=0.1"}
 
 log = logging.getLogger(__name__)
+_fetched: TtlCache[bytes | None] = TtlCache(
+    room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda octets: len(octets or b"") + NOTHING_SIZE
+)
+_made: TtlCache[CleanPicture | None] = TtlCache(
+    room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda made: (len(made.data) if made else 0) + NOTHING_SIZE
+)
+# One fetch serves accounts that post at once.
+_turns = tuple(Lock() for _ in range(16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +41,6 @@ class PictureBounds:
 
 
 USUAL = PictureBounds()
-_fetched: TtlCache[bytes | None] = TtlCache(
-    room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda octets: len(octets or b"") + NOTHING_SIZE
-)
-_made: TtlCache[CleanPicture | None] = TtlCache(
-    room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda made: (len(made.data) if made else 0) + NOTHING_SIZE
-)
-# One fetch serves accounts that post at once.
-_turns = tuple(Lock() for _ in range(16))
 
 
 def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:

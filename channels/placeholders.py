@@ -12,6 +12,27 @@ from common.text import one_line, without_controls
 
 # Unchanged by `one_line`; nearly all values match.
 _PLAIN = re.compile("[!-~]*")
+BUILT_IN = (
+    "from",
+    "replyTo",
+    "to",
+    "toFull",
+    "toNickname",
+    "toEmail",
+    "toNicknameOrEmail",
+    "removeLink",
+    "manageLink",
+    "archiveLink",
+    "webLink",
+)
+# RFC 5322 §3.2.3: a name with one of these needs quotes.
+_SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
+PERSONAL = frozenset(
+    {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
+)
+# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can begin one.
+FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
+_ALPHABET = string.ascii_letters + string.digits
 
 
 def fill_html(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
@@ -48,29 +69,6 @@ def _fill(
 def _tokens(tokens: tuple[str, ...]) -> re.Pattern[str]:
     longest_first = sorted(tokens, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first)))
-
-
-BUILT_IN = (
-    "from",
-    "replyTo",
-    "to",
-    "toFull",
-    "toNickname",
-    "toEmail",
-    "toNicknameOrEmail",
-    "removeLink",
-    "manageLink",
-    "archiveLink",
-    "webLink",
-)
-# RFC 5322 §3.2.3: a name with one of these needs quotes.
-_SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
-PERSONAL = frozenset(
-    {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
-)
-# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can begin one.
-FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
-_ALPHABET = string.ascii_letters + string.digits
 
 
 class UnknownField(LetterError):

@@ -14,6 +14,7 @@ from django.db import models
 PURPOSE = b"feedletter.secrets.v1"
 # A base64 Fernet token: version 0x80 and a time with two leading zero bytes.
 TOKEN = re.compile(r"gAAA[A-Za-z0-9_-]{90,}={0,2}", re.ASCII)
+UNREADABLE = "A stored secret is unreadable: SECRET_KEY has changed. Add the old one to SECRET_KEY_FALLBACKS."
 
 
 @lru_cache(maxsize=4)
@@ -31,9 +32,6 @@ def _cipher() -> MultiFernet:
 
 def encrypt(values: dict[str, str]) -> str:
     return _cipher().encrypt(json.dumps(values, sort_keys=True).encode()).decode()
-
-
-UNREADABLE = "A stored secret is unreadable: SECRET_KEY has changed. Add the old one to SECRET_KEY_FALLBACKS."
 
 
 def decrypt(token: str) -> dict[str, str]:

@@ -19,6 +19,8 @@ from django.utils.translation import gettext, gettext_noop
 
 MAX_TOKEN = 1000
 LINK_TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
+BROKEN = gettext_noop("This link is incomplete. Please open it again from the email, or copy all of it.")
+EXPIRED = gettext_noop("This link has expired.")
 
 
 class TokenError(ValueError):
@@ -29,10 +31,6 @@ class TokenExpired(TokenError):
     def __init__(self, message: str, payload: Mapping[str, Any]) -> None:
         super().__init__(message)
         self.payload = payload
-
-
-BROKEN = gettext_noop("This link is incomplete. Please open it again from the email, or copy all of it.")
-EXPIRED = gettext_noop("This link has expired.")
 
 
 def _signer(purpose: str) -> Signer:

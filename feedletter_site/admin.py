@@ -48,15 +48,6 @@ apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
 # Deletes results, which nobody keeps.
 CELERYS_OWN = "celery.backend_cleanup"
-
-
-def how_often(task: PeriodicTask) -> str:
-    if task.interval is None:
-        return task.crontab.human_readable if task.crontab else "–"
-    every = task.interval.schedule.run_every
-    return f"every {ago(every).removeprefix('1 ')}"
-
-
 LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
 HELP = {
     "name": "",
@@ -66,6 +57,13 @@ HELP = {
     "crontab": "",
     "expire_seconds": "A tick that no worker has taken by then is dropped. Use the length of the interval.",
 }
+
+
+def how_often(task: PeriodicTask) -> str:
+    if task.interval is None:
+        return task.crontab.human_readable if task.crontab else "–"
+    every = task.interval.schedule.run_every
+    return f"every {ago(every).removeprefix('1 ')}"
 
 
 @admin.register(PeriodicTask)

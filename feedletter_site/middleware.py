@@ -54,6 +54,10 @@ REFUSED = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than this URL accepts.",
     HTTPStatus.LENGTH_REQUIRED: "Give the length of the body (Content-Length).",
 }
+ENGLISH = (
+    *("/admin/", "/api/", "/mailbox/", "/setup/", "/join/"),
+    *("/metrics", "/healthz", "/readyz", "/anymail/"),
+)
 
 
 def client_address(remote: str, forwarded: str, trusted: Sequence[Network]) -> str:
@@ -252,12 +256,6 @@ def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
         return render(request, "413.html", status=status)
     body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": REFUSED[status]}
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
-
-
-ENGLISH = (
-    *("/admin/", "/api/", "/mailbox/", "/setup/", "/join/"),
-    *("/metrics", "/healthz", "/readyz", "/anymail/"),
-)
 
 
 class LanguageMiddleware(Middleware):

@@ -18,6 +18,12 @@ fits_post = within((graphemes, MOST_GRAPHEMES), (octets, MOST_OCTETS))
 # The facet has the whole link.
 SHOWN_LINK = 40
 _FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(?P<tag>\w+)(?![\w…])")
+COLLECTION = "app.bsky.feed.post"
+# Lexicon strings of the format uri have at most 8 KB.
+LONGEST_LINK = 8_000
+LONGEST_DESCRIPTION = 300
+MOST_ANSWERS = 20
+Record = dict[str, Any]
 
 
 def rich_text(
@@ -71,14 +77,6 @@ def _facet(start: int, end: int, *, link: str = "", tag: str = "") -> dict[str, 
     feature = {"uri": link} if link else {"tag": tag}
     kind = f"app.bsky.richtext.facet#{'link' if link else 'tag'}"
     return {"index": {"byteStart": start, "byteEnd": end}, "features": [{"$type": kind, **feature}]}
-
-
-COLLECTION = "app.bsky.feed.post"
-# Lexicon strings of the format uri have at most 8 KB.
-LONGEST_LINK = 8_000
-LONGEST_DESCRIPTION = 300
-MOST_ANSWERS = 20
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,20 @@ _FRAME = re.compile(r"(?<!\\)\*\*|^> ", re.MULTILINE)
 _AGO = re.compile(r"<t:(\d{1,12}):R>")
 # Discord leaves these out at the end of a link without brackets.
 _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
+# Code points, according to Discord's staff.
+CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
+TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
+# For summaries; longer ones would fill the screen.
+EMBED_SUMMARY_LIMIT = 500
+# The picture is shown instead if the summary is shorter than the second.
+BRIEF_LIMIT, PICTURE_SAYS_MORE = 300, 100
+# The digest's page has all posts.
+MOST_LISTED = 10
+# Discord's limit for a thread.
+MOST_TAGS = 5
+NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
+UNTITLED = "New Untitled Post"
+NO_FOOTER = "-"
 
 
 def ago(moment: datetime) -> str:
@@ -75,22 +89,6 @@ def shown(text: str) -> str:
 
 def _url(link: str) -> str:
     return _EVERYBODY.sub("%40", link.replace(">", "%3E"))
-
-
-# Code points, according to Discord's staff.
-CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
-TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
-# For summaries; longer ones would fill the screen.
-EMBED_SUMMARY_LIMIT = 500
-# The picture is shown instead if the summary is shorter than the second.
-BRIEF_LIMIT, PICTURE_SAYS_MORE = 300, 100
-# The digest's page has all posts.
-MOST_LISTED = 10
-# Discord's limit for a thread.
-MOST_TAGS = 5
-NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
-UNTITLED = "New Untitled Post"
-NO_FOOTER = "-"
 
 
 @dataclass(frozen=True, slots=True)

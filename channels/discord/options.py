@@ -15,6 +15,16 @@ THREAD_MINUTES = {"": "None", "60": "An hour", "1440": "A day", "4320": "Three d
 _CHANNEL = re.compile(r"/channels/(?:\d{5,20}/)*(\d{5,20})/?")
 _COLOUR = re.compile(r"#?([0-9a-fA-F]{6})", re.ASCII)
 _TAKEN_NAMES = ("discord", "clyde")
+STYLES = {
+    "": "A card",
+    "compact": "Short text with a link",
+    "text": "Text with a preview",
+    "link": "Link only",
+}
+PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
+_STYLE = fields.choice(
+    "style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES
+)
 
 
 def an_id_of_discord(typed: str) -> str:
@@ -69,16 +79,6 @@ def words(typed: str) -> str:
         ) from None
 
 
-STYLES = {
-    "": "A card",
-    "compact": "Short text with a link",
-    "text": "Text with a preview",
-    "link": "Link only",
-}
-PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
-_STYLE = fields.choice(
-    "style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES
-)
 COMMON = (
     _STYLE,
     fields.choice(

@@ -53,6 +53,14 @@ _VERDICTS: Mapping[Any, Verdict] = {
     **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
     **dict.fromkeys((30046, 40006, 40333), Verdict.TRY_AGAIN),
 }
+# https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+BREAKER = Breaker(
+    service="discord",
+    name="Discord",
+    refusals=2_000,
+    within=timedelta(minutes=10),
+    why="At 10,000 it blocks this server’s address.",
+)
 
 
 def code_of(answer: ApiResponse) -> Any:
@@ -80,14 +88,6 @@ def _messages(errors: Any) -> Iterator[str]:
         yield from [message] if isinstance(message, str) else _messages(each)
 
 
-# https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
-BREAKER = Breaker(
-    service="discord",
-    name="Discord",
-    refusals=2_000,
-    within=timedelta(minutes=10),
-    why="At 10,000 it blocks this server’s address.",
-)
 _COMMON = ApiService(
     name="Discord",
     breaker=BREAKER,

@@ -20,6 +20,21 @@ _CERTAIN = re.compile(
 # A link directly after these is not recognized (twitter-text, validUrlPrecedingChars).
 _NO_LINK_AFTER = "@＠$#＃_\u202a\u202b\u202c\u202d\u202e"
 _REMOTE_MENTION = re.compile(r"(?<![\w/])(@[a-z0-9_]+)@[a-z0-9.-]+[a-z0-9]+", re.IGNORECASE | re.ASCII)
+# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and % of existing escapes.
+SAFE = "!#$&'()*+,/:;=?@[]~-._%"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# Not after /, = or a letter, as part of a link.
+MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
+# Number of characters that must match.
+BEGINNING = 40
+WORD_JOINER = "\u2060"
+_HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+# Direction marks, joiners, zero-width spaces. They can reverse the text that follows.
+_INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+# White space, control characters, delimiters, lone surrogates.
+_BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
+_AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +73,6 @@ def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], b
         return status_length(text, limits.per_url) <= left
 
     return fits
-
-
-# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and % of existing escapes.
-SAFE = "!#$&'()*+,/:;=?@[]~-._%"
-DEFAULT_PORTS = {"http": 80, "https": 443}
-# Not after /, = or a letter, as part of a link.
-MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
-# Number of characters that must match.
-BEGINNING = 40
-WORD_JOINER = "\u2060"
-_HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]*>")
-# Direction marks, joiners, zero-width spaces. They can reverse the text that follows.
-_INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-# White space, control characters, delimiters, lone surrogates.
-_BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
-_AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
 
 def postable(link: str) -> str:

@@ -19,6 +19,9 @@ MAX_HOST = 253
 LONGEST_URL = 2_000
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 EXAMPLE = "Use an address like https://{}."
+MAX_ANSWER_BYTES = 2 * 1024 * 1024
+MAX_SECONDS = 30.0
+TIMEOUT_SECONDS = 15.0
 
 
 def server_url(typed: str, *, example: str) -> str:
@@ -52,11 +55,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-MAX_ANSWER_BYTES = 2 * 1024 * 1024
-MAX_SECONDS = 30.0
-TIMEOUT_SECONDS = 15.0
 
 
 class Redirected(requests.RequestException):

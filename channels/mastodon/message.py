@@ -17,6 +17,8 @@ MOST_INSTANCES = 1000
 MOST_CHARACTERS = 100_000
 # Not in other servers' source name; some have "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
+# Longer digests are on their page.
+LONGEST_THREAD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,6 @@ def instance_of(answer: ApiResponse) -> Instance:
         alt=answer.number_at(*media, "description_limit", otherwise=usual.alt),
         pictures=PictureBounds(min(side, isqrt(pixels)), min(size, octets)),
     )
-
-
-# Longer digests are on their page.
-LONGEST_THREAD = 10
 
 
 @dataclass(frozen=True, slots=True)

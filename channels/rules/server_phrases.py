@@ -9,18 +9,23 @@ import re
 from channels.rules.meaning import Meaning
 
 Table = tuple[tuple[Meaning, str], ...]
-
-
-def _table(phrases: dict[Meaning, tuple[str, ...]]) -> Table:
-    return tuple((meaning, "|".join(words)) for meaning, words in phrases.items())
-
-
 _MAILBOX = (
     r"(?:user|mail ?box|recipient|account|address|addressee|alias|person|local[ -]?part|user ?name|userid)"
 )
 _BOX = r"(?:(?:user'?s? ?)?mail ?box|in-?box|mail ?(?:folder|drop|dir|file)|account)"
 _UP_TO_2, _UP_TO_4 = r"(?:\S{1,30} ){0,2}", r"(?:\S{1,30} ){0,4}"
 _MAIL = r"(?:message|e-?mail|mail|letter|attachment|header)s?"
+# Blocklists by the names in their links.
+LISTS = re.compile(
+    r"spamhaus|spamcop|\bsorbs\b|barracudacentral|proofpoint\.com/dnsbl|uceprotect|\bsurbl\b|\buribl\b"
+    r"|spamrats|abuseat|invaluement|mailspike|senderscore|\bbackscatterer",
+    re.IGNORECASE,
+)
+
+
+def _table(phrases: dict[Meaning, tuple[str, ...]]) -> Table:
+    return tuple((meaning, "|".join(words)) for meaning, words in phrases.items())
+
 
 # Decisive whatever any code says.
 SURE = _table(
@@ -341,11 +346,4 @@ VAGUE = _table(
             r"expired|too long|delayed|service (?:not |currently )?(?:un)?available",
         ),
     }
-)
-
-# Blocklists by the names in their links.
-LISTS = re.compile(
-    r"spamhaus|spamcop|\bsorbs\b|barracudacentral|proofpoint\.com/dnsbl|uceprotect|\bsurbl\b|\buribl\b"
-    r"|spamrats|abuseat|invaluement|mailspike|senderscore|\bbackscatterer",
-    re.IGNORECASE,
 )

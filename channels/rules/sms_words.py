@@ -5,6 +5,21 @@ import unicodedata
 from enum import Enum
 
 LONGEST_REPLY = 1_600
+# Other words may follow these without another meaning.
+_PLAIN = frozenset({"stop", "stopp", "stopall", "unsubscribe"})
+_MOST_WORDS = 5
+# Never deliverable: unknown, landline, answered STOP.
+DISABLING = frozenset({"30005", "30006", "21610"})
+CODE_WORDS = {
+    "21610": "The recipient answered STOP.",
+    "30003": "The phone was off or out of range.",
+    "30004": "The phone or its network blocks these messages.",
+    "30005": "The number doesn’t exist.",
+    "30006": "The number is a landline, or its network can’t be reached.",
+    "30007": "The network rejected the message as spam.",
+    "30008": "The network gave no reason.",
+    "30034": "In the USA the sender must be registered first (A2P 10DLC).",
+}
 
 
 class Wish(Enum):
@@ -39,21 +54,6 @@ _OURS = {
     **dict.fromkeys(("hilfe", "aide", "ayuda", "ajuda"), Wish.HELP),
 }
 _WORDS = {**_OURS, **KNOWN_TO_TWILIO}
-# Other words may follow these without another meaning.
-_PLAIN = frozenset({"stop", "stopp", "stopall", "unsubscribe"})
-_MOST_WORDS = 5
-# Never deliverable: unknown, landline, answered STOP.
-DISABLING = frozenset({"30005", "30006", "21610"})
-CODE_WORDS = {
-    "21610": "The recipient answered STOP.",
-    "30003": "The phone was off or out of range.",
-    "30004": "The phone or its network blocks these messages.",
-    "30005": "The number doesn’t exist.",
-    "30006": "The number is a landline, or its network can’t be reached.",
-    "30007": "The network rejected the message as spam.",
-    "30008": "The network gave no reason.",
-    "30034": "In the USA the sender must be registered first (A2P 10DLC).",
-}
 
 
 def word_of(body: str) -> str:

@@ -25,6 +25,7 @@ _ROCKETCHAT = re.compile(r"([*_~`#])")
 _ROCKETCHAT_MORE = re.compile(r"([\\\[\]<>|$!])")
 
 JsonBody = Mapping[str, Any]
+Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,6 @@ class RoomPost:
     bodies: tuple[JsonBody, ...]
     shown: str
     picture: str = ""
-
-
-Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 
 
 def room_post_of(post: Announcement, options: Mapping[str, str], write: Writer) -> RoomPost:

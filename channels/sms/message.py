@@ -24,6 +24,19 @@ _PLAIN = {
 }  # fmt: skip
 _JOINERS = "\u200c\u200d"
 _SPACES = re.compile(" {2,}")
+# https://www.twilio.com/docs/api/errors/21617
+LONGEST_TEXT = 1_600
+# A shorter link is better than less room for the title.
+LEAST_TITLE = 20
+# For other mails, which have no setting.
+MAIL_PARTS = 3
+CODE_SECONDS = 600
+NEW_POST = "New post"
+NO_ROOM = (
+    "The post’s link alone is longer than the message allows, and the newsletter has no page "
+    "with a shorter link. Allow more parts, or make the newsletter public or unlisted."
+)
+LATE = "It couldn’t be sent within the sending limits in time, and now it’s too late."
 
 
 def sms_text(text: str, *, as_written: bool = False) -> str:
@@ -58,21 +71,6 @@ def _likeness(char: str) -> str:
         return base
     is_picture = unicodedata.category(char) in ("So", "Sk", "Mn", "Me") or char in _JOINERS
     return "" if is_picture else char
-
-
-# https://www.twilio.com/docs/api/errors/21617
-LONGEST_TEXT = 1_600
-# A shorter link is better than less room for the title.
-LEAST_TITLE = 20
-# For other mails, which have no setting.
-MAIL_PARTS = 3
-CODE_SECONDS = 600
-NEW_POST = "New post"
-NO_ROOM = (
-    "The post’s link alone is longer than the message allows, and the newsletter has no page "
-    "with a shorter link. Allow more parts, or make the newsletter public or unlisted."
-)
-LATE = "It couldn’t be sent within the sending limits in time, and now it’s too late."
 
 
 @dataclass(frozen=True, slots=True)

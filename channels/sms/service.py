@@ -10,31 +10,6 @@ from channels.http.links import DEFAULT_PORTS
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
 
-
-def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
-    """Return HMAC-SHA1 of URL and sorted fields. Repeated values count once."""
-    fields = (f"{name}{value}" for name in sorted(form) for value in sorted(set(form[name])))
-    mac = hmac.new(token.encode(), (url + "".join(fields)).encode("utf-8", "replace"), sha1)
-    return b64encode(mac.digest()).decode()
-
-
-def is_signed(token: str, url: str, form: Mapping[str, Sequence[str]], given: str) -> bool:
-    """Twilio may sign the URL with or without the port."""
-    octets = given.encode("utf-8", "replace")
-    good = [
-        hmac.compare_digest(octets, signature_of(token, one, form).encode()) for one in (url, _with_port(url))
-    ]
-    return bool(token) and any(good)
-
-
-def _with_port(url: str) -> str:
-    parts = urlsplit(url)
-    port = DEFAULT_PORTS.get(parts.scheme)
-    if parts.port is not None or port is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.netloc}:{port}"))
-
-
 TWILIO_API = "https://api.twilio.com"
 SAID_STOP = 21610
 _GONE = (
@@ -58,6 +33,30 @@ _ACCOUNT = (
 _BUSY = (20429, 21611, 30001)
 # Unreachable; unknown reason.
 _AGAIN = (30003, 30008)
+
+
+def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
+    """Return HMAC-SHA1 of URL and sorted fields. Repeated values count once."""
+    fields = (f"{name}{value}" for name in sorted(form) for value in sorted(set(form[name])))
+    mac = hmac.new(token.encode(), (url + "".join(fields)).encode("utf-8", "replace"), sha1)
+    return b64encode(mac.digest()).decode()
+
+
+def is_signed(token: str, url: str, form: Mapping[str, Sequence[str]], given: str) -> bool:
+    """Twilio may sign the URL with or without the port."""
+    octets = given.encode("utf-8", "replace")
+    good = [
+        hmac.compare_digest(octets, signature_of(token, one, form).encode()) for one in (url, _with_port(url))
+    ]
+    return bool(token) and any(good)
+
+
+def _with_port(url: str) -> str:
+    parts = urlsplit(url)
+    port = DEFAULT_PORTS.get(parts.scheme)
+    if parts.port is not None or port is None:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{parts.netloc}:{port}"))
 
 
 def said_in(answer: ApiResponse) -> str:

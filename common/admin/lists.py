@@ -13,6 +13,8 @@ from common.access import newsletters_of
 from common.admin.model_admin import ReadOnlyAdmin
 
 FLUSHED = 64 * 1024
+# Rows that a search without an index reads.
+SEARCHED = 20_000
 
 
 def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
@@ -34,10 +36,6 @@ def _pieces(rows: Iterator[list[str]]) -> Iterator[str]:
             buffer.seek(0)
             buffer.truncate()
     yield buffer.getvalue()
-
-
-# Rows that a search without an index reads.
-SEARCHED = 20_000
 
 
 def newest(rows: "QuerySet[Any]") -> "QuerySet[Any]":

@@ -14,6 +14,17 @@ from common.api.fields import Choice, Clock, Flag, StrictInteger, Text
 LARGEST_BODY = 1024 * 1024
 NO_JSON = "The body is not JSON: {}"
 UNKNOWN = "There is no such field."
+# Not the label and style of forms, and not validators, whose refusals are the services'.
+USED_OF_MODELS = {
+    "choices",
+    "required",
+    "allow_null",
+    "allow_blank",
+    "max_length",
+    "max_value",
+    "min_value",
+    "help_text",
+}
 
 
 class BodyTooLarge(APIException):
@@ -78,19 +89,6 @@ class ModelFields(Fields, serializers.ModelSerializer[Any]):
         kind, kwargs = super().build_standard_field(field_name, model_field)
         # The model checks them once more: see its service.
         return kind, {name: value for name, value in kwargs.items() if name in USED_OF_MODELS}
-
-
-# Not the label and style of forms, and not validators, whose refusals are the services'.
-USED_OF_MODELS = {
-    "choices",
-    "required",
-    "allow_null",
-    "allow_blank",
-    "max_length",
-    "max_value",
-    "min_value",
-    "help_text",
-}
 
 
 class Parameters(Fields):

@@ -27,6 +27,8 @@ SCOPES: Mapping[str, str] = {
     "sending:read": "See issues and deliveries, with the recipients’ addresses.",
     "sending:write": "Approve, pause and cancel issues; retry deliveries.",
 }
+# As in Django's permissions; any other action is "change".
+_WORDS = {"create": "add", "destroy": "delete"}
 
 
 def scope_for(area: str, method: str) -> str:
@@ -37,10 +39,6 @@ def covers(scopes: Iterable[str], wanted: str) -> bool:
     """Return whether a scope suffices; write includes read."""
     area = wanted.partition(":")[0]
     return not {wanted, f"{area}:{WRITE}"}.isdisjoint(scopes)
-
-
-# As in Django's permissions; any other action is "change".
-_WORDS = {"create": "add", "destroy": "delete"}
 
 
 class InsufficientScope(PermissionDenied):

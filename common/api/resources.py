@@ -22,6 +22,13 @@ from common.api.views import ApiView, PreconditionFailed, etag_of
 from common.clock import utcnow
 from common.resources import API, CLICK_BUDGET, Filter, Given, Resource, Verb
 
+KINDS: Mapping[type, type[serializers.Field[Any, Any, Any, Any]]] = {
+    bool: Flag,
+    datetime: Moment,
+    int: StrictInteger,
+    str: Text,
+}
+
 
 class ResourceViewSet(ApiView, GenericViewSet[Any]):
     """The rows of a resource: a list by pages, one of it, and an action for each verb, or DELETE."""
@@ -124,14 +131,6 @@ def parameter_of(given: Filter) -> serializers.Field[Any, Any, Any, Any]:
     if given.kind is str:
         more |= {"min_length": 1, "max_length": given.longest}
     return KINDS[given.kind](**more)
-
-
-KINDS: Mapping[type, type[serializers.Field[Any, Any, Any, Any]]] = {
-    bool: Flag,
-    datetime: Moment,
-    int: StrictInteger,
-    str: Text,
-}
 
 
 def destroy_of(resource: Resource[Any], verb: Verb) -> Any:

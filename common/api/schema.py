@@ -14,18 +14,6 @@ from common.api.problems import MEDIA_TYPE
 from common.api.resources import ResourceViewSet
 from common.api.views import ApiView
 
-
-class ErrorSerializer(serializers.Serializer[Any]):
-    """One thing that is wrong."""
-
-    field = serializers.CharField(required=False, help_text="Which field, such as to.email.")
-    pointer = serializers.CharField(
-        required=False, help_text="Where it is in the body (RFC 6901), such as #/to/email."
-    )
-    parameter = serializers.CharField(required=False, help_text="Which query parameter, such as state.")
-    detail = serializers.CharField(help_text="What is wrong, in a sentence.")
-
-
 EXAMPLE = {
     "type": "about:blank",
     "title": "Unprocessable Content",
@@ -38,37 +26,6 @@ EXAMPLE = {
             "detail": "There is no time zone “Mars/Olympus”. Use one such as Europe/Paris.",
         }
     ],
-}
-
-
-@extend_schema_serializer(
-    component_name="Problem",
-    examples=[OpenApiExample("What a service refuses", EXAMPLE, status_codes=["422"])],
-)
-class ProblemSerializer(serializers.Serializer[Any]):
-    """RFC 9457."""
-
-    type = serializers.CharField(help_text="about:blank: the status says what kind of problem it is.")
-    title = serializers.CharField(help_text="The status in words.")
-    status = serializers.IntegerField()
-    detail = serializers.CharField(help_text="What is wrong and what to do, for people.")
-    errors: Any = ErrorSerializer(many=True, required=False)
-
-
-PROBLEMS: Mapping[str, str] = {
-    "400": "The request is not as described here; `errors` says where.",
-    "401": "There is no token, or none that is good.",
-    "403": "The token lacks the scope, or the account the permission.",
-    "404": "There is no such thing.",
-    "406": "Only JSON is given.",
-    "304": "It is still the one that has this ETag.",
-    "412": "It is no longer the one that has this ETag.",
-    "409": "It cannot be done as things are; `detail` says why.",
-    "413": "The body is too large.",
-    "415": "Only JSON is taken.",
-    "422": "Well-formed, but not possible; `errors` says which field and why.",
-    "429": "Too many requests; Retry-After says how many seconds to wait.",
-    "503": "The database or a service is away; Retry-After says how many seconds to wait.",
 }
 HEADERS = (
     OpenApiParameter(
@@ -110,6 +67,48 @@ LOCATION = OpenApiParameter(
     response=["201"],
     description="The address of the new resource.",
 )
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong."""
+
+    field = serializers.CharField(required=False, help_text="Which field, such as to.email.")
+    pointer = serializers.CharField(
+        required=False, help_text="Where it is in the body (RFC 6901), such as #/to/email."
+    )
+    parameter = serializers.CharField(required=False, help_text="Which query parameter, such as state.")
+    detail = serializers.CharField(help_text="What is wrong, in a sentence.")
+
+
+@extend_schema_serializer(
+    component_name="Problem",
+    examples=[OpenApiExample("What a service refuses", EXAMPLE, status_codes=["422"])],
+)
+class ProblemSerializer(serializers.Serializer[Any]):
+    """RFC 9457."""
+
+    type = serializers.CharField(help_text="about:blank: the status says what kind of problem it is.")
+    title = serializers.CharField(help_text="The status in words.")
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What is wrong and what to do, for people.")
+    errors: Any = ErrorSerializer(many=True, required=False)
+
+
+PROBLEMS: Mapping[str, str] = {
+    "400": "The request is not as described here; `errors` says where.",
+    "401": "There is no token, or none that is good.",
+    "403": "The token lacks the scope, or the account the permission.",
+    "404": "There is no such thing.",
+    "406": "Only JSON is given.",
+    "304": "It is still the one that has this ETag.",
+    "412": "It is no longer the one that has this ETag.",
+    "409": "It cannot be done as things are; `detail` says why.",
+    "413": "The body is too large.",
+    "415": "Only JSON is taken.",
+    "422": "Well-formed, but not possible; `errors` says which field and why.",
+    "429": "Too many requests; Retry-After says how many seconds to wait.",
+    "503": "The database or a service is away; Retry-After says how many seconds to wait.",
+}
 
 
 class Schema(AutoSchema):

@@ -23,15 +23,13 @@ from common.refused import Refused
 
 BAD = {"failing", "failed", "held"}
 WARNING = {"deferred", "paused", "stopped", "suppressed", "unconfirmed"}
+OUTPUT = argument("--output", metavar="FILE", help="Write there instead of printing.")
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
     sentence: str
     facts: Mapping[str, Any]
-
-
-OUTPUT = argument("--output", metavar="FILE", help="Write there instead of printing.")
 
 
 class _Plain:

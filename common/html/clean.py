@@ -75,6 +75,8 @@ _BREAK = re.compile(
 )
 _READING, _NEXT_READING = re.compile("<rt[^<>]*>([^<]*)</rt>"), re.compile(r"</rt>\s*<rt[^<>]*>")
 _TAG = re.compile(r"<[/!?]?[a-zA-Z][^<>]*>|<!\[[^<>\[\]]*(?:\[|\]>)|\]\]>(?=\s*(?:<|\Z))")
+# Deeper nesting takes more than linear time.
+MOST_NESTING = 20
 
 
 def clean(html: str, *, base: str) -> str:
@@ -190,10 +192,6 @@ def _cleaner(base: str, kept: _Kept) -> nh3.Cleaner:
     except ValueError:
         # nh3 refuses addresses such as https://256.1.1.1/.
         return _cleaner("", kept)
-
-
-# Deeper nesting takes more than linear time.
-MOST_NESTING = 20
 
 
 def html_of(markdown: str, *, base: str) -> str:

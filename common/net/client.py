@@ -32,6 +32,20 @@ __all__ = [
 
 STATUSES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
+MAX_COOKIES = 20
+# Clients should support this (RFC 6265 §6.1).
+MAX_LENGTH = 4096
+MAX_REDIRECTS = 5
+MAX_BYTES = 5_000_000
+REQUEST_SECONDS = 20.0
+READ_BYTES = 64 * 1024
+BEGINNING = 4096
+# Keep method and body.
+SAME_REQUEST = (307, 308)
+# May also be sent to another host.
+NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
+# A name may occur several times.
+Form = Mapping[str, str] | list[tuple[str, str]]
 
 
 def target_of(response: requests.Response) -> str | None:
@@ -46,11 +60,6 @@ def keeps_secrets(url: str, target: str) -> bool:
     upgraded = (here.scheme, there.scheme) == ("http", "https") and not (here.port or there.port)
     same_port = (here.port or _PORTS.get(here.scheme)) == (there.port or _PORTS.get(there.scheme))
     return here.hostname == there.hostname and (upgraded or (here.scheme == there.scheme and same_port))
-
-
-MAX_COOKIES = 20
-# Clients should support this (RFC 6265 §6.1).
-MAX_LENGTH = 4096
 
 
 class Cookies:
@@ -76,20 +85,6 @@ class Cookies:
 
 def _place(parts: SplitResult) -> tuple[str, str]:
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
-
-
-MAX_REDIRECTS = 5
-MAX_BYTES = 5_000_000
-REQUEST_SECONDS = 20.0
-READ_BYTES = 64 * 1024
-BEGINNING = 4096
-# Keep method and body.
-SAME_REQUEST = (307, 308)
-# May also be sent to another host.
-NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
-
-# A name may occur several times.
-Form = Mapping[str, str] | list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

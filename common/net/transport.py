@@ -19,6 +19,22 @@ from urllib3.util.retry import Retry
 
 from common.net.addresses import Network, NotAllowed, Resolver, callable_addresses
 
+# Per address, so that a dead first one leaves time for the next.
+CONNECT_SECONDS = 7.0
+POOLED_HOSTS = 32
+# A server may close a kept connection just as it is used, so harmless requests are retried once. Callers
+# handle Retry-After.
+RETRY = Retry(
+    total=1,
+    connect=0,
+    read=1,
+    redirect=0,
+    status=0,
+    other=0,
+    allowed_methods=["GET", "HEAD"],
+    respect_retry_after_header=False,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestDeadline:
@@ -54,23 +70,6 @@ def budget(seconds: float, max_bytes: int) -> Iterator[RequestDeadline]:
         yield ours
     finally:
         _current.reset(token)
-
-
-# Per address, so that a dead first one leaves time for the next.
-CONNECT_SECONDS = 7.0
-POOLED_HOSTS = 32
-# A server may close a kept connection just as it is used, so harmless requests are retried once. Callers
-# handle Retry-After.
-RETRY = Retry(
-    total=1,
-    connect=0,
-    read=1,
-    redirect=0,
-    status=0,
-    other=0,
-    allowed_methods=["GET", "HEAD"],
-    respect_retry_after_header=False,
-)
 
 
 class _TimedRaw(io.RawIOBase):

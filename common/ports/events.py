@@ -8,6 +8,9 @@ from enum import StrEnum
 from django.db import transaction
 from django.dispatch import Signal
 
+# Connect receivers in AppConfig.ready(); an exception in one rolls back the transaction.
+happened = Signal()
+
 
 class EventKind(StrEnum):
     """The values are the types of webhooks and must not change."""
@@ -35,10 +38,6 @@ class Event:
     keys: tuple[int, ...]
     at: datetime
     facts: Mapping[str, str | int] = field(default_factory=dict)
-
-
-# Connect receivers in AppConfig.ready(); an exception in one rolls back the transaction.
-happened = Signal()
 
 
 class NoTransaction(RuntimeError):

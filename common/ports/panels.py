@@ -8,6 +8,8 @@ from common.parts import Part
 from common.refused import Refused
 
 FORM_ORDER = 50
+_installers: list[Callable[[], None]] = []
+_added: dict[str, list[Any]] = defaultdict(list)
 
 
 class CannotAct(Refused):
@@ -86,9 +88,6 @@ class Action:
 
 
 Addition = TypeVar("Addition", Panel, Column, TabForm, Action)
-
-_installers: list[Callable[[], None]] = []
-_added: dict[str, list[Any]] = defaultdict(list)
 
 
 def install_later(path: str) -> None:

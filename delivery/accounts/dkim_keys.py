@@ -27,6 +27,11 @@ from common.secrets import Sealed
 from delivery.models import DkimKey
 
 FRESH_SECONDS = 60.0
+FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
+MAX_SELECTOR = 100
+# RFC 6376 §3.1: DNS names, possibly with dots.
+_LABEL = "[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
+_SELECTOR = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 class SigningKeys:
@@ -71,13 +76,6 @@ def _loaded(domain: str, selector: str, token: str) -> SigningKey:
         return SigningKey(domain, selector, from_pem(Sealed(token).open()["pem"]))
     except (ValueError, KeyError) as error:
         raise ValueError(f"The DKIM key {selector} of {domain} can’t be used. {error}") from error
-
-
-FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
-MAX_SELECTOR = 100
-# RFC 6376 §3.1: DNS names, possibly with dots.
-_LABEL = "[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
-_SELECTOR = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 def make_key(

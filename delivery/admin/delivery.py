@@ -39,6 +39,19 @@ BOUNCE_COLOURS = {
     "delayed": "info",
     "unknown": "info",
 }
+# More matches only if little was typed.
+MOST_ADDRESSES_FOUND = 200
+DELIVERY_COLOURS = {
+    "queued": "info",
+    "sending": "info",
+    "sent": "success",
+    "stored": "success",
+    "deferred": "warning",
+    "failed": "danger",
+    "held": "danger",
+    "cancelled": "warning",
+}
+ATTEMPTS_SHOWN = 50
 
 
 def waits_for(delivery: Delivery) -> Part:
@@ -91,21 +104,6 @@ def _domain(delivery: Delivery) -> Part:
         return ""
     why = f": {paused.paused_reason} Resume them there to send this."
     return (f"Emails to {delivery.domain} are paused in ", Link(delivery.lane), why)
-
-
-# More matches only if little was typed.
-MOST_ADDRESSES_FOUND = 200
-DELIVERY_COLOURS = {
-    "queued": "info",
-    "sending": "info",
-    "sent": "success",
-    "stored": "success",
-    "deferred": "warning",
-    "failed": "danger",
-    "held": "danger",
-    "cancelled": "warning",
-}
-ATTEMPTS_SHOWN = 50
 
 
 def describe_delivery(delivery: Delivery) -> Part:

@@ -26,6 +26,18 @@ DAYS = 84
 
 
 HEAD = ("when", "new", "confirmed", "left", "bounced")
+EVERY_SECONDS = 3
+# Letters waiting for a retry change seldom.
+SELDOM_SECONDS = 30
+TROUBLES_SHOWN = 20
+STATE_TONES = {
+    "sent": "good",
+    "stored": "good",
+    "deferred": "wait",
+    "failed": "bad",
+    "held": "bad",
+    "bounced": "bad",
+}
 
 
 def of_newsletter(subscribable: Subscribable) -> Part:
@@ -85,20 +97,6 @@ def _chart(title: str, stretches: Sequence[GrowthStretch], label: Callable[[date
 
 def said_of(each: GrowthStretch) -> str:
     return f"{each.new:,} new, {each.confirmed:,} confirmed, {each.left:,} left, {each.bounced:,} bounced"
-
-
-EVERY_SECONDS = 3
-# Letters waiting for a retry change seldom.
-SELDOM_SECONDS = 30
-TROUBLES_SHOWN = 20
-STATE_TONES = {
-    "sent": "good",
-    "stored": "good",
-    "deferred": "wait",
-    "failed": "bad",
-    "held": "bad",
-    "bounced": "bad",
-}
 
 
 def how_far(issue: Issue) -> Part:

@@ -25,6 +25,23 @@ from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
+ISSUE_POSTS_SHOWN = 50
+ISSUE_STATE_WORDS = {
+    "draft": "waits for approval",
+    "waiting": "waits for a subscriber",
+    "sending": "being sent",
+    "sent": "sent",
+    "paused": "paused",
+    "cancelled": "cancelled or discarded",
+    "imported": "imported",
+}
+TEXT_FORGOTTEN = "The text of this email was deleted. The archive still shows its posts."
+ONLY_ARCHIVED = "Another program sent this issue. It’s in the archive, and is never sent from here."
+NOT_COUNTED = (
+    "Not tracked, by design. Email programs open and click on their own, so such figures would be wrong"
+    " (docs/no-tracking.md)."
+)
+
 
 def letter_frame(letter: Letter) -> Template:
     """Show subject and html, filled in for a sample reader."""
@@ -47,25 +64,6 @@ def sending_paused(subscribable: Subscribable) -> Part:
         state__exact=Delivery.State.HELD,
     )
     return (said, waits)
-
-
-ISSUE_POSTS_SHOWN = 50
-ISSUE_STATE_WORDS = {
-    "draft": "waits for approval",
-    "waiting": "waits for a subscriber",
-    "sending": "being sent",
-    "sent": "sent",
-    "paused": "paused",
-    "cancelled": "cancelled or discarded",
-    "imported": "imported",
-}
-TEXT_FORGOTTEN = "The text of this email was deleted. The archive still shows its posts."
-ONLY_ARCHIVED = "Another program sent this issue. It’s in the archive, and is never sent from here."
-
-NOT_COUNTED = (
-    "Not tracked, by design. Email programs open and click on their own, so such figures would be wrong"
-    " (docs/no-tracking.md)."
-)
 
 
 def shown_state(issue: Any) -> tuple[str, str]:

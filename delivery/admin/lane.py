@@ -65,6 +65,11 @@ LIMIT_LABELS = {
     "spacing_seconds": "Seconds between messages",
 }
 WARM_UP_DAYS_SHOWN = 14
+LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
+SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
+MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
+MOST_OF_ONE = ("How many", {"fields": (("per_hour", "per_day"), "per_recipient")})
+WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
 def describe_lane(lane: Lane) -> Part:
@@ -224,13 +229,6 @@ class DomainForm(LimitsForm):
             return recipient_domain(self.cleaned_data["domain"])
         except ValidationError as error:
             raise ValidationError(error.messages) from error
-
-
-LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
-SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
-MOST = ("How many", {"fields": (("per_hour", "per_day"),)})
-MOST_OF_ONE = ("How many", {"fields": (("per_hour", "per_day"), "per_recipient")})
-WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_growth"))})
 
 
 class DomainInline(StackedInline):  # type: ignore[misc]

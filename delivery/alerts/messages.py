@@ -58,6 +58,11 @@ ALL_WELL = (
     "sent, if the feeds still have them."
 )
 FEED_STAMP = "%Y%m%dT%H%M%S"
+ALERTS_PERMISSION = "feeds.view_feed"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+MOST_ADMINS = 50
+# By user key.
+Admins = dict[int, Destination]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +197,6 @@ def error(feed: Feed) -> str:
 
 def since(feed: Feed, now: datetime) -> str:
     return ago(now - (feed.failing_since or now))
-
-
-ALERTS_PERMISSION = "feeds.view_feed"
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-MOST_ADMINS = 50
-# By user key.
-Admins = dict[int, Destination]
 
 
 def queue_alert(

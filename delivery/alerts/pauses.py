@@ -56,6 +56,9 @@ GOES_ON = (
     "Nothing is lost, and you don’t need to do anything. If you want to send "
     "more, raise the limit on this page."
 )
+# Many newsletters may complete at seven: one mail for all.
+GAP = timedelta(minutes=10)
+DRAFTS_KEY = "drafts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +252,6 @@ def _reached(lane: Lane, now: datetime) -> Iterator[str]:
             f"{lane.per_recipient} messages allowed "
             "per day."
         )
-
-
-# Many newsletters may complete at seven: one mail for all.
-GAP = timedelta(minutes=10)
-DRAFTS_KEY = "drafts"
 
 
 def tell_of_drafts(*, now: datetime) -> int:

@@ -11,6 +11,11 @@ KEY: dict[str, Any] = {"type": "integer"}
 MOMENT: dict[str, Any] = {"type": "string", "format": "date-time"}
 TEXTS: dict[str, Any] = {"type": "array", "items": TEXT}
 COUNTS: dict[str, Any] = {"type": "object", "additionalProperties": KEY}
+SIGNATURE = {
+    "id": "The event; the same for each try.",
+    "timestamp": "Seconds since 1970.",
+    "signature": "Standard Webhooks 1.0.0: “v1,” and the HMAC-SHA256 of `id.timestamp.body` in base64.",
+}
 
 
 def maybe(schema: dict[str, Any]) -> dict[str, Any]:
@@ -88,11 +93,6 @@ DATA: Mapping[EventKind, dict[str, Any]] = {
     ),
     EventKind.FAILING: OF_FEED,
     EventKind.RECOVERED: OF_FEED,
-}
-SIGNATURE = {
-    "id": "The event; the same for each try.",
-    "timestamp": "Seconds since 1970.",
-    "signature": "Standard Webhooks 1.0.0: “v1,” and the HMAC-SHA256 of `id.timestamp.body` in base64.",
 }
 
 

@@ -52,6 +52,13 @@ AHEAD = 2_000
 ENOUGH_LETTERS = 100
 # Most letters counted for a refused sender.
 SENDER_SAMPLE = 500
+# Starts the reason of an automatic pause; admins are notified.
+BY_ITSELF = "By itself: "
+REFUSED = f"{BY_ITSELF}it refused"
+DENIED = f"{BY_ITSELF}it said “no such address”"
+# Effects of refusals before and after a pause. They do not cause another one.
+DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Sending to this domain is paused."
+NEWSLETTER_PAUSED = f"{ABOUT_OUR_MAIL} The newsletter is paused."
 
 
 def last_letters(*, near: Delivery, most: int) -> list[int]:
@@ -79,15 +86,6 @@ def _last(near: Delivery, most: int) -> list[tuple[int, datetime | None]]:
         if len(found) >= ENOUGH_LETTERS:
             break
     return found
-
-
-# Starts the reason of an automatic pause; admins are notified.
-BY_ITSELF = "By itself: "
-REFUSED = f"{BY_ITSELF}it refused"
-DENIED = f"{BY_ITSELF}it said “no such address”"
-# Effects of refusals before and after a pause. They do not cause another one.
-DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Sending to this domain is paused."
-NEWSLETTER_PAUSED = f"{ABOUT_OUR_MAIL} The newsletter is paused."
 
 
 def on_refusals(*, bounces: Iterable[Bounce], now: datetime) -> None:

@@ -18,6 +18,10 @@ from delivery.rules.bounce_policy import BounceKind, kind_of
 MAX_FINDINGS = 50
 MAX_DIAGNOSTIC = 500
 MAX_ADDRESS = 320
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_STATUS_FIELD = re.compile(
+    r"(?:original-recipient|final-recipient|action|status|diagnostic-code)[ \t]*:", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,6 @@ class Block:
         return next(iter(self.all(name)), "")
 
 
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-
-
 def blocks(part: Message) -> Iterator[Block]:
     """Return groups separated by blank lines, from a message/… part."""
     pieces = part.get_payload()
@@ -85,11 +86,6 @@ def blocks(part: Message) -> Iterator[Block]:
         text = decoded_payload(part).decode("utf-8", "replace")
     for group in _BLANK_LINE.split(text.replace("\r\n", "\n"), 2 * MAX_FINDINGS)[: 2 * MAX_FINDINGS]:
         yield _block(group.lstrip("\n"))
-
-
-_STATUS_FIELD = re.compile(
-    r"(?:original-recipient|final-recipient|action|status|diagnostic-code)[ \t]*:", re.IGNORECASE
-)
 
 
 def blocks_in_text(text: str) -> Iterator[Block]:

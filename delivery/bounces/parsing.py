@@ -101,6 +101,14 @@ _OTHERS = re.compile(
     r"|references",
     re.IGNORECASE,
 )
+# Added by Microsoft's Junk Mail Reporting Program.
+_JMRP = "x-hmxmroriginalrecipient"
+MAX_MAIL_BYTES = 2_000_000
+MAX_PARTS = 100
+MAX_TYPE = 5_000
+MAX_BOUNDARIES = 2_000
+# Most addresses from a report's text, besides its fields.
+MOST_NAMED = 5
 
 
 def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
@@ -143,10 +151,6 @@ def _object(value: str) -> Mapping[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-# Added by Microsoft's Junk Mail Reporting Program.
-_JMRP = "x-hmxmroriginalrecipient"
-
-
 def complaints(message: Message) -> tuple[BounceFinding, ...]:
     """Return a finding per complaint; empty for other mail."""
     for part in parts_of_type(message, "message/feedback-report"):
@@ -171,14 +175,6 @@ def _complaints_of(whom: list[str], said: str) -> tuple[BounceFinding, ...]:
     return tuple(BounceFinding(BounceKind.COMPLAINT, (address,), "", clean(said)) for address in known) or (
         BounceFinding(BounceKind.COMPLAINT, (), "", clean(said)),
     )
-
-
-MAX_MAIL_BYTES = 2_000_000
-MAX_PARTS = 100
-MAX_TYPE = 5_000
-MAX_BOUNDARIES = 2_000
-# Most addresses from a report's text, besides its fields.
-MOST_NAMED = 5
 
 
 class Unreadable(ValueError):

@@ -14,6 +14,29 @@ from delivery.rules.bounce_policy import BounceKind, feedback_kind, kind_of
 # Longer values are no names.
 MAX_NAME = 60
 MAX_WORDS = 2_000
+# Reasons of listing, in words of several services.
+_LISTED = (
+    ("complained", re.compile(r"complain|spam ?report|reported|as spam|\bspam\b", re.IGNORECASE)),
+    ("unsubscribed", re.compile(r"unsubscri|opt(?:ed)?[ -]?out", re.IGNORECASE)),
+    ("soft", re.compile(r"\bsoft", re.IGNORECASE)),
+    ("bounced", re.compile(r"\bhard|bounce|invalid", re.IGNORECASE)),
+)
+_DIAGNOSTIC_TYPE = re.compile(r"\s*(?:smtp|x-[\w-]{1,40})\s*;\s*", re.IGNORECASE)
+# Types that older versions omit.
+_POSTAL_STATES = {
+    "sent": "messagesent",
+    "softfail": "messagedelayed",
+    "hardfail": "messagedeliveryfailed",
+    "held": "messageheld",
+}
+_POSTAL_REPORT = re.compile(r"undeliver|delivery|returned|failure|unzustellbar", re.IGNORECASE)
+_RESEND_MESSAGES = (
+    ("inbox was full", "transient/mailboxfull"),
+    ("suppressed sending", "permanent/onaccountsuppressionlist"),
+    ("too large", "transient/messagetoolarge"),
+    ("hard bounce", "permanent"),
+    ("general bounce", "transient/general"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +103,6 @@ def text(value: object, *path: str) -> str:
 def name(value: object, *path: str) -> str:
     """Return `text` in lower case."""
     return text(value, *path)[:MAX_NAME].lower()
-
-
-# Reasons of listing, in words of several services.
-_LISTED = (
-    ("complained", re.compile(r"complain|spam ?report|reported|as spam|\bspam\b", re.IGNORECASE)),
-    ("unsubscribed", re.compile(r"unsubscri|opt(?:ed)?[ -]?out", re.IGNORECASE)),
-    ("soft", re.compile(r"\bsoft", re.IGNORECASE)),
-    ("bounced", re.compile(r"\bhard|bounce|invalid", re.IGNORECASE)),
-)
-
-
-_DIAGNOSTIC_TYPE = re.compile(r"\s*(?:smtp|x-[\w-]{1,40})\s*;\s*", re.IGNORECASE)
 
 
 def _server_words(diagnostic: str) -> str:
@@ -193,16 +204,6 @@ def _mandrill(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     return ServiceEvent(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
 
 
-# Types that older versions omit.
-_POSTAL_STATES = {
-    "sent": "messagesent",
-    "softfail": "messagedelayed",
-    "hardfail": "messagedeliveryfailed",
-    "held": "messageheld",
-}
-_POSTAL_REPORT = re.compile(r"undeliver|delivery|returned|failure|unzustellbar", re.IGNORECASE)
-
-
 def _postal(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     payload = inner(raw, "payload")
     type_ = _POSTAL_STATES.get(name(payload, "status")) or name(raw, "event")
@@ -228,15 +229,6 @@ def _postmark(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     if type_ == "bounce":
         type_ = f"bounce/{name(raw, 'Type')}"
     return ServiceEvent(type_, words=_server_words(text(raw, "Details")))
-
-
-_RESEND_MESSAGES = (
-    ("inbox was full", "transient/mailboxfull"),
-    ("suppressed sending", "permanent/onaccountsuppressionlist"),
-    ("too large", "transient/messagetoolarge"),
-    ("hard bounce", "permanent"),
-    ("general bounce", "transient/general"),
-)
 
 
 def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:

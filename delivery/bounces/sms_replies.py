@@ -23,6 +23,10 @@ _STATUSES = {
 }
 _ORDER = Receipt.Status.values
 FINAL = frozenset({Receipt.Status.DELIVERED, Receipt.Status.UNDELIVERED, Receipt.Status.FAILED})
+KIND = "sms"
+STOPPED_BY_SMS = "Answered STOP."
+# In a disabled destination's reason, if Twilio got STOP first.
+STOPPED_AT_TWILIO = "21610"
 
 
 @transaction.atomic
@@ -49,12 +53,6 @@ def take_status(
     if code in DISABLING and said is not Receipt.Status.DELIVERED:
         disable(destination=row.destination, now=now, reason=f"{CODE_WORDS[code]} (Twilio, {code})")
     return receipt
-
-
-KIND = "sms"
-STOPPED_BY_SMS = "Answered STOP."
-# In a disabled destination's reason, if Twilio got STOP first.
-STOPPED_AT_TWILIO = "21610"
 
 
 def heed(wish: Wish, *, account: str, number: str, now: datetime) -> str:

@@ -39,6 +39,11 @@ LINK_SECONDS = 10.0
 PATH = "/unsubscribe/mail-check/"
 OURS = 400
 LOCAL = ("localhost",)
+LOOKS_AT_ONCE = 8
+Work = Callable[[], Iterable[Finding]]
+# For one key, while a page is loading.
+PAGE_SECONDS = 2.0
+KEPT_HERE = "Emails are kept in the mailbox here and not sent."
 
 
 def check_links(site_url: str, client: SafeClient) -> list[Finding]:
@@ -99,13 +104,6 @@ def check_links(site_url: str, client: SafeClient) -> list[Finding]:
 def _said(url: str, verdict: DoctorVerdict, says: str, change: str = "", found: str = "") -> list[Finding]:
     host = urlsplit(url).netloc
     return [Finding(TOPIC, host, f"GET and POST {url}", verdict, says, (found,) if found else (), change)]
-
-
-LOOKS_AT_ONCE = 8
-Work = Callable[[], Iterable[Finding]]
-# For one key, while a page is loading.
-PAGE_SECONDS = 2.0
-KEPT_HERE = "Emails are kept in the mailbox here and not sent."
 
 
 @dataclass(frozen=True, slots=True)

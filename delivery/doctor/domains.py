@@ -6,6 +6,8 @@ from functools import lru_cache
 from publicsuffixlist import PublicSuffixList
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# Loaded at first use.
+_public_suffixes = lru_cache(maxsize=1)(PublicSuffixList)
 
 
 def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -46,10 +48,6 @@ INCLUDES = {
     "migadu.com": "spf.migadu.com",
     "smtp2go.com": "spf.smtp2go.com",
 }
-
-
-# Loaded at first use.
-_public_suffixes = lru_cache(maxsize=1)(PublicSuffixList)
 
 
 def organisation(domain: str) -> str:

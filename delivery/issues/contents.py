@@ -55,6 +55,8 @@ CARDS_AT_ONCE = 50
 # Complete collections wait up to this long.
 AT_FIRST = timedelta(seconds=2)
 _all_filled = threading.Event()
+# Not the feed's long row.
+_OF_POSTS = ("entry", "content_hash", "set_aside_at", "feed__url")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,6 @@ class Collected:
     @property
     def unsent(self) -> tuple[Post, ...]:
         return (*self.left_out, *self.withdrawn)
-
-
-# Not the feed's long row.
-_OF_POSTS = ("entry", "content_hash", "set_aside_at", "feed__url")
 
 
 def assignments_of(assignables: Iterable[Assignable]) -> dict[int, list[Assignment]]:

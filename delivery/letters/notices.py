@@ -22,6 +22,7 @@ from subscriptions.subscribers.notices import LATEST
 from subscriptions.subscribers.sign_in import mail_links
 
 NOTICES_A_BATCH = 200
+_WAITING = AnyRows(lambda _: (SignInRequest.objects.all(), Notice.objects.all()))
 
 
 def send_latest(notice: Notice, *, now: datetime) -> bool:
@@ -47,9 +48,6 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     readers = recipients_of(issue).filter(~Exists(theirs), pk=reader.pk)
     queue(issue=issue, recipients=readers, now=now, key=LATE_KEY)
     return True
-
-
-_WAITING = AnyRows(lambda _: (SignInRequest.objects.all(), Notice.objects.all()))
 
 
 def take_notices(*, now: datetime) -> int:

@@ -45,6 +45,17 @@ NONE = "none"
 
 
 HINT = "“list_lanes” lists them."
+FIELDS_OF_OPTIONS = {"connections": "concurrency"}
+LIMIT_OPTIONS = (
+    "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
+    "per_recipient", "warm_up_from", "warm_up_first", "warm_up_growth",
+)  # fmt: skip
+LONGEST = 4096
+# Not in tables, where “limits” sums them up.
+FOR_PROGRAMS = words(
+    "kind server_takes messages_per_connection"
+    " rate burst per_hour per_day per_recipient today warm_up_from warm_up_first warm_up_growth"
+)
 
 
 def add_limits(parser: CommandParser) -> None:
@@ -73,15 +84,6 @@ def add_limits(parser: CommandParser) -> None:
     limits.add_argument(
         "--warm-up-growth", type=rate, metavar="F", help="Times as many each day, such as 1.5."
     )
-
-
-FIELDS_OF_OPTIONS = {"connections": "concurrency"}
-
-
-LIMIT_OPTIONS = (
-    "connections", "messages_per_connection", "rate", "burst", "per_hour", "per_day",
-    "per_recipient", "warm_up_from", "warm_up_first", "warm_up_growth",
-)  # fmt: skip
 
 
 def given_limits(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,9 +186,6 @@ def or_none(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: NONE if text == NONE else parse(text)
 
 
-LONGEST = 4096
-
-
 def url_file(name: str) -> str:
     try:
         with Path(name).open(encoding="utf-8-sig") as file:
@@ -231,13 +230,6 @@ class AddAccount(FeedletterCommand):
 def asked() -> str:
     """Read the URL without echo, or from a pipe. In an argument, the list of processes would show it."""
     return getpass("URL: ") if sys.stdin.isatty() else sys.stdin.readline(LONGEST).strip()
-
-
-# Not in tables, where “limits” sums them up.
-FOR_PROGRAMS = words(
-    "kind server_takes messages_per_connection"
-    " rate burst per_hour per_day per_recipient today warm_up_from warm_up_first warm_up_growth"
-)
 
 
 class ListLanes(FeedletterCommand):

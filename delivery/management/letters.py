@@ -40,6 +40,19 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 
 # As TemplateRefused names the parts.
 OPTION_NAMES = {"html": "--html-file", "text": "--text-file", "subject": "--subject"}
+HELP = {
+    "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
+    "background": "Behind the posts, such as #faf6ef.",
+    "logo_url": "The logo's address, where it is on the web already.",
+    "logo_alt": "The text of the logo, which replaces the name. Empty: both are shown.",
+    "header_picture_url": "The address of a picture as wide as the email.",
+    "header_picture_alt": "A description of the picture.",
+    "header": "A line or two above the posts; [words](https://…) is a link.",
+    "footer": "A line or two below the posts.",
+    "postal_address": "Shown at the foot of every email.",
+    "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
+    " Feedletter wrote it.",
+}
 
 
 def add_template(parser: CommandParser) -> None:
@@ -164,21 +177,6 @@ class ResetTemplate(FeedletterCommand):
             version=options["to"],
         )
         return template_row(known, use_again(version=version, author="command", now=utcnow()))
-
-
-HELP = {
-    "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
-    "background": "Behind the posts, such as #faf6ef.",
-    "logo_url": "The logo's address, where it is on the web already.",
-    "logo_alt": "The text of the logo, which replaces the name. Empty: both are shown.",
-    "header_picture_url": "The address of a picture as wide as the email.",
-    "header_picture_alt": "A description of the picture.",
-    "header": "A line or two above the posts; [words](https://…) is a link.",
-    "footer": "A line or two below the posts.",
-    "postal_address": "Shown at the foot of every email.",
-    "subject": "Such as “{newsletter}: {title}”; also {first}, {count}, {date}, and {upstream}, as the old"
-    " Feedletter wrote it.",
-}
 
 
 class SetTheme(FeedletterCommand):

@@ -19,6 +19,14 @@ from delivery.resources.deliveries import deliveries, delivery_row
 from subscriptions.management.options import add_bridge_destination, bridge_destination, find_subscribable
 from subscriptions.models import Destination, Subscription
 
+PATIENCE = timedelta(seconds=30)
+ARRIVED = {
+    Delivery.State.SENT: "The mail server accepted the test email to {}.",
+    Delivery.State.STORED: (
+        "The test email to {} was kept in the mailbox: use Email set-up in the admin, or set EMAIL_URL."
+    ),
+}
+
 
 def channel_row(kind: channels.ChannelSpec) -> dict[str, Any]:
     return {
@@ -108,17 +116,6 @@ def deleted(subscription: Subscription) -> list[dict[str, Any]]:
         delete_test(delivery=test, now=utcnow())
         rows.append({**post_row(test), "url": "", "deleted": True})
     return rows
-
-
-PATIENCE = timedelta(seconds=30)
-
-
-ARRIVED = {
-    Delivery.State.SENT: "The mail server accepted the test email to {}.",
-    Delivery.State.STORED: (
-        "The test email to {} was kept in the mailbox: use Email set-up in the admin, or set EMAIL_URL."
-    ),
-}
 
 
 class SendTestEmail(FeedletterCommand):

@@ -23,6 +23,30 @@ from subscriptions.collections.assign import assign_final
 from subscriptions.collections.readiness import make_feeds_due
 
 WAITS_SHOWN = 10
+MOST_ROUNDS = 1000
+MOST_DAYS = 36_500
+# As the parts are called in delivery.privacy.retention.
+WORDS = {
+    "attempts": "failed attempt",
+    "issues": "issue’s text",
+    "mails": "email’s contents",
+    "mailbox": "email kept in the mailbox",
+    "bounces": "bounce",
+    "calls": "call of a webhook",
+}
+PLURALS = {
+    "issues": "issues’ texts",
+    "mails": "emails’ contents",
+    "mailbox": "emails kept in the mailbox",
+    "calls": "calls of webhooks",
+}
+NEXT = f"""Next:
+
+1. Start the service. It reads feeds and makes issues as usual, and holds them, too.
+2. Look at what is held: {MANAGE} after_restore --show, or the admin's first page.
+3. Cancel issues that subscribers already have: {MANAGE} after_restore --cancel-issue ID.
+   Posts that a feed holds: Admin → Feeds → held for you; send or exclude them.
+4. Send the rest: {MANAGE} after_restore --go"""
 
 
 def tell_waits(command: FeedletterCommand, waits: Sequence[Wait]) -> None:
@@ -71,9 +95,6 @@ class Send(FeedletterCommand):
         return counts
 
 
-MOST_ROUNDS = 1000
-
-
 class RunOnce(FeedletterCommand):
     help = "Does everything that is due, once: for cron, or to try a feed out."
     arguments = (argument("--all", action="store_true", help="Read every feed; end every back-off."),)
@@ -118,28 +139,6 @@ def collect() -> tuple[int, int]:
     return assigned, completed
 
 
-MOST_DAYS = 36_500
-
-
-# As the parts are called in delivery.privacy.retention.
-WORDS = {
-    "attempts": "failed attempt",
-    "issues": "issue’s text",
-    "mails": "email’s contents",
-    "mailbox": "email kept in the mailbox",
-    "bounces": "bounce",
-    "calls": "call of a webhook",
-}
-
-
-PLURALS = {
-    "issues": "issues’ texts",
-    "mails": "emails’ contents",
-    "mailbox": "emails kept in the mailbox",
-    "calls": "calls of webhooks",
-}
-
-
 class Prune(FeedletterCommand):
     help = "Forgets attempts, texts and contents of what was finished long ago. The ledger’s rows stay."
     arguments = (
@@ -166,15 +165,6 @@ def listed(counts: Mapping[str, int]) -> str:
     """ "3 failed attempts, 1 issue’s text"."""
     said = [pluralize(count, WORDS[name], PLURALS.get(name, "")) for name, count in counts.items() if count]
     return ", ".join(said) or "nothing"
-
-
-NEXT = f"""Next:
-
-1. Start the service. It reads feeds and makes issues as usual, and holds them, too.
-2. Look at what is held: {MANAGE} after_restore --show, or the admin's first page.
-3. Cancel issues that subscribers already have: {MANAGE} after_restore --cancel-issue ID.
-   Posts that a feed holds: Admin → Feeds → held for you; send or exclude them.
-4. Send the rest: {MANAGE} after_restore --go"""
 
 
 class AfterRestore(FeedletterCommand):

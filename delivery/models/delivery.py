@@ -13,6 +13,12 @@ from delivery.models.issue import Issue
 from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription
 
+WAITING = ("queued", "deferred")
+PENDING_STATES = (*WAITING, "sending")
+NOT_FINISHED = (*PENDING_STATES, "held")
+# Replaces a mail's context, whose links grant access.
+FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
+
 
 class Restore(models.Model):
     """Until `released_at`, nothing from before `begun_at` is sent."""
@@ -25,13 +31,6 @@ class Restore(models.Model):
 
     def __str__(self) -> str:
         return f"Restored {self.begun_at}"
-
-
-WAITING = ("queued", "deferred")
-PENDING_STATES = (*WAITING, "sending")
-NOT_FINISHED = (*PENDING_STATES, "held")
-# Replaces a mail's context, whose links grant access.
-FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
 
 
 class Unsent(NamedTuple):

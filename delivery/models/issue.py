@@ -12,6 +12,7 @@ from subscriptions.models import Subscribable
 NOT_ON_PAGES = Q(audience__has_any_keys=list(NARROWING)) | Q(is_hidden=True)
 # Not old issues, which are only in the archive: they count nowhere, and nobody was to get them from here.
 SENT_HERE = Q(issue_import=None)
+LETTER_STATES = ("draft", "scheduled", "sent")
 
 
 class Issue(models.Model):
@@ -175,9 +176,6 @@ class IssueCard(models.Model):
 
     def __str__(self) -> str:
         return str(self.issue)
-
-
-LETTER_STATES = ("draft", "scheduled", "sent")
 
 
 class Broadcast(models.Model):

@@ -8,6 +8,8 @@ from django.utils import timezone
 from common.secrets import SecretsField
 from delivery.rules.limits import Bucket, LaneLimits, WarmUp
 
+MOST_CONNECTIONS = 100
+
 
 class ServiceBreaker(models.Model):
     """A service's refusals in the last minutes, across processes, and its rest, if any.
@@ -27,9 +29,6 @@ class ServiceBreaker(models.Model):
 
     def __str__(self) -> str:
         return self.service
-
-
-MOST_CONNECTIONS = 100
 
 
 class Limits(models.Model):

@@ -19,6 +19,17 @@ from subscriptions.rules.site import USUAL_SITE, SiteFacts
 _PREFERS = re.compile(r"prefers-color-scheme\s*:\s*(dark|light)", re.IGNORECASE)
 _SCHEMES = re.compile(r"(color-scheme\s*:\s*|name=\"color-scheme\" content=\")light dark", re.IGNORECASE)
 _ALWAYS, _NEVER = "min-width: 0px", "max-width: 0px"
+_LINK = re.compile(
+    r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"
+    r"|(?P<url>https?://[^\s<>\"]{1,1000}[^\s<>\".,;:!?'()\[\]])"
+    r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
+)
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+# Safe: CSS needs their quotes.
+SERIF = SafeString('Charter, "Iowan Old Style", Georgia, Cambria, "Times New Roman", serif')
+SANS = SafeString('system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif')
+OUTLOOK_SERIF = SafeString('Georgia, "Times New Roman", serif')
+OUTLOOK_SANS = SafeString('"Segoe UI", Arial, sans-serif')
 
 
 def by_day(html: str) -> str:
@@ -32,14 +43,6 @@ def by_night(html: str) -> str:
 def _shown(html: str, scheme: str) -> str:
     html = _PREFERS.sub(lambda match: _ALWAYS if match[1].lower() == scheme else _NEVER, html)
     return _SCHEMES.sub(lambda match: f"{match[1]}{scheme}", html)
-
-
-_LINK = re.compile(
-    r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"
-    r"|(?P<url>https?://[^\s<>\"]{1,1000}[^\s<>\".,;:!?'()\[\]])"
-    r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
-)
-_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
 def as_html(text: str) -> SafeString:
@@ -101,11 +104,6 @@ class Style:
     band: bool = False
 
 
-# Safe: CSS needs their quotes.
-SERIF = SafeString('Charter, "Iowan Old Style", Georgia, Cambria, "Times New Roman", serif')
-SANS = SafeString('system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif')
-OUTLOOK_SERIF = SafeString('Georgia, "Times New Roman", serif')
-OUTLOOK_SANS = SafeString('"Segoe UI", Arial, sans-serif')
 STYLES: Mapping[str, Style] = {
     "serif": Style(SERIF, OUTLOOK_SERIF),
     "sans": Style(SANS, OUTLOOK_SANS, size=17, name_size=28),

@@ -11,6 +11,17 @@ from zoneinfo import ZoneInfo
 from feeds.parsing.entry import Entry
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
+# Also of services that give no other format.
+_SVG = re.compile(
+    r"\.svgz?(?:[?#]|\Z)|/svg[/.]|[?&](?:format|fm|type|output)=svg\b|//img\.shields\.io/", re.IGNORECASE
+)
+# In CSS pixels.
+LETTER_WIDTH = 552
+LOGO_WIDTH = 120
+LONGEST_TEMPLATE_SUBJECT = 500
+LONGEST_TEMPLATE_HTML = 200_000
+LONGEST_TEMPLATE_TEXT = 100_000
+
 
 def frozen(values: dict[str, str]) -> Mapping[str, str]:
     """Restore a frozen mapping, which pickle can't name."""
@@ -25,23 +36,9 @@ def web_address(url: str) -> str:
     return url.strip() if parts.scheme.lower() in ("http", "https") and parts.netloc else ""
 
 
-# Also of services that give no other format.
-_SVG = re.compile(
-    r"\.svgz?(?:[?#]|\Z)|/svg[/.]|[?&](?:format|fm|type|output)=svg\b|//img\.shields\.io/", re.IGNORECASE
-)
-
-
 def is_drawing(url: str) -> bool:
     """Return whether it is an SVG, which most mail programs don't show."""
     return _SVG.search(url) is not None
-
-
-# In CSS pixels.
-LETTER_WIDTH = 552
-LOGO_WIDTH = 120
-LONGEST_TEMPLATE_SUBJECT = 500
-LONGEST_TEMPLATE_HTML = 200_000
-LONGEST_TEMPLATE_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,9 @@ TITLE_LEVEL = 2
 PART_LENGTH = 3_000
 LONGEST_PAGE_DESCRIPTION = 200
 TITLES_DESCRIBED = 20
+ISSUE_PAGE = "pages/issue"
+# Place of the form. Posts are cleaned, so they contain no comments.
+FORM = "<!-- the form to subscribe -->"
 
 
 def for_page(html: str, *, level: int) -> str:
@@ -147,11 +150,6 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         title_direction=title_direction(title, runs),
         is_cut=html != stood.html,
     )
-
-
-ISSUE_PAGE = "pages/issue"
-# Place of the form. Posts are cleaned, so they contain no comments.
-FORM = "<!-- the form to subscribe -->"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,16 @@ from common.html.balance import VOID
 from common.html.tags import ANY_TAG, VALUES
 from common.text import words
 
+# Possible ends of a cut post; a heading would have nothing below it.
+_BLOCKS = words(
+    "p li ul ol dl dd blockquote pre table tr figure div section article aside details center address"
+)
+# Minimum to keep of what fits; a longer block is cut inside.
+_LEAST = 1 / 3
+_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
+_SENTENCE_END = re.compile(r"[.!?…]['\"”’»)]*(?=\s)|[。！？]")
+_HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
+
 
 @dataclass(frozen=True, slots=True)
 class LetterRoom:
@@ -36,16 +46,6 @@ ROOMS = (
 )
 # For posts that are nowhere else.
 UNCUT_ROOMS = ROOMS[:1]
-
-# Possible ends of a cut post; a heading would have nothing below it.
-_BLOCKS = words(
-    "p li ul ol dl dd blockquote pre table tr figure div section article aside details center address"
-)
-# Minimum to keep of what fits; a longer block is cut inside.
-_LEAST = 1 / 3
-_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
-_SENTENCE_END = re.compile(r"[.!?…]['\"”’»)]*(?=\s)|[。！？]")
-_HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
 
 
 def fair_share(sizes: Sequence[int], budget: int) -> int:

@@ -19,6 +19,16 @@ FLOOD_SHARE = 0.1
 FLOOD_WINDOW = timedelta(hours=1)
 # At most; the share is of the domain's last letters.
 FLOOD_LETTERS = 1000
+# RFC 3464 §2.3.3.
+_ARRIVED = frozenset({"delivered", "relayed", "expanded", "deliverable"})
+# Words of SendGrid and Postfix. An empty one counts as failed.
+_FAILED = frozenset({"failed", "", "expired", "undeliverable"})
+# RFC 5965 §7.3, with “opt-out” of its drafts. Some services omit the type.
+_COMPLAINTS = frozenset({"", "abuse", "fraud", "opt-out", "opt-out-list"})
+HELD = "Held for you: too many of this domain bounced within the hour."
+NOTHING_ARRIVES = "Nothing arrives at this address."
+LET_BE = "Ignored by hand."
+ABOUT_OUR_MAIL = "Recorded only: it is about our email, not about the address."
 
 
 class BounceKind(StrEnum):
@@ -34,10 +44,6 @@ class BounceKind(StrEnum):
     ARRIVED = "arrived"
 
 
-# RFC 3464 §2.3.3.
-_ARRIVED = frozenset({"delivered", "relayed", "expanded", "deliverable"})
-# Words of SendGrid and Postfix. An empty one counts as failed.
-_FAILED = frozenset({"failed", "", "expired", "undeliverable"})
 _BY_CONCERN = {
     Concern.ADDRESS: BounceKind.HARD,
     Concern.MAILBOX: BounceKind.SOFT,
@@ -58,10 +64,6 @@ def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
     if action not in _FAILED:
         return BounceKind.UNKNOWN
     return _BY_CONCERN[meaning(diagnostic, status=status).concern]
-
-
-# RFC 5965 §7.3, with “opt-out” of its drafts. Some services omit the type.
-_COMPLAINTS = frozenset({"", "abuse", "fraud", "opt-out", "opt-out-list"})
 
 
 def feedback_kind(feedback_type: str) -> BounceKind:
@@ -126,10 +128,6 @@ def act(kind: BounceKind, history: History) -> tuple[Act, str]:
     return Act.SUPPRESS, NOTHING_ARRIVES
 
 
-HELD = "Held for you: too many of this domain bounced within the hour."
-NOTHING_ARRIVES = "Nothing arrives at this address."
-LET_BE = "Ignored by hand."
-ABOUT_OUR_MAIL = "Recorded only: it is about our email, not about the address."
 _RECORDED = {
     BounceKind.POLICY: ABOUT_OUR_MAIL,
     BounceKind.DELAYED: "Recorded only: the server keeps trying.",

@@ -11,6 +11,8 @@ HEAD_WAITS = timedelta(hours=1)
 GOING_AWAY = timedelta(seconds=10)
 # More connections are tried after this time without a refusal.
 QUIET = timedelta(minutes=5)
+# Messages that a connection has sent before a lane opens more.
+PROOF = 20
 
 
 def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
@@ -57,10 +59,6 @@ def share(concurrency: int, others: Collection[int]) -> int:
 
 def wider(connections: int) -> int:
     return connections + max(connections // 4, 1)
-
-
-# Messages that a connection has sent before a lane opens more.
-PROOF = 20
 
 
 def grown(connections: int, most: int) -> int | None:

@@ -23,6 +23,12 @@ FORBIDDEN_OFTEN_FOR = timedelta(days=3)
 FORBIDDEN_LONGEST = timedelta(days=1)
 # Longest delay that a server may name.
 LANE_LONGEST_AS_TOLD = timedelta(days=1)
+LEFT = "Left before it was sent."
+SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
+UNCONFIRMED = "The subscription is no longer confirmed."
+STAYED = "They came back before it was sent."
+# Mails for subscribers only. A farewell or sign-in link may also go to others.
+FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome", "edit", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +143,6 @@ class RecipientStatus(NamedTuple):
     suppressed: bool
     disabled: str = ""
     paused: str = ""
-
-
-LEFT = "Left before it was sent."
-SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
-UNCONFIRMED = "The subscription is no longer confirmed."
-STAYED = "They came back before it was sent."
-# Mails for subscribers only. A farewell or sign-in link may also go to others.
-FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome", "edit", "delete"})
 
 
 def cancel_reason(recipient: RecipientStatus) -> str:

@@ -12,6 +12,8 @@ NOTHING, NOTHING_YET = "Gets nothing: ", "Gets nothing yet: "
 LEFT = ("switched", "unsubscribed")
 LONGEST_HEAD = 40
 _CLAUSE = re.compile(r"[:;,.] | \(")
+UNFINISHED = ("queued", "deferred", "sending", "held")
+Rule = Callable[[ReachFacts], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +283,6 @@ def awaits_approval(facts: ReachFacts) -> str:
     return "the first issue waits for your approval" if facts.newsletter.draft == "approval" else ""
 
 
-UNFINISHED = ("queued", "deferred", "sending", "held")
-Rule = Callable[[ReachFacts], str]
 PERSONAL: tuple[Rule, ...] = (erased, suppressed, disabled)
 BLOCKING: tuple[Rule, ...] = (switched, unsubscribed, unconfirmed, paused, newsletter_paused)
 OF_LAST_ISSUE: tuple[Rule, ...] = (

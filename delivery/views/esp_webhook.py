@@ -40,6 +40,17 @@ _SUBSCRIBE_URL = re.compile(r"https://sns\.[a-z0-9-]{1,40}\.amazonaws\.com(?:\.c
 _NOTICE = ("eventType", "notificationType")
 NUMBER = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 TwilioView = Callable[..., HttpResponse]
+# Services report up to some thousand letters at once.
+LARGEST = 2 * 1024 * 1024
+# Parameter of anymail's view for the signature key, if the service signs besides the password.
+_SIGNED_WITH = {
+    "mailersend": "signing_secret",
+    "mailgun": "webhook_signing_key",
+    "mandrill": "webhook_key",
+    "postal": "webhook_key",
+    "unisender_go": "api_key",
+}
+_UNSIGNED = "Its signature does not fit. Set webhook_key to the key that the service signs with."
 
 
 class SesTrackingView(AmazonSESTrackingWebhookView):  # type: ignore[misc, unused-ignore]
@@ -74,19 +85,6 @@ class SesTrackingView(AmazonSESTrackingWebhookView):  # type: ignore[misc, unuse
         status = client().get(url, timeout=CONFIRM_SECONDS).status
         if status >= 300:
             raise FetchError(f"Amazon SNS answered {status} to the confirmation")
-
-
-# Services report up to some thousand letters at once.
-LARGEST = 2 * 1024 * 1024
-
-# Parameter of anymail's view for the signature key, if the service signs besides the password.
-_SIGNED_WITH = {
-    "mailersend": "signing_secret",
-    "mailgun": "webhook_signing_key",
-    "mandrill": "webhook_key",
-    "postal": "webhook_key",
-    "unisender_go": "api_key",
-}
 
 
 @takes_body(LARGEST)
@@ -150,9 +148,6 @@ def _answered(
         except AnymailWebhookValidationFailure:
             refused = _Refused(400, _UNSIGNED if signed_with else "Its headers don’t match the service.")
     raise refused
-
-
-_UNSIGNED = "Its signature does not fit. Set webhook_key to the key that the service signs with."
 
 
 def _view_class(service: Service) -> Any:

@@ -28,6 +28,10 @@ from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.rhythm import rhythm
 
+# On a newsletter's page.
+LATEST_POSTS_SHOWN = 3
+WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name))
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -56,10 +60,6 @@ def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> S
         image=picture or brand.header_picture_url or brand.logo_url,
         is_wide=bool(picture or brand.header_picture_url),
     )
-
-
-# On a newsletter's page.
-LATEST_POSTS_SHOWN = 3
 
 
 def shown_of(issue: Issue) -> Shown:
@@ -92,9 +92,6 @@ def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
         summary=summary_of(entries),
         picture=next(filter(None, map(picture_of, entries)), ""),
     )
-
-
-WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name))
 
 
 def newsletter_or_404(name: str) -> Subscribable:

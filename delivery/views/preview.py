@@ -24,6 +24,8 @@ from subscriptions.models import Subscribable
 from subscriptions.rules import colours
 from subscriptions.views.pages import as_stylesheet
 
+STYLESHEET = "feedletter/site.css"
+
 
 @require_safe
 def look_css(request: HttpRequest, name: str) -> HttpResponse:
@@ -55,9 +57,6 @@ def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
             header_picture_says=header.says if header else "",
         )
     return {key: brand for key, brand in found.items() if brand != Brand()}
-
-
-STYLESHEET = "feedletter/site.css"
 
 
 def frames(shown: Preview, newsletter: Subscribable) -> dict[str, str]:

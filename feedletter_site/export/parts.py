@@ -10,6 +10,67 @@ from django.db.models import Q
 
 from common.secrets import SecretsField
 
+# Models that KEYS refer to come first.
+_CARRIED: Mapping[str, str] = {
+    "auth": "Group User User_groups User_user_permissions Group_permissions",
+    "feeds": "Tag Feed Feed_tags FeedDocument Item TrackedItem",
+    "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
+    " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
+    " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
+    "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
+    " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
+    " Broadcast Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
+    "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
+    "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
+    " Mention Composition Photo",
+    "feedletter_site": "Member Member_newsletters Origin ApiToken FirstStep",
+}
+OF_AN_ISSUE = Q(delivery__issue__isnull=False)
+# Other emails, such as confirmations, are for the old site to send.
+_ROWS: Mapping[str, Q] = {
+    "delivery.Delivery": Q(issue__isnull=False),
+    "delivery.Attempt": OF_AN_ISSUE,
+    "delivery.Receipt": OF_AN_ISSUE,
+    "delivery.RemotePost": OF_AN_ISSUE,
+    "delivery.MailboxMessage": OF_AN_ISSUE,
+    "delivery.Bounce": OF_AN_ISSUE | Q(delivery=None),
+}
+# References to these models are written by these fields. Others are written by number: two feeds may have
+# one URL. Numbers stay, because links, Message-IDs and apps have them.
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "auth.Group": ("name",),
+    "auth.Permission": ("content_type__app_label", "content_type__model", "codename"),
+    "auth.User": ("username",),
+    "feedletter_site.Member": ("user__username",),
+    "feeds.Tag": ("name",),
+    "reader.Reader": ("slug",),
+    "reader.Channel": ("reader__slug", "uid"),
+    "subscriptions.Subscribable": ("name",),
+    "subscriptions.SubscriberTag": ("key",),
+    "subscriptions.Destination": ("kind", "core"),
+    "delivery.Issue": ("subscribable__name", "within_type_id"),
+}
+LEASES = ("lease_token", "lease_until", "seal_token", "seal_until")
+# A worker of the old site has the leases, and newsletters arrive paused. Of a delivery, a lease that has run
+# out says that it may have been sent.
+LEFT_OUT_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "subscriptions.Subscribable": ("sending_paused_at", "sending_paused_reason"),
+    "delivery.Delivery": (),
+    # Links lead to the old site.
+    "feedletter_site.Member": ("digest",),
+}
+# Besides each SecretsField. Rows of USELESS models are nothing without theirs.
+SECRETS: Mapping[str, tuple[str, ...]] = {
+    "auth.User": ("password",),
+    "reader.Token": ("digest", "refresh_digest", "spent_digest"),
+    "reader.AppPassword": ("digest",),
+    "reader.Invitation": ("digest",),
+    "feedletter_site.ApiToken": ("digest",),
+}
+USELESS = {"delivery.DkimKey", "subscriptions.ErasureKey", "subscriptions.UpstreamSalt", *SECRETS} - {
+    "auth.User"
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -41,70 +102,8 @@ def is_secret(field: "models.Field[Any, Any]") -> bool:
     return isinstance(field, SecretsField) or field.name in SECRETS.get(field.model._meta.label, ())
 
 
-# Models that KEYS refer to come first.
-_CARRIED: Mapping[str, str] = {
-    "auth": "Group User User_groups User_user_permissions Group_permissions",
-    "feeds": "Tag Feed Feed_tags FeedDocument Item TrackedItem",
-    "subscriptions": "Picture SiteSettings Subscribable Subscribable_feeds OldName PostRule LeftOut SeenLink"
-    " FailedAssignment Assignable Assignment Destination ErasureKey ErasedMark Suppression SubscriberTag"
-    " Tagging AddressChange Subscription OldNumber UpstreamSalt Consent FrequencyChange",
-    "delivery": "Account DkimKey Lane LaneDomain LaneUse LetterTemplate Theme Webhook Webhook_newsletters"
-    " IssueImport IssueImportLine IssueImportPicture Issue IssueItem IssueVersion SetAside IssueCard"
-    " Broadcast Correction Restore Delivery Attempt Receipt RemotePost MailboxMessage Bounce",
-    "chat": "BotSettings Guild BotFeed GuildFeed ServerAlert",
-    "reader": "Reader Token AppPassword Invitation Channel Follow Mute Entry TimelineEntry Unread Star"
-    " Mention Composition Photo",
-    "feedletter_site": "Member Member_newsletters Origin ApiToken FirstStep",
-}
-OF_AN_ISSUE = Q(delivery__issue__isnull=False)
-# Other emails, such as confirmations, are for the old site to send.
-_ROWS: Mapping[str, Q] = {
-    "delivery.Delivery": Q(issue__isnull=False),
-    "delivery.Attempt": OF_AN_ISSUE,
-    "delivery.Receipt": OF_AN_ISSUE,
-    "delivery.RemotePost": OF_AN_ISSUE,
-    "delivery.MailboxMessage": OF_AN_ISSUE,
-    "delivery.Bounce": OF_AN_ISSUE | Q(delivery=None),
-}
 PARTS = [Part(f"{app}.{name}") for app, names in _CARRIED.items() for name in names.split()]
 
-# References to these models are written by these fields. Others are written by number: two feeds may have
-# one URL. Numbers stay, because links, Message-IDs and apps have them.
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "auth.Group": ("name",),
-    "auth.Permission": ("content_type__app_label", "content_type__model", "codename"),
-    "auth.User": ("username",),
-    "feedletter_site.Member": ("user__username",),
-    "feeds.Tag": ("name",),
-    "reader.Reader": ("slug",),
-    "reader.Channel": ("reader__slug", "uid"),
-    "subscriptions.Subscribable": ("name",),
-    "subscriptions.SubscriberTag": ("key",),
-    "subscriptions.Destination": ("kind", "core"),
-    "delivery.Issue": ("subscribable__name", "within_type_id"),
-}
-
-LEASES = ("lease_token", "lease_until", "seal_token", "seal_until")
-# A worker of the old site has the leases, and newsletters arrive paused. Of a delivery, a lease that has run
-# out says that it may have been sent.
-LEFT_OUT_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "subscriptions.Subscribable": ("sending_paused_at", "sending_paused_reason"),
-    "delivery.Delivery": (),
-    # Links lead to the old site.
-    "feedletter_site.Member": ("digest",),
-}
-# Besides each SecretsField. Rows of USELESS models are nothing without theirs.
-SECRETS: Mapping[str, tuple[str, ...]] = {
-    "auth.User": ("password",),
-    "reader.Token": ("digest", "refresh_digest", "spent_digest"),
-    "reader.AppPassword": ("digest",),
-    "reader.Invitation": ("digest",),
-    "feedletter_site.ApiToken": ("digest",),
-}
-
-USELESS = {"delivery.DkimKey", "subscriptions.ErasureKey", "subscriptions.UpstreamSalt", *SECRETS} - {
-    "auth.User"
-}
 
 # By the reason.
 LEFT_OUT: Mapping[str, str] = {

@@ -43,6 +43,9 @@ OLDER_TOGETHER = 200
 PEOPLE_A_QUERY = 2_000
 # Other programs may give a whole file one status.
 SUBSCRIBERS = {"subscribers": ("confirmed",), "do-not-email": ("unconfirmed", "unsubscribed", "suppressed")}
+_MISSING = object()
+TYPES: Mapping[str, tuple[type, ...]] = {"BooleanField": (bool,), "FloatField": (float, int)}
+NONE = type(None)
 
 
 class Column:
@@ -162,9 +165,6 @@ class Rows:
         return [None if key is None else seen[key] for key in keys]
 
 
-_MISSING = object()
-
-
 def _key(column: Column, value: Any) -> tuple[Any, ...] | None:
     if value is None or value is _MISSING:
         return None
@@ -209,8 +209,6 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "JSONField": _same,
     "GenericIPAddressField": _same,
 }
-TYPES: Mapping[str, tuple[type, ...]] = {"BooleanField": (bool,), "FloatField": (float, int)}
-NONE = type(None)
 
 
 def _kind(field: "models.Field[Any, Any]") -> str:

@@ -72,6 +72,7 @@ SAID = {
     State.UNUSABLE: "The file is deleted.",
 }
 UNCHANGED = "Nothing has changed yet. Only the servers of feeds were contacted."
+PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
 
 
 def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
@@ -180,9 +181,6 @@ class AnswersForm(forms.Form):
 def answer(request: HttpRequest, keys: list[int], *, answers: dict[str, Any]) -> str:
     answer_questions(Arrival.objects.get(pk=keys[0]), answers, now=utcnow())
     return "Thank you. The file is being read again. Nothing changes until you import it."
-
-
-PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
 
 
 class ArrivalForm(StyledForm, forms.Form):

@@ -23,6 +23,7 @@ SOURCES: Mapping[str, str] = {
     "microsub": "feedletter_site.migrate_from.microsub.source.Microsub",
     "rss2email": "feedletter_site.migrate_from.rss2email.source.Rss2Email",
 }
+COLUMNS = ("what", "kind", "name", "words")
 
 
 class TakenMeanwhile(Exception):
@@ -89,7 +90,6 @@ ORDER = (
     ImportResult.THERE,
 )
 READING = (ImportResult.NEW, ImportResult.ASKS, ImportResult.UNREAD)
-COLUMNS = ("what", "kind", "name", "words")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ sign_in = views.LoginView.as_view(
         "oidc_name": lambda: settings.OIDC_URL and settings.OIDC_NAME,
     }
 )
+OIDC = {"provider_id": "oidc"}
 
 
 class NewPasswordView(views.PasswordResetFromKeyView):  # type: ignore[misc]
@@ -32,8 +33,6 @@ class NewPasswordView(views.PasswordResetFromKeyView):  # type: ignore[misc]
         response: HttpResponse = super().dispatch(request, uidb36, key, **kwargs)
         return response
 
-
-OIDC = {"provider_id": "oidc"}
 
 # Without allauth's pages for sign-up, email addresses and connections.
 urlpatterns = [

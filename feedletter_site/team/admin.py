@@ -58,6 +58,14 @@ ROLES = {
     EVERYTHING: "Everything: also settings and people",
 }
 OWN = {"": "None: only permissions under Advanced"}
+NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
+LABELS = {"is_active": "May sign in", "is_staff": "May open this admin"}
+HELP = {
+    "username": "",
+    "is_active": "Switch it off instead of deleting somebody.",
+    "is_staff": "Needed for every role.",
+    "groups": "",
+}
 
 
 class RoleFields(StyledForm, forms.Form):
@@ -121,9 +129,6 @@ class Chosen(PageWords):
         return field
 
 
-NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
-
-
 def invitation_action(name: str, title: str, run: Callable[[list[int]], str]) -> Action:
     return Action(name, title, lambda _, keys: run(keys), fits=is_invited, permission="invite")
 
@@ -149,15 +154,6 @@ class IdentityInline(TabularInline):  # type: ignore[misc]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("auth.change_user")
-
-
-LABELS = {"is_active": "May sign in", "is_staff": "May open this admin"}
-HELP = {
-    "username": "",
-    "is_active": "Switch it off instead of deleting somebody.",
-    "is_staff": "Needed for every role.",
-    "groups": "",
-}
 
 
 @admin.register(User)

@@ -54,6 +54,18 @@ STATUS_CHOICES = (
     ("unsubscribed", "have unsubscribed: they get nothing, and no later import brings them back"),
     ("suppressed", "must not be emailed at all"),
 )
+PAGE = UploadPage(
+    "Import a list",
+    "Choose a CSV file. Its first line names the columns; only “email” is required. Exports of Mailchimp,"
+    " MailPoet, Substack, Buttondown, Ghost, beehiiv, listmonk, Brevo, phpList, MailerLite, Kit,"
+    " ActiveCampaign, Mailman and FeedBurner are recognized. If a column may mark people who unsubscribed, we"
+    " ask you first. Importing doesn’t send any email, and never removes anybody from the Do not email list."
+    " You can undo an import for a week.",
+    (Destination, "Back to subscribers"),
+    ListImport.objects.select_related("subscribable"),
+    "Import a list of subscribers",
+)
+STARTED = "The import has started."
 
 
 def with_lists(user: Any) -> "QuerySet[Subscribable]":
@@ -91,19 +103,6 @@ class UploadForm(StyledForm, forms.Form):
         if newsletters_of(user) is not None:
             status: Any = self.fields["status"]
             status.choices = [choice for choice in STATUS_CHOICES if choice[0] != "suppressed"]
-
-
-PAGE = UploadPage(
-    "Import a list",
-    "Choose a CSV file. Its first line names the columns; only “email” is required. Exports of Mailchimp,"
-    " MailPoet, Substack, Buttondown, Ghost, beehiiv, listmonk, Brevo, phpList, MailerLite, Kit,"
-    " ActiveCampaign, Mailman and FeedBurner are recognized. If a column may mark people who unsubscribed, we"
-    " ask you first. Importing doesn’t send any email, and never removes anybody from the Do not email list."
-    " You can undo an import for a week.",
-    (Destination, "Back to subscribers"),
-    ListImport.objects.select_related("subscribable"),
-    "Import a list of subscribers",
-)
 
 
 class ListPages:
@@ -168,9 +167,6 @@ def what_stays(row: ListImport) -> str:
     if row.state != State.IMPORTING:
         return ""
     return f"{pluralize(row.added + row.updated, 'row')} imported so far stay."
-
-
-STARTED = "The import has started."
 
 
 def run_anyway(request: HttpRequest, keys: list[int]) -> str:

@@ -40,6 +40,8 @@ IF_OTHER = (
     ("--max-posts", "max_posts"),
     ("--hooks", "hooks"),
 )
+NEWEST_SHOWN = 20
+NEXT_TIMES = 5
 
 
 def define_command(subscribable: Subscribable) -> str:
@@ -72,10 +74,6 @@ def define_command(subscribable: Subscribable) -> str:
     words += [f"--option={name}={value}" for name, value in subscribable.options.items()]
     words += [f"--param={name}={value}" for name, value in subscribable.params.items()]
     return shlex.join(words)
-
-
-NEWEST_SHOWN = 20
-NEXT_TIMES = 5
 
 
 def what_next(subscribable: Subscribable, request: HttpRequest) -> Part:

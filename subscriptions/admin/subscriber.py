@@ -47,6 +47,12 @@ OFFERED = 200
 COUNTS, REMEMBERED = "subscribers:tags", 60
 NO_TAG = "-"
 SUBSCRIBER_LISTS = (("Subscribers", "subscriptions_destination"), ("Tags", "subscriptions_subscribertag"))
+People = Callable[[list[int]], Iterable[int]]
+DATA = "subscriptions_destination_data"
+NAMES_SHOWN = 5
+NEWSLETTERS_NAMED = 5
+GETS = ("confirmed", "unconfirmed")
+PROBLEM_LISTS = (("Do not email", "subscriptions_suppression"), ("Bounces", "delivery_bounce"))
 
 
 class TagNamesField(forms.CharField):
@@ -86,9 +92,6 @@ class RemoveTagsForm(StyledForm, forms.Form):
         self.intro = (
             "Which tags should they lose?" if field.choices else "Nobody has a tag yet. Use “Add tags” first."
         )
-
-
-People = Callable[[list[int]], Iterable[int]]
 
 
 def tag_actions(people: People) -> tuple[Action, Action]:
@@ -198,12 +201,6 @@ class SubscriberTagAdmin(ServiceAdmin):
         rename_tag(tag=obj, name=form.cleaned_data["name"])
 
 
-DATA = "subscriptions_destination_data"
-
-
-NAMES_SHOWN = 5
-
-
 def about_address(destination: Destination) -> Part:
     suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
     data = Button(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy", is_plain=True)
@@ -240,10 +237,6 @@ def wanted(destination: Destination) -> Part:
         ),
         "They get no newsletter. Use “Add a subscriber” to add them to one.",
     )
-
-
-NEWSLETTERS_NAMED = 5
-GETS = ("confirmed", "unconfirmed")
 
 
 def newsletters_of(person: Any) -> Part:
@@ -321,9 +314,6 @@ class DestinationAdmin(ListPages, LargeList):
     own_panels = (Panel("About this person", about_address, order=10), Panel("Newsletters", wanted, order=20))
     own_actions = (*actions_of(destinations), *tag_actions(lambda keys: keys))
     added = moment_of("added_at", "added")
-
-
-PROBLEM_LISTS = (("Do not email", "subscriptions_suppression"), ("Bounces", "delivery_bounce"))
 
 
 class SuppressionForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]

@@ -51,6 +51,9 @@ from subscriptions.subscribers.admin_changes import ask_again, revoke_links, sav
 from subscriptions.subscribers.tags import fetch_tags
 
 MOST_ASKED = 1000
+CHANGES_SHOWN = 5
+HELP = {"language": "Language of confirmation and other service emails, for example en."}
+SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
 
 def _with_status(keys: list[int]) -> dict[str, int]:
@@ -225,9 +228,6 @@ def subscriber_form() -> type[SubscriberForm]:
     return type("SubscriberForm", (SubscriberForm,), destination_form_fields())
 
 
-CHANGES_SHOWN = 5
-
-
 def changes_of(subscription: Subscription) -> list[tuple[object, object]]:
     away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
         :CHANGES_SHOWN
@@ -248,10 +248,6 @@ def _said(switch: FrequencyChange, other: Subscription) -> str:
         return f"{other.subscribable}, {when(switch.settled_at)}"
     due = f"on {when(switch.at)}" if switch.at else f"with the next issue of {switch.rarer}"
     return f"{other.subscribable}, {due}"
-
-
-HELP = {"language": "Language of confirmation and other service emails, for example en."}
-SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
 
 def standing(subscription: Subscription) -> Part:

@@ -23,6 +23,15 @@ STATUS_COLOURS = {
     "left": "danger",
     DO_NOT_WRITE: "danger",
 }
+IS_SUPPRESSED = Exists(Suppression.objects.filter(kind=OuterRef("kind"), core=OuterRef("core")))
+DAYS = {
+    "1": "in the last 24 hours",
+    "7": "in the last 7 days",
+    "30": "in the last 30 days",
+    "365": "in a year",
+}
+MOST_TERMS, MOST_FOUND = 5, 1_000
+LANGUAGES, REMEMBERED = "subscribers:languages", 300
 
 
 def suppressed_cores(people: Iterable[Destination]) -> set[tuple[str, str]]:
@@ -33,9 +42,6 @@ def suppressed_cores(people: Iterable[Destination]) -> set[tuple[str, str]]:
 def shown_status(subscription: Subscription, *, is_suppressed: bool) -> str:
     has_left = subscription.status == Subscription.Status.UNSUBSCRIBED
     return DO_NOT_WRITE if is_suppressed and not has_left else subscription.get_status_display()
-
-
-IS_SUPPRESSED = Exists(Suppression.objects.filter(kind=OuterRef("kind"), core=OuterRef("core")))
 
 
 def disabled_people() -> "QuerySet[Any, Any]":
@@ -112,16 +118,6 @@ def of_domain(word: str) -> "QuerySet[Any, Any]":
     """`word` begins with @."""
     rows = Destination.objects.alias(domain=AddressDomain("core"))
     return rows.filter(domain=word).order_by().values("pk")
-
-
-DAYS = {
-    "1": "in the last 24 hours",
-    "7": "in the last 7 days",
-    "30": "in the last 30 days",
-    "365": "in a year",
-}
-MOST_TERMS, MOST_FOUND = 5, 1_000
-LANGUAGES, REMEMBERED = "subscribers:languages", 300
 
 
 class NewsletterFilter(SimpleListFilter):

@@ -28,6 +28,9 @@ from subscriptions.subscribers.sign_up import SignUpClosed, is_by_code, sign_up
 from subscriptions.views.pages import same_time
 
 KEPT_SECONDS = 600
+CHECK_YOUR_MAIL = _("Check your email. If the address can be subscribed, we’ve sent it a link to confirm.")
+UNSOLVED = _("This newsletter asks for a puzzle. Send the solution of /challenge/, once.")
+LARGEST_SIGN_UP = 16 * 1024
 
 
 def may_read(subscribable: Subscribable | None, origin: str) -> bool:
@@ -47,11 +50,6 @@ def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
     response["Access-Control-Allow-Methods"] = "POST, OPTIONS"
     response["Access-Control-Allow-Headers"] = "Content-Type"
     response["Access-Control-Max-Age"] = str(KEPT_SECONDS)
-
-
-CHECK_YOUR_MAIL = _("Check your email. If the address can be subscribed, we’ve sent it a link to confirm.")
-UNSOLVED = _("This newsletter asks for a puzzle. Send the solution of /challenge/, once.")
-LARGEST_SIGN_UP = 16 * 1024
 
 
 class SignUpTooLarge(APIException):

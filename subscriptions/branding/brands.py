@@ -14,6 +14,8 @@ from subscriptions.models import Picture, Subscribable
 
 # Stored name, new picture, or none (forms: False).
 PictureChoice = str | CleanPicture | bool | None
+# Of lists and cards, for a newsletter without a colour.
+USUAL_COLOUR = "#64748b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,6 @@ class Latest:
 
 
 NO_BRAND = Brand()
-# Of lists and cards, for a newsletter without a colour.
-USUAL_COLOUR = "#64748b"
 
 
 def brands(newsletters: Sequence[Subscribable]) -> dict[int, Brand]:

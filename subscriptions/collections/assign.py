@@ -43,6 +43,12 @@ MOST_POSTS = 50
 DONE = (Item.State.CLEARED, Item.State.EXCLUDED)
 ALREADY_BEGUN = "It has begun: posts are in its next issue, or an issue was made."
 EXCLUDED_BY_HAND = "by hand"
+# A new feed's newsletter may be defined later.
+WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
+FIRST_BACKOFF = timedelta(minutes=1)
+LONGEST_BACKOFF = timedelta(hours=1)
+MAX_TEXT = 2000
+STILL_READ = "People read it here, so it isn’t deleted."
 
 
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
@@ -96,13 +102,6 @@ def _is_alone(item: Item) -> bool:
     """Return whether no other post of its feed, except reposts, has the link."""
     same = Item.objects.filter(feed=item.feed_id, link_hash=item.link_hash).exclude(pk=item.pk)
     return not same.exclude(state=Item.State.EXCLUDED, reason=REPOST).exists()
-
-
-# A new feed's newsletter may be defined later.
-WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
-FIRST_BACKOFF = timedelta(minutes=1)
-LONGEST_BACKOFF = timedelta(hours=1)
-MAX_TEXT = 2000
 
 
 def assign_final(
@@ -336,9 +335,6 @@ def exclude(*, item_id: int, reason: str) -> bool:
         # A separate transaction: a feed is locked before its items, never after.
         note_decided(feed_id=item.feed_id)
     return True
-
-
-STILL_READ = "People read it here, so it isn’t deleted."
 
 
 class DropRefused(Refused):

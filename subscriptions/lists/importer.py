@@ -51,6 +51,8 @@ from subscriptions.subscribers.suppression import MAX_REASON
 
 MOST_BYTES_IN_MEMORY = 1024 * 1024
 USUAL_REASON = "imported"
+OnRefused = Callable[[ImportReport, Sequence[RefusedRow]], None] | None
+USUAL_TERMS = Terms()
 
 
 class AmbiguousColumns(ValidationError):
@@ -129,10 +131,6 @@ def harm(report: ImportReport, subscribable: Subscribable, terms: Terms) -> str:
 
 def no_email_column(name: str) -> AmbiguousColumns:
     return AmbiguousColumns(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
-
-
-OnRefused = Callable[[ImportReport, Sequence[RefusedRow]], None] | None
-USUAL_TERMS = Terms()
 
 
 def import_subscribers(

@@ -23,6 +23,7 @@ _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 FROM_THE_START = dict.fromkeys(
     ("position", "line", "lines", "added", "updated", "unchanged", "repeated", "refused"), 0
 )
+State = ListImport.State
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -125,9 +126,6 @@ class FileLines(Iterator[str]):
 class StoredLines(FileLines):
     def __init__(self, row: ListImport, position: int = 0) -> None:
         super().__init__(row.read(position), position, row.encoding)
-
-
-State = ListImport.State
 
 
 def upload(

@@ -2,6 +2,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+ONLY = 1
+
 
 class Picture(models.Model):
     """Permanent, as sent letters show it. Named by its hash.
@@ -18,9 +20,6 @@ class Picture(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-ONLY = 1
 
 
 class SiteSettings(models.Model):

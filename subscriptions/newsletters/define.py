@@ -22,6 +22,14 @@ from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
 from subscriptions.rules.validation import InvalidSchedule, check_schedule
 
+SCHEDULING = frozenset[str]().union(*ARRANGEMENTS.values())
+# In the model's order.
+NEWSLETTER_FIELDS = tuple(
+    field.name for field in Subscribable._meta.concrete_fields if field.editable and not field.primary_key
+)
+MAX_PARAMS = 50
+DELAY = Subscribable.Approval.DELAY
+
 
 def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[int, datetime | None]:
     """Return ends of open collections or current periods, or None without a calendar. One query.
@@ -58,15 +66,6 @@ def next_close(newsletter: Any, *, now: datetime) -> datetime | None:
     Needs `with_figures`.
     """
     return newsletter.closes or next(iter(next_ends(newsletter.schedule, newsletter.zone, now, 1)), None)
-
-
-SCHEDULING = frozenset[str]().union(*ARRANGEMENTS.values())
-# In the model's order.
-NEWSLETTER_FIELDS = tuple(
-    field.name for field in Subscribable._meta.concrete_fields if field.editable and not field.primary_key
-)
-MAX_PARAMS = 50
-DELAY = Subscribable.Approval.DELAY
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:

@@ -12,6 +12,7 @@ MOST_STEP_TITLE = 80
 OUT, BACK, ORDER, WORDS, WAITS = "out", "back", "order", "words", "waits"
 UP, DOWN, FIRST, LAST = "up", "down", "first", "last"
 WAYS = (UP, DOWN, FIRST, LAST)
+FIELD_NAMES = {"subject": "subject", "note_top": "note above the posts", "note_foot": "note below the posts"}
 
 
 class CannotEdit(Refused):
@@ -34,7 +35,6 @@ class Wording:
 
 
 NO_WORDS = Wording()
-FIELD_NAMES = {"subject": "subject", "note_top": "note above the posts", "note_foot": "note below the posts"}
 
 
 def fingerprint(wording: Wording) -> str:

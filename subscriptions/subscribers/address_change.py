@@ -45,6 +45,7 @@ CHANGES = Limit("address changes", 5, DAY)
 KEPT_FOR = timedelta(days=60)
 ADDRESS_CHANGED = {"how": "address changed"}
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
+_HOURS = int(GOOD_FOR.total_seconds() // 3600)
 
 
 class CannotChangeAddress(Refused):
@@ -98,9 +99,6 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
                 language=language,
                 now=now,
             )
-
-
-_HOURS = int(GOOD_FOR.total_seconds() // 3600)
 
 
 def _may_be_written_to(destination: Destination) -> bool:

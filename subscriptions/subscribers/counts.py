@@ -15,6 +15,9 @@ from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.leave import reasons_for_leaving
 
 MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
+KIND = "readers"
+LANGUAGES, EVERYBODY = "languages", 0
+MOST_LANGUAGES = 100
 
 
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
@@ -42,11 +45,6 @@ def per_day(rows: "QuerySet[Any]", field: str, *, since: date, zone: tzinfo) -> 
             days[datetime.fromisoformat(f"{text}0").replace(tzinfo=UTC).astimezone(zone).date()] += count
         return dict(days)
     return dict(within.annotate(day=TruncDate(field, tzinfo=zone)).values_list("day").annotate(n=Count("pk")))
-
-
-KIND = "readers"
-LANGUAGES, EVERYBODY = "languages", 0
-MOST_LANGUAGES = 100
 
 
 @dataclass(frozen=True, slots=True)

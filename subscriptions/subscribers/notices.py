@@ -21,6 +21,10 @@ CODE = "code"
 CODE_GOOD_FOR = timedelta(minutes=10)
 MOST_TRIES = 5
 DIGITS = 6
+CONFIRM_SEVERAL = "confirm_several"
+ALREADY_SEVERAL = "already_several"
+# Known to the delivery app.
+LATEST = "latest"
 
 
 def tell_changed(rows: SubscriptionQuerySet) -> None:
@@ -29,10 +33,6 @@ def tell_changed(rows: SubscriptionQuerySet) -> None:
     emit(Event(EventKind.UPDATED, tuple(current.values_list("pk", flat=True)), utcnow()))
 
 
-CONFIRM_SEVERAL = "confirm_several"
-ALREADY_SEVERAL = "already_several"
-# Known to the delivery app.
-LATEST = "latest"
 # No context holds text that a stranger chose.
 
 

@@ -10,6 +10,8 @@ from subscriptions.models.subscription import SubscriptionQuerySet
 from subscriptions.rules.tags import MOST_TAGS, BadTag, Segment, tag_key, tidy_tag, tidy_tags
 from subscriptions.subscribers.notices import tell_changed
 
+PEOPLE_AT_ONCE = 5000
+
 
 def subscribers_in(segment: Segment, *, newsletters: Collection[int]) -> SubscriptionQuerySet:
     """Includes disabled addresses: to send, add `.reachable()`."""
@@ -28,9 +30,6 @@ def _have(keys: Collection[str]) -> Exists:
     # has statistics.
     tags = list(SubscriberTag.objects.filter(key__in=keys).order_by("pk").values_list("pk", flat=True))
     return Exists(Tagging.objects.filter(destination=OuterRef("destination"), tag__in=tags))
-
-
-PEOPLE_AT_ONCE = 5000
 
 
 def tags_named(names: Iterable[str]) -> list[SubscriberTag]:

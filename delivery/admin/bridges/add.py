@@ -45,6 +45,10 @@ IN_SESSION = "bridges_begun"
 # Open windows per session.
 MOST_BEGUN = 4
 LASTS = timedelta(minutes=10)
+F = TypeVar("F", bound=DestinationForm)
+BACK_PAGE = "bridge_connected"
+# URL parameter for what was typed before the service refused.
+TYPED = "typed"
 
 
 def set_up_url(bridge: Subscribable) -> str:
@@ -212,12 +216,6 @@ def take_begun(session: SessionBase, token: str, *, now: datetime) -> dict[str, 
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-F = TypeVar("F", bound=DestinationForm)
-BACK_PAGE = "bridge_connected"
-# URL parameter for what was typed before the service refused.
-TYPED = "typed"
 
 
 def return_url() -> str:

@@ -27,6 +27,15 @@ from subscriptions.subscribers.devices import count_devices
 # No real recipient: only for the preview.
 SAMPLE = Recipient(0, "", "")
 NOBODY_TOLD = "No device gets notifications yet. Subscribers can turn them on on its page."
+Arrangement = Subscribable.Arrangement
+RHYTHMS = {
+    Arrangement.EACH: "Each post on its own, once it settles",
+    Arrangement.DAILY: "One post a day, if there is anything new",
+    Arrangement.WEEKLY: "One post a week",
+    Arrangement.MONTHLY: "One post a month",
+}
+# Fields of any new bridge.
+OWN_NAMES = ("feeds", "title", "name")
 
 
 def notification_of(subscribable: Subscribable) -> Part:
@@ -45,18 +54,6 @@ def notification_of(subscribable: Subscribable) -> Part:
     said = f"{looks.length:,} of the {looks.limit:,} octets that a push has room for"
     notification = Lines((Strong(title), *filter(None, lines)))
     return (who, Box("look", Text(notification)), Text(said, "quiet fl-measure"))
-
-
-Arrangement = Subscribable.Arrangement
-RHYTHMS = {
-    Arrangement.EACH: "Each post on its own, once it settles",
-    Arrangement.DAILY: "One post a day, if there is anything new",
-    Arrangement.WEEKLY: "One post a week",
-    Arrangement.MONTHLY: "One post a month",
-}
-
-# Fields of any new bridge.
-OWN_NAMES = ("feeds", "title", "name")
 
 
 class KindForm(StyledForm, forms.Form):

@@ -22,6 +22,7 @@ LETTER_STATE_WORDS = {
     "trouble": "not sent, needs you",
     "sent": "sent",
 }
+LETTERS_SHOWN = 10
 
 
 def shown_state(letter: Broadcast) -> tuple[str, str]:
@@ -74,9 +75,6 @@ def before_sending(letter: Broadcast) -> Facts:
         ("In the archive", left_out),
         ("Paused", "The newsletter is paused. This waits until you resume it." if is_paused else ""),
     )
-
-
-LETTERS_SHOWN = 10
 
 
 def letters_written(subscribable: Subscribable) -> Part:

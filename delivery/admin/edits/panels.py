@@ -45,6 +45,16 @@ EDIT_FORM = "fl-edit"
 
 
 MARKDOWN = "You can use Markdown, such as *italic*, **bold** or [a link](https://example.org)."
+LONGEST_SHOWN_TITLE = 200
+EDIT_ROWS_SHOWN = 200
+SETTLING_SHOWN = 20
+MAY_EDIT_NEXT, MAY_SEND_NEXT = "subscriptions.draft_assignable", "subscriptions.change_assignable"
+MAY_EDIT_DRAFTS = "delivery.draft_issue"
+# Value of the form's field "page".
+NEWSLETTER = "newsletter"
+# In the query of a sent issue's page.
+EDITING = "edit"
+EACH = "Each post is sent on its own once it settles. These are next."
 
 
 class WordingForm(StyledForm, forms.Form):
@@ -72,10 +82,6 @@ class WordingForm(StyledForm, forms.Form):
     @property
     def wording(self) -> Wording:
         return Wording(**self.cleaned_data)
-
-
-LONGEST_SHOWN_TITLE = 200
-EDIT_ROWS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +132,6 @@ def edit_rows(
 def edit_url(name: str, pk: int) -> str:
     """Return the buttons' URL. `name`: next_issue (a collection), issue (a draft) or settling."""
     return reverse(f"admin:delivery_{name}_edit", args=[pk])
-
-
-SETTLING_SHOWN = 20
-MAY_EDIT_NEXT, MAY_SEND_NEXT = "subscriptions.draft_assignable", "subscriptions.change_assignable"
-MAY_EDIT_DRAFTS = "delivery.draft_issue"
-# Value of the form's field "page".
-NEWSLETTER = "newsletter"
-# In the query of a sent issue's page.
-EDITING = "edit"
-EACH = "Each post is sent on its own once it settles. These are next."
 
 
 def next_issue(assignable: Assignable, request: HttpRequest, *, page: str = "") -> Part:

@@ -91,6 +91,7 @@ FIELD_MEANINGS: Mapping[str, str] = {
     "archiveLink": "past issues",
     "webLink": "this issue on the web",
 }
+MOST_LINES_COMPARED = 3_000
 
 
 def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]:
@@ -152,9 +153,6 @@ def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate |
     if problem := preview(subscribable=subscribable, name=own.name, now=utcnow()).problem:
         said = (said, Text(f"It does not render. {problem}", "note fl-wrong"))
     return title, said, when(own.created_at), own.author, links
-
-
-MOST_LINES_COMPARED = 3_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,9 @@ from subscriptions.models import Subscribable
 WHAT: Mapping[str, str] = MappingProxyType({**EVENT_WORDS, TEST: "A test"})
 ANSWER_SHOWN = 80
 CALL_COLOURS = {"queued": "info", "sending": "info", "sent": "success", "failed": "danger"}
+CALLS_SHOWN = 10
+WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
+EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
 def webhook_state(webhook: Webhook) -> tuple[str, str]:
@@ -86,11 +89,6 @@ def next_step(call: WebhookCall) -> str:
     if not call.webhook.active:
         return "when the webhook is resumed"
     return when(max(call.due_at, call.webhook.free_at or call.due_at))
-
-
-CALLS_SHOWN = 10
-WEBHOOK_COLOURS = {"active": "success", "failing": "danger", "off": "danger", "paused": "warning"}
-EVENTS = tuple((kind.value, WHAT[kind]) for kind in EventKind)
 
 
 def describe_webhook(webhook: Webhook) -> Part:

@@ -23,6 +23,11 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 WANTED = {**NEEDED, "feeds": (*NEEDED["feeds"], "last_poll_at"), "feed_state": ("feed_id", "last_poll_at")}
+# CordFeeder forgets posts after 90 days.
+REMEMBERS = timedelta(days=89)
+LARGEST_ID = 2**63 - 1
+LONGEST_GUID = 100_000
+NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +78,6 @@ def _sort_key(value: Any) -> tuple[int, Any]:
     if value is None:
         return 0, 0
     return (1, value) if isinstance(value, int | float) else (2, str(value))
-
-
-# CordFeeder forgets posts after 90 days.
-REMEMBERS = timedelta(days=89)
-LARGEST_ID = 2**63 - 1
-LONGEST_GUID = 100_000
-NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)

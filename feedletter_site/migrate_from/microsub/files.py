@@ -40,6 +40,7 @@ HOW = (
     " microsub_muted, microsub_blocked and microsub_deck_config. Or all at once with: mongodump"
     " --db=DATABASE --archive=FILE"
 )
+Opened = tuple[str, Callable[[], IO[bytes]]]
 
 
 class Spool:
@@ -147,9 +148,6 @@ def _refuse_missing(place: Path, found: Collection[str]) -> None:
     if missing := [name for name in NEEDED if name not in found]:
         names = " and ".join(f"microsub_{name}" for name in missing)
         raise Refused(f"{place} has no {names}. {HOW}")
-
-
-Opened = tuple[str, Callable[[], IO[bytes]]]
 
 
 def _files(place: Path, stack: ExitStack) -> dict[str, Opened]:

@@ -34,6 +34,7 @@ RELATIONS = {
 # Of JavaScript; they mean something else in our expressions.
 _OTHER_MEANING = re.compile(r"\\[AaZzGKRXhHQELNpPmM]|\[\^?[\[\]]")
 _ID = re.compile(r"[0-9a-f]{24}")
+_KEPT = ("maxItems", "maxItemsPerFeed", "maxUnreadAgeDays")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,6 @@ def channel_of(document: Document) -> OldChannel:
         lost=tuple(lost),
         trouble=trouble,
     )
-
-
-_KEPT = ("maxItems", "maxItemsPerFeed", "maxUnreadAgeDays")
 
 
 def feed_of(document: Document) -> OldFeed:

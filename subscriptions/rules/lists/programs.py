@@ -2,6 +2,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
+OURS = "Feedletter"
+LISTMONK = (
+    "listmonk’s file does not say who left a list: “enabled” people count as what you say of lines without a"
+    " status. Import those who left first, as “unsubscribed”."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +28,6 @@ class Program:
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split("; "))
 
-
-OURS = "Feedletter"
-LISTMONK = (
-    "listmonk’s file does not say who left a list: “enabled” people count as what you say of lines without a"
-    " status. Import those who left first, as “unsubscribed”."
-)
 
 # The first match counts.
 PROGRAMS = (

@@ -99,6 +99,17 @@ _WEAK_UNSUBSCRIBED = (
 )
 _WEAK_UNCONFIRMED = r"inactiv\w*|inaktiv\w*|inactif\w*|inativ\w*|inattiv\w*|inactief|invited|dormant|not set"
 _MOST_WORDS_OF_WEAK = 4
+_NO_WORD = re.compile(r"[\W_]+")
+_ZEROS = re.compile(r"0[0 ]*0")
+_MONTH = r"[^\W\d]{3,10}"
+# Days, months and years with a sign or a month's name between them, Unix times, or a year alone.
+_DAY = re.compile(
+    r"(?<![\d.])\d{1,2}[./-] ?\d{1,2}[./-] ?(?:\d\d)?\d\d(?![\d.])"
+    r"|\b(?:19|20)\d\d(?:[./年-] ?\d{1,2}|\d{4}(?:T|\b))|\b\d{1,2}[./-](?:19|20)\d\d\b"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?[ .,/-]+(?:de )?{_MONTH}[ .,/-]+(?:de )?(?:19|20)?\d\d\b"
+    rf"|{_MONTH}\.? \d{{1,2}},? (?:19|20)\d\d|^(?:(?:19|20)\d\d|\d{{10}}(?:\d{{3}})?)$"
+)
+_LONGEST_DAY = 60
 
 
 def _searching(words: str) -> re.Pattern[str]:
@@ -121,17 +132,6 @@ _WEAK = tuple(
         ("unconfirmed", _WEAK_UNCONFIRMED),
     )
 )
-_NO_WORD = re.compile(r"[\W_]+")
-_ZEROS = re.compile(r"0[0 ]*0")
-_MONTH = r"[^\W\d]{3,10}"
-# Days, months and years with a sign or a month's name between them, Unix times, or a year alone.
-_DAY = re.compile(
-    r"(?<![\d.])\d{1,2}[./-] ?\d{1,2}[./-] ?(?:\d\d)?\d\d(?![\d.])"
-    r"|\b(?:19|20)\d\d(?:[./年-] ?\d{1,2}|\d{4}(?:T|\b))|\b\d{1,2}[./-](?:19|20)\d\d\b"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)?[ .,/-]+(?:de )?{_MONTH}[ .,/-]+(?:de )?(?:19|20)?\d\d\b"
-    rf"|{_MONTH}\.? \d{{1,2}},? (?:19|20)\d\d|^(?:(?:19|20)\d\d|\d{{10}}(?:\d{{3}})?)$"
-)
-_LONGEST_DAY = 60
 
 
 def rank(status: str) -> int:
