@@ -232,11 +232,7 @@ def addresses_of(users: "QuerySet[User]", now: datetime) -> Admins:
             log.warning("could not write to an admin's address: %s", error)
             continue
         lane_for(kind="email", core=parsed.core)
-        address, _ = Destination.objects.get_or_create(
-            kind="email",
-            core=parsed.core,
-            defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-        )
+        address = Destination.at(parsed, now=now)
         found.setdefault(address.core, (user.pk, address))
     return dict(found.values())
 

@@ -13,6 +13,7 @@ from delivery.issues.contents import Arranged, arranged
 from delivery.letters.build import newsletter_letter
 from delivery.letters.samples import NothingToShow, newest_posts, usual_count
 from delivery.models import Delivery
+from delivery.rendering.errors import Rendered
 from delivery.rendering.subjects import title
 from feeds.parsing.entry import Entry
 from subscriptions.models import Destination, Subscribable
@@ -55,17 +56,9 @@ def _unrendered(
     at: datetime | None = None,
 ) -> Letter:
     """Return a letter without HTML, which bridges do not use."""
+    rendered = Rendered(title=title, subject="", html="", text=words)
     return newsletter_letter(
-        subscribable,
-        kind=Delivery.Kind.ISSUE,
-        token="",
-        title=title,
-        subject="",
-        html="",
-        text=words,
-        placeholders={},
-        entries=entries,
-        at=at,
+        subscribable, rendered, kind=Delivery.Kind.ISSUE, token="", entries=entries, at=at
     )
 
 

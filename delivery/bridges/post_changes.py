@@ -13,6 +13,7 @@ from delivery.letters.build import newsletter_letter
 from delivery.links import issue_url
 from delivery.models import Correction, Delivery, Issue, RemotePost
 from delivery.models.delivery import NOT_FINISHED
+from delivery.rendering.errors import Rendered
 from delivery.rules.posts import Post
 from feeds.parsing.entry import Entry
 
@@ -111,13 +112,9 @@ def _letter(issue: Issue, entries: list[Entry], words: str) -> Letter:
     """Return the letter. `words`: own code's, instead of the usual ones."""
     return newsletter_letter(
         issue.subscribable,
+        Rendered(title=issue.title, subject="", html="", text=words),
         kind=Delivery.Kind.ISSUE,
         token=issue.token,
-        title=issue.title,
-        subject="",
-        html="",
-        text=words,
-        placeholders={},
         entries=entries,
         web_url=issue_url(issue),
         at=issue.published_at,

@@ -26,7 +26,7 @@ from delivery.lanes.lanes import mail_to
 from delivery.letters.pages import ACCOUNT_MAILS, PASSWORD_RESET, newsletter_mail, reset_context
 from delivery.letters.samples import sample_of
 from delivery.links import archive_url, issue_url
-from delivery.models import Delivery, Issue
+from delivery.models import Delivery, Issue, IssueVersion
 from delivery.rendering.errors import Rendered
 from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
@@ -54,13 +54,9 @@ def issue_letter(issue: Issue, version: int | None = None) -> Letter:
     entries = map(Entry.from_json, rows)
     return newsletter_letter(
         issue.subscribable,
+        text,
         kind=Delivery.Kind.ISSUE,
         token=issue.token,
-        title=text.title,
-        subject=text.subject,
-        html=text.html,
-        text=text.text,
-        placeholders=text.placeholders,
         entries=entries,
         web_url=issue_url(issue),
         at=issue.published_at,
@@ -69,14 +65,10 @@ def issue_letter(issue: Issue, version: int | None = None) -> Letter:
 
 def newsletter_letter(
     subscribable: Subscribable,
+    rendered: Rendered | Issue | IssueVersion,
     *,
     kind: str,
     token: str,
-    title: str,
-    subject: str,
-    html: str,
-    text: str,
-    placeholders: dict[str, str],
     entries: Iterable[Entry],
     web_url: str = "",
     at: datetime | None = None,
@@ -86,12 +78,12 @@ def newsletter_letter(
         kind=kind,
         newsletter=subscribable.name,
         newsletter_title=str(subscribable),
-        title=title,
-        subject=subject,
-        html=html,
-        text=text,
+        title=rendered.title,
+        subject=rendered.subject,
+        html=rendered.html,
+        text=rendered.text,
         token=token,
-        placeholders=placeholders,
+        placeholders=rendered.placeholders,
         entries=tuple(entries),
         from_email=sender_of(subscribable),
         reply_to=subscribable.reply_to,
@@ -141,16 +133,11 @@ def sample_letter(row: Delivery, *, now: datetime) -> Letter:
     """Render a sample of the newsletter in the context, usually with its newest posts."""
     subscribable = Subscribable.objects.get(pk=row.context["subscribable"])
     shown = sample_of(subscribable, row.context, now=now)
-    rendered = shown.rendered
     return newsletter_letter(
         subscribable,
+        shown.rendered,
         kind=row.kind,
         token=f"test-{row.key}",
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        placeholders=rendered.placeholders,
         entries=shown.entries,
         at=row.created_at,
     )
@@ -232,11 +219,7 @@ class SiteMailByLane:
             parsed = channels.get("email").parse_destination({"email": address})
         except InvalidDestination as error:
             raise Refused(str(error), "email") from error
-        destination, _ = Destination.objects.get_or_create(
-            kind="email",
-            core=parsed.core,
-            defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-        )
+        destination = Destination.at(parsed, now=now)
         links = {name: str(value) for name, value in context.items() if name.endswith("_url")}
         shown: dict[str, Any] = {name: value for name, value in context.items() if name not in links}
         mail = mail_to(

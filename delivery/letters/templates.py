@@ -339,16 +339,11 @@ def _reader(address: str, name: str, core: str = "") -> Recipient:
 def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
     """Return a sample as a signed letter for the channel."""
     folder, _, template = name.partition("/")
-    rendered = shown.rendered
     letter = newsletter_letter(
         subscribable,
+        shown.rendered,
         kind="issue" if folder == "issues" else {"already": "confirmation"}.get(template, template),
         token="preview",  # noqa: S106
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        placeholders=rendered.placeholders,
         entries=shown.entries,
     )
     return replace(letter, signing_keys=SigningKeys().of(letter.from_email))

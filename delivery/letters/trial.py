@@ -98,13 +98,8 @@ def _test_mail(account: Account, to: str, now: datetime) -> tuple[Delivery, Mail
     parsed = channels.get(EMAIL).parse_destination({"email": to})
     if Suppression.objects.filter(kind=EMAIL, core=parsed.core).exists():
         raise InvalidDestination(NEVER_WRITTEN_TO.format(parsed.label), field="to")
-    destination, _ = Destination.objects.get_or_create(
-        kind=EMAIL,
-        core=parsed.core,
-        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-    )
     mail = mail_to(
-        destination,
+        Destination.at(parsed, now=now),
         kind=Delivery.Kind.TEST,
         key=uuid.uuid4().hex,
         template="test",
@@ -183,36 +178,34 @@ def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
 
 def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime) -> Delivery:
     """Queue the newsletter as it would look now. Raises InvalidDestination."""
-    context = {"subscribable": subscribable.pk}
-    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+    return _queue_sample(subscribable, {}, to=to, now=now)
 
 
 def send_test_of_issue(*, issue: Issue, to: str, now: datetime) -> Delivery:
     """Queue an issue, even one awaiting approval. Raises InvalidDestination."""
-    context = {"subscribable": issue.subscribable_id, "issue": issue.pk}
-    return _queue(to=to, template="", context=context, options=issue.subscribable.options, now=now)
+    return _queue_sample(issue.subscribable, {"issue": issue.pk}, to=to, now=now)
 
 
 def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -> Delivery:
     """Queue the collection as it is. Raises InvalidDestination."""
-    newsletter = assignable.subscribable
-    context = {"subscribable": newsletter.pk, "collection": assignable.pk}
-    return _queue(to=to, template="", context=context, options=newsletter.options, now=now)
+    return _queue_sample(assignable.subscribable, {"collection": assignable.pk}, to=to, now=now)
 
 
 def send_test_letter(
     *, subscribable: Subscribable, name: str, source: TemplateSource | None = None, to: str, now: datetime
 ) -> Delivery:
     """Queue a mail such as mails/welcome, with `source` as template if given. Raises InvalidDestination."""
-    context: dict[str, Any] = {"subscribable": subscribable.pk, "template": name}
-    if source is not None:
-        context["source"] = asdict(source)
-    return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
+    own = {"source": asdict(source)} if source is not None else {}
+    return _queue_sample(subscribable, {"template": name, **own}, to=to, now=now)
 
 
 def send_test_written(*, subscribable: Subscribable, text: LetterText, to: str, now: datetime) -> Delivery:
     """Queue a broadcast as it is. Raises InvalidDestination."""
-    context = {"subscribable": subscribable.pk, "written": asdict(text)}
+    return _queue_sample(subscribable, {"written": asdict(text)}, to=to, now=now)
+
+
+def _queue_sample(subscribable: Subscribable, context: dict[str, Any], *, to: str, now: datetime) -> Delivery:
+    context = {"subscribable": subscribable.pk, **context}
     return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
 
 
@@ -221,13 +214,8 @@ def _queue(
     *, to: str, template: str, context: dict[str, Any], options: Mapping[str, str], now: datetime
 ) -> Delivery:
     parsed = channels.get("email").parse_destination({"email": to})
-    destination, _ = Destination.objects.get_or_create(
-        kind="email",
-        core=parsed.core,
-        defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-    )
     mail = mail_to(
-        destination,
+        Destination.at(parsed, now=now),
         kind=Delivery.Kind.TEST,
         key=uuid.uuid4().hex,
         template=template,

@@ -1,8 +1,10 @@
+from datetime import datetime
 from typing import Any
 
 from django.db import models
 from django.utils import timezone
 
+from common.ports.channels import ParsedDestination
 from common.secrets import SecretsField
 
 
@@ -52,6 +54,12 @@ class Destination(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+    @classmethod
+    def at(cls, parsed: ParsedDestination, *, kind: str = "email", now: datetime) -> "Destination":
+        """Return the row of an address. Adds it if it is new."""
+        facts = {"label": parsed.label, "config": parsed.config, "added_at": now}
+        return cls.objects.get_or_create(kind=kind, core=parsed.core, defaults=facts)[0]
 
 
 class ErasureKey(models.Model):

@@ -74,11 +74,7 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
         count_rows(check_rows([(CHANGES, str(reader.pk)), *sign_up_uses(ip=ip, scopes=("ip",))], now))
         # Only the latest link works.
         reader.changes_away.filter(confirmed_at=None, expires_at__gt=now).update(expires_at=now)
-        new, _ = Destination.objects.get_or_create(
-            kind=SIGN_IN_CHANNEL,
-            core=parsed.core,
-            defaults={"label": parsed.label, "config": parsed.config, "added_at": now},
-        )
+        new = Destination.at(parsed, kind=SIGN_IN_CHANNEL, now=now)
         token = secrets.token_urlsafe(32)
         AddressChange.objects.create(
             old=reader,

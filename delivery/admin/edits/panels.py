@@ -203,18 +203,13 @@ def next_letter(assignable: Assignable) -> Part:
         stands = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
         return str(error)
-    rendered = stands.rendered
-    if rendered is None:
+    if stands.rendered is None:
         return stands.problem
     letter = newsletter_letter(
         assignable.subscribable,
+        stands.rendered,
         kind="issue",
         token="preview",  # noqa: S106
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        placeholders=rendered.placeholders,
         entries=(post.entry for post in stands.posts),
     )
     return letter_frame(letter)
@@ -306,13 +301,14 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
         context |= {"when": "No posts yet", "meaning": next_issue_meaning(newsletter)}
     else:
         facts_, now = collection_facts(row), utcnow()
+        others = newsletter.assignables.exclude(pk=row.pk).order_by("period_end", "opened_at", "pk")
         time = next_issue_time(facts_, now)
         context |= {
             "when": time if isinstance(time, str) else short_when_there(time, now=now, zone=newsletter.zone),
             "posts": held_words(facts_.count, facts_.left_out),
             "late": waits_for(row) if row.last_error or time == LATE else "",
             "edits": next_issue(row, request, page=NEWSLETTER),
-            "others": [(object_url(each), waits_for(each)) for each in other_collections(row)],
+            "others": [(object_url(each), waits_for(each)) for each in others[:SETTLING_SHOWN]],
         }
     context |= {
         "action": edit_url("settling", newsletter.pk),
@@ -343,11 +339,6 @@ def first_collection(newsletter: Subscribable) -> Assignable | None:
     if row is not None:
         row.subscribable = newsletter  # saves a query each
     return row
-
-
-def other_collections(row: Assignable) -> list[Assignable]:
-    rows = row.subscribable.assignables.exclude(pk=row.pk)
-    return list(rows.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN])
 
 
 def next_letter_of_newsletter(newsletter: Subscribable) -> Part:
