@@ -11,7 +11,8 @@ from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Sub
 from django.db.models.functions import Coalesce
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
 from unfold.views import ChangeList
 
 from common.access import newsletters_of
@@ -218,11 +219,9 @@ class ServiceAdmin(PageWords, OwnTransactions):
         parts = ((each, each.render(obj, request) if each.asks else each.render(obj)) for each in every)
         return [(panel, html) for panel, part in parts if (html := block(part))]
 
-    def every_action(self) -> list[panels.Action]:
-        return [*self.own_actions, *panels.added(self.label, panels.Action)]
-
     def allowed(self, request: HttpRequest) -> list[panels.Action]:
-        return [action for action in self.every_action() if self.may(request, action)]
+        every = (*self.own_actions, *panels.added(self.label, panels.Action))
+        return [action for action in every if self.may(request, action)]
 
     def may(self, request: HttpRequest, action: panels.Action) -> bool:
         return bool(getattr(self, f"has_{action.permission}_permission")(request))
@@ -254,6 +253,10 @@ class ServiceAdmin(PageWords, OwnTransactions):
         if key and isinstance(answer, HttpResponseRedirect) and queryset.filter(pk=key).exists():
             return HttpResponseRedirect(self.page_url(key))
         return answer
+
+    def own_path(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+        """Route a view of the admin. The name begins with the app's."""
+        return path(route, self.admin_site.admin_view(view), name=f"{self.opts.app_label}_{name}")
 
     def page_url(self, key: Any) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
@@ -186,13 +186,12 @@ class UploadAdmin(ReadOnlyAdmin):
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        view = self.admin_site.admin_view
-        own = [
-            path("<int:pk>/progress/", view(self.progress_view), name=f"{name}_progress"),
-            path(f"<int:pk>/{self.report}.csv", view(self.report_view), name=f"{name}_{self.report}"),
+        name, report = self.opts.model_name, self.report
+        return [
+            self.own_path("<int:pk>/progress/", self.progress_view, f"{name}_progress"),
+            self.own_path(f"<int:pk>/{report}.csv", self.report_view, f"{name}_{report}"),
+            *super().get_urls(),
         ]
-        return [*own, *super().get_urls()]
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Return only the panel, which the page polls."""

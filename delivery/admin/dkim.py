@@ -192,11 +192,6 @@ def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:
     ]
 
 
-def mail_check_url(newsletter: str = "") -> str:
-    url = reverse("mail_check")
-    return f"{url}?newsletter={newsletter}" if newsletter else url
-
-
 def offer(subscribable: Subscribable) -> Part:
     """Return a newsletter's link to the check; "" for a bridge."""
     if subscribable.channel != "email":
@@ -204,5 +199,5 @@ def offer(subscribable: Subscribable) -> Part:
     return (
         "Checks whether the sender, return address and mail server of this newsletter are set up so that"
         " emails arrive.",
-        Button(mail_check_url(subscribable.name), "Check email"),
+        Button(f"{reverse('mail_check')}?newsletter={subscribable.name}", "Check email"),
     )

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
 from common.admin.draw import block
@@ -137,20 +137,12 @@ class IssueAdmin(ReadOnlyAdmin):
             row.counts = counts[row.pk]
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.progress_view)
-        edits = {
-            "edit": self.edit_view,
-            "next": self.edit_next_view,
-            "settling": self.edit_settling_view,
-            "letter": require_POST(self.letter_view),
-        }
-        shown = {name: self.admin_site.admin_view(edit) for name, edit in edits.items()}
         return [
-            path("<int:pk>/progress/", view, name="delivery_issue_progress"),
-            path("<int:pk>/edit/", shown["edit"], name="delivery_issue_edit"),
-            path("<int:pk>/letter/", shown["letter"], name="delivery_issue_letter"),
-            path("next/<int:pk>/edit/", shown["next"], name="delivery_next_issue_edit"),
-            path("settling/<int:pk>/edit/", shown["settling"], name="delivery_settling_edit"),
+            self.own_path("<int:pk>/progress/", self.progress_view, "issue_progress"),
+            self.own_path("<int:pk>/edit/", self.edit_view, "issue_edit"),
+            self.own_path("<int:pk>/letter/", require_POST(self.letter_view), "issue_letter"),
+            self.own_path("next/<int:pk>/edit/", self.edit_next_view, "next_issue_edit"),
+            self.own_path("settling/<int:pk>/edit/", edit_settling, "settling_edit"),
             *super().get_urls(),
         ]
 
@@ -159,9 +151,6 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def edit_next_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         return edit_next(request, pk, around=self.around(request))
-
-    def edit_settling_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return edit_settling(request, pk)
 
     def letter_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Begin an email: a correction for the people who got this issue, or a copy of it."""

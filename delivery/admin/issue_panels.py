@@ -104,13 +104,9 @@ def draft(issue: Issue) -> Part:
         )
     return Facts(
         ("When", goes_out(issue)),
-        ("To", f"{pluralize(count_recipients(issue), 'subscriber')} now"),
+        ("To", f"{pluralize(recipients_of(issue).count(), 'subscriber')} now"),
         ("Paused", "The newsletter is paused. This waits until you resume it." if is_paused(issue) else ""),
     )
-
-
-def count_recipients(issue: Issue) -> int:
-    return recipients_of(issue).count()
 
 
 def describe_issue(issue: Issue) -> Part:

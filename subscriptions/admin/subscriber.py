@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import escape
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -48,7 +48,6 @@ COUNTS, REMEMBERED = "subscribers:tags", 60
 NO_TAG = "-"
 SUBSCRIBER_LISTS = (("Subscribers", "subscriptions_destination"), ("Tags", "subscriptions_subscribertag"))
 People = Callable[[list[int]], Iterable[int]]
-DATA = "subscriptions_destination_data"
 NAMES_SHOWN = 5
 NEWSLETTERS_NAMED = 5
 GETS = ("confirmed", "unconfirmed")
@@ -203,7 +202,8 @@ class SubscriberTagAdmin(ServiceAdmin):
 
 def about_address(destination: Destination) -> Part:
     suppressed = Suppression.objects.filter(kind=destination.kind, core=destination.core).first()
-    data = Button(reverse(f"admin:{DATA}", args=[destination.pk]), "Download a copy", is_plain=True)
+    url = reverse("admin:subscriptions_destination_data", args=[destination.pk])
+    data = Button(url, "Download a copy", is_plain=True)
     named = destination.subscriptions.exclude(display_name="").order_by("-pk")
     return Facts(
         ("Name", ", ".join(dict.fromkeys(named.values_list("display_name", flat=True)[:NAMES_SHOWN]))),
@@ -301,8 +301,7 @@ class DestinationAdmin(ListPages, LargeList):
         return people_found(queryset, search_term), False
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.data_view)
-        return [path("<int:pk>/data.json", view, name=DATA), *super().get_urls()]
+        return [self.own_path("<int:pk>/data.json", self.data_view, "destination_data"), *super().get_urls()]
 
     @opens_for(lambda user: bool(user.has_perm("subscriptions.change_destination")))
     def data_view(self, request: HttpRequest, pk: int) -> StreamingHttpResponse:

@@ -6,7 +6,7 @@ from django.template.defaultfilters import urlize
 
 from channels import channel
 from channels.bridge import WARNING
-from channels.http.measures import SmsMeasure, sms_measure
+from channels.http.measures import sms_measure
 from channels.letter import LetterError, Recipient
 from channels.sms.channel import callback_of
 from common.admin.html import web_link, when
@@ -166,16 +166,10 @@ def how_it_texts(subscribable: Subscribable) -> Part:
 def _bubble(text: str, refusal: str) -> Part:
     if refusal:
         return Text(refusal, "alert")
-    return (
-        Box("bubble", Text(urlize(text, autoescape=True))),
-        Text(measure_words(sms_measure(text)), "quiet fl-measure"),
-    )
-
-
-def measure_words(measure: SmsMeasure) -> str:
-    """Return a message's cost, such as “1 part of 160, 98 used”."""
-    parts = f"{pluralize(measure.parts, 'part')} of {measure.room}"
-    return f"{parts}, {measure.units} used"
+    measure = sms_measure(text)
+    # Such as “1 part of 160, 98 used”.
+    cost = f"{pluralize(measure.parts, 'part')} of {measure.room}, {measure.units} used"
+    return (Box("bubble", Text(urlize(text, autoescape=True))), Text(cost, "quiet fl-measure"))
 
 
 def _caps(lane: Lane) -> tuple[tuple[str, Part], ...]:

@@ -1,6 +1,5 @@
 """Pages on which an editor writes, previews and sends a broadcast."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -8,7 +7,7 @@ from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST
 
 from channels.letter import LetterError
@@ -213,17 +212,13 @@ class BroadcastAdmin(SendPage):
         return every.select_related("subscribable").annotate(published_at=F("issue__published_at"))
 
     def get_urls(self) -> list[URLPattern]:
-        views: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
-            ("show", require_POST(self.show_view), "show"),
-            ("keep", require_POST(self.keep_view), "keep"),
-            ("picture", require_POST(self.picture_view), "picture"),
-            ("send", self.send_view, "send"),
-        )
-        own = [
-            path(f"<int:pk>/{end}/", self.admin_site.admin_view(view), name=f"delivery_broadcast_{name}")
-            for end, view, name in views
+        return [
+            self.own_path("<int:pk>/show/", require_POST(self.show_view), "broadcast_show"),
+            self.own_path("<int:pk>/keep/", require_POST(self.keep_view), "broadcast_keep"),
+            self.own_path("<int:pk>/picture/", require_POST(self.picture_view), "broadcast_picture"),
+            self.own_path("<int:pk>/send/", self.send_view, "broadcast_send"),
+            *super().get_urls(),
         ]
-        return own + super().get_urls()
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask only for the newsletter; the rest is written in the editor."""

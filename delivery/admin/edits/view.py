@@ -61,7 +61,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "after": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=_number(request, "after"))),
         "out": lambda: out_words(edits.leave_out(assignable_id=pk, item_id=item_id, now=now)),
         "back": lambda: back_words(edits.put_back(assignable_id=pk, item_id=item_id, now=now)),
-        "anyway": lambda: _sent_anyway(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
+        "anyway": lambda: anyway_words(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
         "usual": _quietly(lambda: edits.reorder(assignable_id=pk, order=[]), "The usual order is back."),
         "wait": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=True),
@@ -128,6 +128,10 @@ def back_words(title: str) -> str:
     return f"“{title}” is back."
 
 
+def anyway_words(title: str) -> str:
+    return f"“{title}” will be sent with the others."
+
+
 def _quietly(act: Callable[[], object], said: str = "") -> Callable[[], str]:
     def run() -> str:
         act()
@@ -186,10 +190,6 @@ def _back(request: HttpRequest, row: Any, do: str, item_id: int) -> HttpResponse
         f"{mark}moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
     )
     return HttpResponseRedirect(f"{address}{place}")
-
-
-def _sent_anyway(title: str) -> str:
-    return f"“{title}” will be sent with the others."
 
 
 def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:

@@ -6,7 +6,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import BooleanFieldListFilter, RelatedFieldListFilter
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
 from common.admin.html import column, list_url, moment_of, object_url, page
@@ -60,20 +60,14 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         place = "of/<str:newsletter>/<str:folder>/<str:template>/"
-        views = (
-            ("", self.preview_view, "preview"),
-            ("edit/", self.edit_view, "edit"),
-            ("show/", require_POST(self.show_view), "show"),
-        )
-        own = [
-            path(place + end, self.admin_site.admin_view(view), name=f"delivery_lettertemplate_{name}")
-            for end, view, name in views
+        return [
+            self.own_path(place, self.preview_view, "lettertemplate_preview"),
+            self.own_path(f"{place}edit/", self.edit_view, "lettertemplate_edit"),
+            self.own_path(f"{place}show/", require_POST(self.show_view), "lettertemplate_show"),
+            self.own_path("of/<str:newsletter>/look/", require_POST(look_view), "look_show"),
+            self.own_path("new/", require_POST(new_newsletter_view), "new_show"),
+            *super().get_urls(),
         ]
-        look = self.admin_site.admin_view(require_POST(look_view))
-        own.append(path("of/<str:newsletter>/look/", look, name="delivery_look_show"))
-        new = self.admin_site.admin_view(require_POST(new_newsletter_view))
-        own.append(path("new/", new, name="delivery_new_show"))
-        return own + super().get_urls()
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -95,12 +89,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         if not self.may_edit(request):
             return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name))
-        acts = {
-            "save": self.save,
-            "test": self.send_test,
-            "again": self.again,
-            "default": self.back_to_default,
-        }
+        acts = {"save": self.save, "test": self.send_test, "again": self.again, "default": self.use_default}
         act = acts.get(request.POST.get("do", ""))
         return act(request, desk) if act else self.page(request, desk, edits=True)
 
@@ -139,7 +128,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
             messages.success(request, SAVED.format(row.version))
         return self.back(desk)
 
-    def back_to_default(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
+    def use_default(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
         if use_default(subscribable=desk.newsletter, name=desk.known.name):
             messages.success(request, "The default is in use from now on. Your versions are kept.")
         return self.back(desk)
