@@ -117,9 +117,8 @@ COMMON = (
     Field(
         "thread_name",
         "Name of each new thread",
-        f"Used where each post starts a thread. The default is “{{title}}”. At most "
-        f"{THREAD_NAME_LIMIT} characters "
-        "are used.",
+        f"Used where each post starts a thread. The default is “{{title}}”. At most {THREAD_NAME_LIMIT}"
+        " characters are used.",
         clean=checked_template,
     ),
     Field("applied_tags", "Forum tags", f"IDs of at most {MOST_TAGS} tags, separated by spaces.", clean=tags),

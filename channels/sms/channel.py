@@ -115,9 +115,8 @@ class SmsChannel(Service):
         Field(
             "parts",
             "Parts of a message",
-            f"From 1 to {MOST_PARTS}. Leave empty for 1, which has room for 160 "
-            "characters. Each part costs as "
-            "much as a message.",
+            f"From 1 to {MOST_PARTS}. Leave empty for 1, which has room for 160 characters. Each part costs"
+            " as much as a message.",
             clean=part_count,
         ),
         Field("region", "Country", "Used for numbers without a country code, for example DE.", clean=country),

@@ -109,9 +109,8 @@ class DkimKeyAdmin(ServiceAdmin):
     )
     empty = EmptyList(
         "No keys yet",
-        "A DKIM key signs your emails, so that email providers can verify that "
-        "they’re yours. Most email services sign emails automatically. If you use "
-        "your own server, create a key here.",
+        "A DKIM key signs your emails, so that email providers can verify that they’re yours. Most email"
+        " services sign emails automatically. If you use your own server, create a key here.",
         "Create key",
         "admin:delivery_dkimkey_add",
     )

@@ -97,10 +97,9 @@ def _fewer_connections(lane: Lane) -> str:
             f" {PROOF} messages, and halves if the server asks us to slow down. Set a number to keep it."
         )
     return (
-        f"{lane.width} of {lane.concurrency}. The server refused one more on "
-        f"{when(lane.server_takes_since)}: {lane.server_said} More are tried from time to "
-        "time. If the server never accepts more, lower the number of connections "
-        "to what it accepts."
+        f"{lane.width} of {lane.concurrency}. The server refused one more on {when(lane.server_takes_since)}:"
+        f" {lane.server_said} More are tried from time to time. If the server never accepts more, lower the"
+        " number of connections to what it accepts."
     )
 
 

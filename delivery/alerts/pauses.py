@@ -241,16 +241,14 @@ def _reached(lane: Lane, now: datetime) -> Iterator[str]:
     if day_is_full(lane, now) and (count := waiting.filter(due_at__lte=now).count()):
         messages = pluralize(count, "message waits", "messages wait")
         yield (
-            f"It has sent the {lane.per_day:,} messages allowed within 24 hours. "
-            f"{messages}, and will be sent "
-            "as the limit allows."
+            f"It has sent the {lane.per_day:,} messages allowed within 24 hours. {messages}, and will be sent"
+            " as the limit allows."
         )
     if count := waiting.filter(due_at__gt=now, last_error=OVER).count():
         messages = pluralize(count, "message waits", "messages wait")
         yield (
-            f"{messages} for 00:00 UTC, because the recipients have had the "
-            f"{lane.per_recipient} messages allowed "
-            "per day."
+            f"{messages} for 00:00 UTC, because the recipients have had the {lane.per_recipient} messages"
+            " allowed per day."
         )
 
 

@@ -116,9 +116,8 @@ def pause_denying(*, bounce: Bounce, now: datetime) -> bool:
     """Pause a domain that denies too many addresses. Return False if already paused."""
     assert bounce.delivery is not None  # noqa: S101 - for the type checker
     reason = (
-        f"{DENIED} more often within an hour than can be true ({when(now)}). "
-        "None of them was put on the suppression list; their bounces are held for you. "
-        f"The server said: {bounce.diagnostic}"
+        f"{DENIED} more often within an hour than can be true ({when(now)}). None of them was put on the"
+        f" suppression list; their bounces are held for you. The server said: {bounce.diagnostic}"
     )
     return pause_domain(lane_id=bounce.delivery.lane_id, domain=bounce.domain, reason=reason, now=now)
 

@@ -161,9 +161,8 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
     if services and not servers:
         says = f"Return addresses belong to {services}, so its SPF record counts, not yours."
         change = (
-            f"Verify {services} with {sender.domain}. The service then signs "
-            "emails (DKIM), and they pass "
-            "DMARC."
+            f"Verify {services} with {sender.domain}. The service then signs emails (DKIM), and they pass"
+            " DMARC."
         )
         return [Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.GOOD, says, (), change)]
     node = Tree(lookup).node(sender.envelope)

@@ -80,9 +80,8 @@ def read_database(url: str) -> tuple[dict[str, list[Row]], int]:
                 with suppress(psycopg.errors.UndefinedTable), connection.transaction():
                     tables[name] = list(_copied(connection, name, columns))
             sessions = connection.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                " AND backend_type = 'client backend'"
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <>"
+                " pg_backend_pid() AND backend_type = 'client backend'"
             ).fetchone()
     except psycopg.Error as error:
         first = next(islice(str(error).splitlines(), 1), type(error).__name__)

@@ -30,12 +30,11 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     column: tuple(names.split("; ")) if names else ()
     for column, names in {
         "email": (
-            "email address; e mail; e mail address; e mail adresse; email adresse; emailadresse; "
-            "mailadresse; adresse e mail; adresse email; adresse mail; courriel; adresse courriel; "
-            "adresse de courriel; adresse electronique; correo electronico; correo; direccion de correo "
-            "electronico; direccion de email; endereco de e mail; endereco de email; indirizzo email; "
-            "indirizzo e mail; e mailadres; emailadres; subscriber email; primary email; mail; "
-            "e mail 1 value"
+            "email address; e mail; e mail address; e mail adresse; email adresse; emailadresse; mailadresse;"
+            " adresse e mail; adresse email; adresse mail; courriel; adresse courriel; adresse de courriel;"
+            " adresse electronique; correo electronico; correo; direccion de correo electronico; direccion de"
+            " email; endereco de e mail; endereco de email; indirizzo email; indirizzo e mail; e mailadres;"
+            " emailadres; subscriber email; primary email; mail; e mail 1 value"
         ),
         "name": (
             "full name; display name; vollstandiger name; nom complet; nombre completo; nombre y "

@@ -51,9 +51,8 @@ def it_is_paused(one: GuildFeed) -> None:
         (channel_refuses, "Discord doesn’t allow posting there: Missing Access"),
         (
             channel_refuses_for_now,
-            "Discord doesn’t allow posting there: Missing Permissions New posts are "
-            "waiting. I’ll try again with"
-            " the next post, or at once after `/feed resume`.",
+            "Discord doesn’t allow posting there: Missing Permissions New posts are waiting. I’ll try again"
+            " with the next post, or at once after `/feed resume`.",
         ),
         (it_is_paused, "paused"),
     ],

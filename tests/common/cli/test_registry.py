@@ -34,13 +34,11 @@ def test_django_lists_them_below_their_app() -> None:
 @pytest.mark.slow
 def test_listing_commands_imports_none_and_using_one_no_library_of_pages_letters_and_parsers() -> None:
     code = (
-        "import django, sys; django.setup();"
-        "from django.core.management import get_commands;"
-        "assert 'list_feeds' in get_commands();"
-        "assert 'feeds.management.feeds' not in sys.modules;"
-        "get_commands()['list_feeds'].load();"
-        "needless = {'unfold.admin', 'feedparser', 'phonenumbers', 'flufl.bounce', 'markdown_it', 'PIL'};"
-        "assert not needless & {*sys.modules}, needless & {*sys.modules}"
+        "import django, sys; django.setup();from django.core.management import get_commands;assert"
+        " 'list_feeds' in get_commands();assert 'feeds.management.feeds' not in"
+        " sys.modules;get_commands()['list_feeds'].load();needless = {'unfold.admin', 'feedparser',"
+        " 'phonenumbers', 'flufl.bounce', 'markdown_it', 'PIL'};assert not needless & {*sys.modules},"
+        " needless & {*sys.modules}"
     )
     environment = {"DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})

@@ -231,9 +231,8 @@ def test_messages_are_signed_beside_sending_also_when_a_process_that_signs_is_go
 @pytest.mark.slow
 def test_a_worker_that_is_killed_takes_its_loop_process_with_it(tmp_path: object) -> None:
     begin = (
-        "import django; django.setup(); import time;"
-        "from delivery.engine.child_client import ChildProcess; made = ChildProcess();"
-        "print(made.pid, flush=True); time.sleep(60)"
+        "import django; django.setup(); import time;from delivery.engine.child_client import ChildProcess;"
+        " made = ChildProcess();print(made.pid, flush=True); time.sleep(60)"
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "feedletter_site.settings"}
     worker = subprocess.Popen([sys.executable, "-c", begin], stdout=subprocess.PIPE, env=environment)

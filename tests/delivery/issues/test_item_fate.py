@@ -69,10 +69,9 @@ def test_each_state_of_an_issue_is_told(post: Item) -> None:
     in_issue(post, "New", published_at=None, awaits_reader=True)
     in_issue(post, "Held", "queued", paused_at=NOW)
     assert fate_of(post, NOW) == (
-        "Kept in the mailbox, not sent, in Kept; being sent in Going;"
-        " in the archive of Empty, which had no subscribers; cancelled in Dropped; refused by"
-        " every recipient’s server in Refused; waits in Draft for your approval; waits in New for its first"
-        " subscriber; waits in Held because it is paused."
+        "Kept in the mailbox, not sent, in Kept; being sent in Going; in the archive of Empty, which had no"
+        " subscribers; cancelled in Dropped; refused by every recipient’s server in Refused; waits in Draft"
+        " for your approval; waits in New for its first subscriber; waits in Held because it is paused."
     )
 
 

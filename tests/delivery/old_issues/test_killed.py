@@ -18,9 +18,8 @@ ISSUES, KILLS = 400, 4
 HEAD = "post_id,post_date,is_published,email_sent_at,type,audience,title\n"
 ROW = "{0}.x,2021-03-05T09:00:00Z,true,2021-03-05T09:00:00Z,newsletter,everyone,Title {0}\n"
 OUTCOME = (
-    "SELECT i.title, i.published_at, n.position, n.entry, c.words FROM delivery_issue i"
-    " JOIN delivery_issueitem n ON n.issue_id = i.id"
-    " JOIN delivery_issuecard c ON c.issue_id = i.id ORDER BY 1",
+    "SELECT i.title, i.published_at, n.position, n.entry, c.words FROM delivery_issue i JOIN"
+    " delivery_issueitem n ON n.issue_id = i.id JOIN delivery_issuecard c ON c.issue_id = i.id ORDER BY 1",
     "SELECT count(*) FROM delivery_issue",
     "SELECT count(*) FROM delivery_delivery",
 )

@@ -25,17 +25,16 @@ NAMESPACES = (
 )
 NAMES = sorted(
     words(
-        "channel item entry guid id title link description summary content content:encoded author name"
-        " email uri url dc:creator dc:date dc:subject dc:language dc:contributor category pubDate"
-        " published updated issued created modified enclosure media:content media:group media:description"
-        " media:thumbnail media:title media:keywords media:credit media:rating media:player media:license"
-        " media:restriction media:category source image textInput ttl skipHours hour skipDays day cloud"
-        " language itunes:author itunes:image itunes:category itunes:keywords itunes:owner itunes:explicit"
-        " itunes:duration atom:link atom:id atom:updated generator rights logo icon contributor comments"
-        " expirationDate iffy:hint-announce iffy:policy iffy:restriction body x:body x:div div p svg math"
-        " psc:chapters psc:chapter georss:point georss:polygon georss:where gml:Point gml:pos cc:license"
-        " dcterms:valid dcterms:created tags width height lastBuildDate managingEditor webMaster"
-        " newLocation"
+        "channel item entry guid id title link description summary content content:encoded author name email"
+        " uri url dc:creator dc:date dc:subject dc:language dc:contributor category pubDate published updated"
+        " issued created modified enclosure media:content media:group media:description media:thumbnail"
+        " media:title media:keywords media:credit media:rating media:player media:license media:restriction"
+        " media:category source image textInput ttl skipHours hour skipDays day cloud language itunes:author"
+        " itunes:image itunes:category itunes:keywords itunes:owner itunes:explicit itunes:duration atom:link"
+        " atom:id atom:updated generator rights logo icon contributor comments expirationDate"
+        " iffy:hint-announce iffy:policy iffy:restriction body x:body x:div div p svg math psc:chapters"
+        " psc:chapter georss:point georss:polygon georss:where gml:Point gml:pos cc:license dcterms:valid"
+        " dcterms:created tags width height lastBuildDate managingEditor webMaster newLocation"
     )
 )
 ATTRIBUTES = sorted(
@@ -46,9 +45,8 @@ ATTRIBUTES = sorted(
 )
 CLASSES = sorted(
     words(
-        "h-feed h-entry h-card h-cite p-name p-author p-summary e-content u-url u-uid u-photo u-video"
-        " u-audio dt-published dt-updated p-category hentry entry-title vcard hfeed entry-content"
-        " published"
+        "h-feed h-entry h-card h-cite p-name p-author p-summary e-content u-url u-uid u-photo u-video u-audio"
+        " dt-published dt-updated p-category hentry entry-title vcard hfeed entry-content published"
     )
 )
 TAGS = (*sorted(words("div article a img time span p section h1 ul li video audio data abbr")),)

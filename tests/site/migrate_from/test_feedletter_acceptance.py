@@ -45,9 +45,8 @@ OUTCOME = (
     "SELECT n.name, i.guid FROM subscriptions_assignment a JOIN feeds_item i ON i.id = a.item_id"
     " JOIN subscriptions_assignable c ON c.id = a.assignable_id"
     " JOIN subscriptions_subscribable n ON n.id = c.subscribable_id ORDER BY 1, 2",
-    "SELECT i.within_type_id, d.state, d.held_for, x.core FROM delivery_delivery d"
-    " JOIN delivery_issue i ON i.id = d.issue_id JOIN subscriptions_destination x ON x.id = d.destination_id"
-    " ORDER BY 1, 4",
+    "SELECT i.within_type_id, d.state, d.held_for, x.core FROM delivery_delivery d JOIN delivery_issue i ON"
+    " i.id = d.issue_id JOIN subscriptions_destination x ON x.id = d.destination_id ORDER BY 1, 4",
     ORIGINS,
 )
 LEAVERS = (7, 8, 9_000_000_001)

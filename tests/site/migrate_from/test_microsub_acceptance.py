@@ -41,10 +41,9 @@ for turn in range(2):
     place_due()
 """
 SHOWN = (
-    "SELECT c.name, json_extract(e.jf2, '$.name'), json_extract(e.jf2, '$.url'), u.place_id IS NOT NULL"
-    " FROM reader_timelineentry p JOIN reader_channel c ON c.id = p.channel_id"
-    " JOIN reader_entry e ON e.id = p.entry_id LEFT JOIN reader_unread u ON u.place_id = p.id"
-    " WHERE p.hidden = 0 ORDER BY 1, 2"
+    "SELECT c.name, json_extract(e.jf2, '$.name'), json_extract(e.jf2, '$.url'), u.place_id IS NOT NULL FROM"
+    " reader_timelineentry p JOIN reader_channel c ON c.id = p.channel_id JOIN reader_entry e ON e.id ="
+    " p.entry_id LEFT JOIN reader_unread u ON u.place_id = p.id WHERE p.hidden = 0 ORDER BY 1, 2"
 )
 
 
