@@ -11,6 +11,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from channels.letter import LetterError
+from common.api.bodies import Fields
+from common.api.fields import StrictInteger, Text, Texts
 from common.api.problems import InvalidRequest
 from common.api.resources import ResourceViewSet
 from common.api.views import ApiView
@@ -18,7 +20,6 @@ from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.panels import CannotAct
-from delivery.api.bodies import ChangeLetter, CheckDestination, WriteLetter
 from delivery.api.serializers import (
     DeliverySerializer,
     IssueSerializer,
@@ -30,16 +31,58 @@ from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues import progress
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.broadcasts import begin_letter, save_letter
+from delivery.issues.broadcasts import MOST_MARKDOWN, begin_letter, save_letter
 from delivery.letters.samples import NothingToShow
+from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.resources.deliveries import deliveries
 from delivery.resources.issues import issues
 from delivery.resources.letters import letters
 from delivery.resources.newsletters import newsletters
 from delivery.rules.audience import AUDIENCE_PARTS
+from subscriptions.api.bodies import name, tags_field, words
 from subscriptions.api.newsletters import SubscribableViewSet
 from subscriptions.api.subscribers import at_its_field
 from subscriptions.models import Subscribable, Subscription
+from subscriptions.rules.tags import MOST_TAGS_OF_ONE
+
+ANY_OF = "Send only to subscribers with one of these tags. Empty: to everybody."
+NONE_OF = "Don’t send to subscribers with one of these tags."
+
+
+def _others() -> serializers.ListField:
+    told = "Names of newsletters whose readers get it, too, each person once."
+    return serializers.ListField(child=name(), max_length=MOST_TAGS_OF_ONE, required=False, help_text=told)
+
+
+class WriteLetter(Fields):
+    """A draft: nothing is sent."""
+
+    subscribable = name("The newsletter’s name.")
+    subject = words(LONGEST_SUBJECT)
+    markdown = words(MOST_MARKDOWN, "CommonMark with tables and %Fields%; html stays text.")
+    any_of = tags_field(ANY_OF)
+    none_of = tags_field(NONE_OF)
+    others = _others()
+
+
+class ChangeLetter(Fields):
+    """Fields that are left out stay as they are."""
+
+    subject = words(LONGEST_SUBJECT)
+    markdown = words(MOST_MARKDOWN)
+    any_of = tags_field(ANY_OF)
+    none_of = tags_field(NONE_OF)
+    others = _others()
+    version = StrictInteger(
+        required=False, help_text="The version that you read. 409 if the email was changed since."
+    )
+
+
+class CheckDestination(Fields):
+    """A destination that nobody has to keep for it."""
+
+    channel = Text(min_length=1, max_length=20, help_text="As `/api/v1/channels` lists them.")
+    to = Texts(longest=5000, most=20, help_text="The channel’s own fields.")
 
 
 class IssueViewSet(ResourceViewSet):

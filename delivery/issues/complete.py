@@ -46,8 +46,8 @@ from delivery.issues.publish import (
 )
 from delivery.models import Issue, IssueCard, IssueItem, SetAside
 from delivery.rendering.issue import Rendered
-from delivery.rules.approval import release_of
 from delivery.rules.posts import WHY_LEFT_OUT
+from delivery.rules.progress import release_of
 from feeds.models import Item
 from subscriptions.collections.assign import (
     clear_unneeded,

@@ -125,3 +125,27 @@ def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
     for moment, count in rows:
         counts[int((moment - start) / width)] += count
     return [SentStretch(start + place * width, minutes, count) for place, count in enumerate(counts)]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`waits`: stored as a draft. `at`: when it is sent anyway; None waits for a click."""
+
+    waits: bool
+    at: datetime | None = None
+
+
+def release_of(
+    approval: str,
+    minutes: int | None,
+    now: datetime,
+    *,
+    is_sent_now: bool = False,
+    waits_for_editor: bool = False,
+) -> Release:
+    """Decide about an issue completed at `now`. An editor's wish precedes the newsletter's."""
+    if is_sent_now or waits_for_editor:
+        return Release(waits=not is_sent_now)
+    if approval == "delay" and minutes:
+        return Release(waits=True, at=now + timedelta(minutes=minutes))
+    return Release(waits=approval in ("click", "delay"))

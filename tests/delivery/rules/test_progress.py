@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.rules.approval import release_of
 from delivery.rules.progress import (
     MOST_BARS,
     STATES,
     Flags,
     arrived,
     ended,
+    release_of,
     state_of,
     stretches,
     time_left,
@@ -26,6 +26,9 @@ from delivery.rules.progress import (
 NOW = datetime(2026, 3, 2, 12, 7, tzinfo=UTC)
 LEDGER = ("queued", "sending", "sent", "stored", "deferred", "failed", "held", "cancelled")
 some_counts = st.dictionaries(st.sampled_from(LEDGER), st.integers(0, 10_000))
+minutes = st.lists(
+    st.tuples(st.integers(0, 200_000), st.integers(1, 500)), min_size=1, max_size=40, unique_by=lambda r: r[0]
+)
 
 
 @given(some_counts)
@@ -65,11 +68,6 @@ def test_the_time_that_is_left() -> None:
     assert time_left({"queued": 90, "deferred": 10, "held": 5}, 50) == timedelta(minutes=2)
     assert time_left({"queued": 90}, 0) is None
     assert time_left({"sent": 90}, 50) is None
-
-
-minutes = st.lists(
-    st.tuples(st.integers(0, 200_000), st.integers(1, 500)), min_size=1, max_size=40, unique_by=lambda r: r[0]
-)
 
 
 @given(minutes)
