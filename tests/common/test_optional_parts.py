@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from common.truncation import DoesNotFit, FittingPart, fit_parts, packed
 
 TITLE = FittingPart("A title of some words", cuttable=True)
+PARTS = st.builds(
+    FittingPart, st.text("ab \n", max_size=30), cuttable=st.booleans(), optional=st.integers(0, 3)
+)
 
 
 def fitted(most: int, *parts: FittingPart) -> str:
@@ -39,11 +42,6 @@ def test_an_optional_link_that_is_left_out_leads_nowhere() -> None:
     with pytest.raises(DoesNotFit):
         fitted(5, FittingPart("whole and long"), link)
     assert fitted(14, FittingPart("whole and long"), link) == "whole and long"
-
-
-PARTS = st.builds(
-    FittingPart, st.text("ab \n", max_size=30), cuttable=st.booleans(), optional=st.integers(0, 3)
-)
 
 
 @given(st.lists(PARTS, max_size=8), st.integers(0, 60))

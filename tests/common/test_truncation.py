@@ -14,13 +14,11 @@ from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_
 
 FAMILY = "👩‍👩‍👧"
 LINK = "https://blog.example/a/very/long/path/that/would/not/fit/otherwise?with=query&and=more"
+WORD = st.sampled_from(["a", "Wörter", FAMILY, "日本語" * 20, LINK, "@ada@host.example", "–"])
 
 
 def fitting(most: int) -> Callable[[str], bool]:
     return within((graphemes, most))
-
-
-WORD = st.sampled_from(["a", "Wörter", FAMILY, "日本語" * 20, LINK, "@ada@host.example", "–"])
 
 
 def test_what_fits_is_left_alone() -> None:

@@ -19,6 +19,8 @@ from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_coll
 from tests.factories import DeliveryFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
+NOTE = "A note that took an hour"
+OF_A_POST = ("up", "down", "out", "back")
 
 
 def page(client: Client, row: Any) -> str:
@@ -239,10 +241,6 @@ def shown_words(client: Client, row: Any, **typed: str) -> dict[str, str]:
     fields |= {each["name"]: each.text.strip() for each in of_the_form(html, "textarea")}
     assert set(typed) <= set(fields)
     return {**fields, **typed}
-
-
-NOTE = "A note that took an hour"
-OF_A_POST = ("up", "down", "out", "back")
 
 
 @pytest.mark.parametrize("do", [*OF_A_POST, "usual", "wait", "go", "undo", "test", "send_now"])

@@ -26,6 +26,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/subscriptions/subscription/"
+PEOPLE = "/admin/subscriptions/destination/"
 
 
 @pytest.fixture(autouse=True)
@@ -224,9 +225,6 @@ def test_a_subscriber_is_added_by_hand(admin_client: Client, admin_user: User) -
     made = newsletter.subscriptions.get()
     assert (made.destination.core, made.display_name, made.status) == ("ada@example.org", "Ada", "confirmed")
     assert made.consents.get().how == "admin"
-
-
-PEOPLE = "/admin/subscriptions/destination/"
 
 
 def test_people_stand_once_with_all_that_is_theirs(

@@ -79,6 +79,7 @@ CHANGING = [
     ("sending", "post", "deliveries/1/cancel/"),
     ("site", "patch", "site/"),
 ]
+ADD = "/admin/feedletter_site/apitoken/add/"
 
 
 @pytest.fixture(autouse=True)
@@ -252,9 +253,6 @@ def key_in(page: str) -> str:
     found = re.search(r"fl_[A-Za-z0-9]{8}_[A-Za-z0-9]{40}", page)
     assert found, page
     return found[0]
-
-
-ADD = "/admin/feedletter_site/apitoken/add/"
 
 
 def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) -> None:

@@ -20,6 +20,10 @@ ENGLISH = {"admin", "api", "management"}
 KEYWORDS = ("gettext_noop", "gettext_lazy", "ngettext_lazy:1,2", "pgettext:1c,2", "pgettext_lazy:1c,2")
 PLACE = re.compile(r"%\((\w+)\)([sd])")
 Message = tuple[str | None, str, str]
+# Names of places that hold numbers. Others, such as %(id)s, are names or text.
+NUMBERS = re.compile(
+    r"%\((n|count|number|most|limit|longest|shown|more|posts|times|tries_left|minutes|hours|days|characters)\)|%d"
+)
 
 
 def folder_of(language: str) -> Path:
@@ -132,12 +136,6 @@ def test_no_other_catalogue_comes_before_ours(language: str) -> None:
 def test_a_call_within_an_f_string_is_not_found_by_xgettext_so_there_is_none() -> None:
     within = re.compile(r"\{n?gettext(_lazy)?\(")
     assert not [name for name, text in sources().items() if within.search(text)]
-
-
-# Names of places that hold numbers. Others, such as %(id)s, are names or text.
-NUMBERS = re.compile(
-    r"%\((n|count|number|most|limit|longest|shown|more|posts|times|tries_left|minutes|hours|days|characters)\)|%d"
-)
 
 
 def test_a_number_has_a_plural_as_some_languages_have_several(messages: frozenset[Message]) -> None:

@@ -27,6 +27,7 @@ PAGES = {
 }
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$|^((?: {4}[^\n]*\n)+)", re.M | re.S)
 MAKE_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+DATE = re.compile(r"\$\((date [^)]*)\)")
 
 
 @pytest.mark.needs("reader")
@@ -61,9 +62,6 @@ def blocks(page: str) -> Iterator[tuple[str, str]]:
     """Yield the language and text of each block of code, fenced or indented, with continued lines joined."""
     for language, fenced, indented in re.findall(BLOCK, PAGES[page]):
         yield language, DATE.sub(made_by_the_shell, re.sub(r"\\\n\s*", " ", fenced or indented))
-
-
-DATE = re.compile(r"\$\((date [^)]*)\)")
 
 
 def made_by_the_shell(date: re.Match[str]) -> str:

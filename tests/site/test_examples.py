@@ -31,6 +31,8 @@ from tests.services import free_port, program, running
 OWN_LIMITS = {"websub": MAX_BYTES, "microsub": MAX_BODY}
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 HOST = "letters.example.org"
+CHECK = {"nginx": ["-t", "-c"], "caddy": ["validate", "--adapter", "caddyfile", "--config"]}
+RUN = {"nginx": ["-c"], "caddy": ["run", "--adapter", "caddyfile", "--config"]}
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -162,8 +164,6 @@ def example(name: str, changes: dict[str, str]) -> str:
 
 
 CONFIGURED = {"nginx": nginx, "caddy": caddy}
-CHECK = {"nginx": ["-t", "-c"], "caddy": ["validate", "--adapter", "caddyfile", "--config"]}
-RUN = {"nginx": ["-c"], "caddy": ["run", "--adapter", "caddyfile", "--config"]}
 
 
 def listens(proxy: Proxy) -> bool:

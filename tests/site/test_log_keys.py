@@ -36,6 +36,8 @@ PUBLIC = {
 }
 PUBLIC |= {"newsletter", "object_id", "path", "pk", "slug", "template", "uid", "url"}
 
+PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
+
 
 def url_paths(resolver: URLResolver, start: str = "") -> Iterator[str]:
     for pattern in resolver.url_patterns:
@@ -52,7 +54,6 @@ def parameters(path: str) -> list[str]:
 
 PATHS = sorted(set(url_paths(get_resolver())))
 WITH_SECRETS = [path for path in PATHS if SECRETS & set(parameters(path))]
-PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
 
 
 @pytest.mark.django_db

@@ -46,6 +46,8 @@ NEEDS_APP = "reader"
 pytestmark = pytest.mark.django_db(transaction=True)
 TEMPLATES = Path(django_settings.BASE_DIR) / "templates" / "letters"
 HOUR = timedelta(hours=1)
+# Has no link of ours: it only shows that mail arrives.
+LINKLESS = {"test"}
 
 
 def letters(count: int, **facts: Any) -> list[Subscribable]:
@@ -147,8 +149,6 @@ MAILS: dict[str, Callable[[str], None]] = {
     "test": a_test,
     "welcome": welcome,
 }
-# Has no link of ours: it only shows that mail arrives.
-LINKLESS = {"test"}
 
 
 def names(folder: str) -> set[str]:

@@ -110,6 +110,7 @@ WRONG = [
     ("SECRET_KEY_FILE", "/nowhere/hunter2"),
     ("DATA_DIR", "/proc/nowhere"),
 ]
+CELERY = ["celery", "--quiet", "-A", "feedletter_site"]
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
@@ -136,7 +137,6 @@ def test_a_wrong_setting_is_refused_by_its_name_and_never_shown(
     assert error.value.__suppress_context__ or error.value.__context__ is None
 
 
-CELERY = ["celery", "--quiet", "-A", "feedletter_site"]
 PROCESSES = {
     "a command": ["manage.py", "list_feeds"],
     "migrate": ["manage.py", "migrate"],

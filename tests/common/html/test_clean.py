@@ -15,6 +15,9 @@ from common.text import words
 from tests.examples import examples, some_now
 
 BASE = "https://blog.example.org/posts/one"
+LIVE = re.compile(
+    r"<[^>]*?(\bon\w+\s*=|javascript:|srcdoc)|<(script|style|iframe|svg|math|base|object)\b", re.IGNORECASE
+)
 
 
 def cleaned(html: str) -> str:
@@ -168,9 +171,6 @@ PIECES = sorted(
         <noscript> <template> <table> <td> <select> <b <title> </title> <textarea> data:text/html, = ` x
         <mglyph> <xmp> <base href=//evil>"""
     )
-)
-LIVE = re.compile(
-    r"<[^>]*?(\bon\w+\s*=|javascript:|srcdoc)|<(script|style|iframe|svg|math|base|object)\b", re.IGNORECASE
 )
 
 

@@ -7,6 +7,7 @@ from common.html.images import best_of
 
 BASE = "https://blog.example.org/posts/one"
 HOST = "https://blog.example.org"
+DRAWING = "data:image/svg+xml;base64,PHN2Zz48cGF0aCBkPSJNMCAwaDkiLz48L3N2Zz4="
 
 
 def cleaned(html: str) -> str:
@@ -133,9 +134,6 @@ def test_an_address_that_shows_something_is_not_replaced() -> None:
 )
 def test_sizes_in_a_style_count_as_attributes_do(attributes: str, sizes: str) -> None:
     assert cleaned(f'<img src="/a.jpg" {attributes}>') == f'<img src="{HOST}/a.jpg"{sizes}>'
-
-
-DRAWING = "data:image/svg+xml;base64,PHN2Zz48cGF0aCBkPSJNMCAwaDkiLz48L3N2Zz4="
 
 
 @pytest.mark.parametrize(

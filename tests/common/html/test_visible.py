@@ -13,6 +13,7 @@ PREFIXED = "<m:mrow><m:mi>x</m:mi><m:mo>=</m:mo><m:mn>1</m:mn></m:mrow>"
 TEX = "<annotation encoding='application/x-tex'>x = 1</annotation>"
 MATH = f"<math><semantics>{ROW}{TEX}</semantics></math>"
 SOURCE = "<code>x = 1</code>"
+LINES = "a = 1\n  b = 2"
 
 
 def cleaned(html: str) -> str:
@@ -277,9 +278,6 @@ def test_a_large_drawing_is_a_picture_and_an_icon_names_a_link_without_words() -
     icon = "<svg><title>download-circle</title><path d='M8'/></svg>"
     assert "download" not in cleaned(f'<a href="/f.pdf"><div>Timetable</div><div>{icon}</div></a>')
     assert "download-circle</a>" in cleaned(f'<a href="/f.pdf">{icon}</a>')
-
-
-LINES = "a = 1\n  b = 2"
 
 
 @pytest.mark.parametrize(

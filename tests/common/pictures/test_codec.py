@@ -12,6 +12,8 @@ from common.pictures.codec import clean_picture
 from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 from tests.pictures import drawn, octets_of
 
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
+
 
 def cleaned(octets: bytes, **options: Any) -> CleanPicture:
     return clean_picture(io.BytesIO(octets), **options)
@@ -84,7 +86,6 @@ def png_that_says(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + a_chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + a_chunk(b"IEND", b"")
 
 
-SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
 REFUSED = {
     "nothing": (b"", "cannot be read"),
     "words": (b"hello", "cannot be read"),

@@ -36,6 +36,7 @@ with connection.cursor() as cursor:
     cursor.execute("SHOW statement_timeout")
     print(inside, cursor.fetchone()[0])
 """
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -46,9 +47,6 @@ def site(tmp_path: Path, postgres_url: str, pooler_url: str) -> Iterator[Install
             admin.execute(f"ALTER DATABASE \"{name}\" SET statement_timeout = '299s'")
         made.environment["DATABASE_URL"] = f"{pooler_url.rpartition('/')[0]}/{name}?prepare=off"
         yield made
-
-
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 def test_rows_are_read_in_pieces_though_the_connection_is_another_one(site: Installation) -> None:

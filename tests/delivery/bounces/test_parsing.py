@@ -16,6 +16,7 @@ from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
 from tests.examples import examples, some_now
 
 STAMP = "0123456789abcdef" * 2
+SEEDS = [dsn(failed(), failed("b@c.de", "4.2.2")), complaint(whom="a@b.de"), QMAIL, reply("Out of office")]
 
 
 def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
@@ -267,7 +268,6 @@ def test_only_the_beginning_is_read() -> None:
     assert read_report(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
 
 
-SEEDS = [dsn(failed(), failed("b@c.de", "4.2.2")), complaint(whom="a@b.de"), QMAIL, reply("Out of office")]
 SNIPPETS = [
     b"Content-Type: message/delivery-status\n\n",
     b"Content-Type: multipart/report; boundary=\xff\n",

@@ -18,6 +18,7 @@ from delivery.doctor.findings import DoctorVerdict, worst_verdict
 from tests.delivery.doctor.zones import zone
 
 GOOD = "v=DMARC1; p=none; rua=mailto:d@example.org"
+PIECES = st.sampled_from(["v=DMARC1", "p=", "p=none", "rua=mailto:", "=", ";", "aspf=s", "\x00", "sp=x", ","])
 
 
 def place(*records: str, domain: str = "example.org", at: str = "") -> Place:
@@ -126,9 +127,6 @@ def test_only_records_that_begin_with_the_version_count() -> None:
         "v=DMARC1",
         "v = DMARC1 ; p=none",
     )
-
-
-PIECES = st.sampled_from(["v=DMARC1", "p=", "p=none", "rua=mailto:", "=", ";", "aspf=s", "\x00", "sp=x", ","])
 
 
 @given(st.one_of(st.text(), st.lists(st.one_of(PIECES, st.text(max_size=8))).map(";".join)))

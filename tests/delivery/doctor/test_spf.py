@@ -10,6 +10,10 @@ from delivery.doctor.spf_tree import Node, Tree, check_host, read_spf, spf_recor
 from tests.delivery.doctor.zones import Zone, zone
 
 HERE = "192.0.2.7"
+WORDS = st.one_of(
+    st.sampled_from(["v=spf1", "+all", "-all", "a", "a:", "mx//", "include:example.org", "ip4:", "ip6:::/0"]),
+    st.sampled_from(["ip4:1.2.3.4/99", "redirect=", "exists:%{ir}.%{v}", "ptr:", "=", "exp=", "?", "\x00"]),
+)
 
 
 def node(*records: str, more: Zone | None = None, failing: tuple[str, ...] = ()) -> Node:
@@ -224,12 +228,6 @@ def test_who_may_send_only_because_everybody_may_is_not_named() -> None:
     finding = sender("v=spf1 +all", is_own=True)
     assert finding is not None
     assert finding.verdict is DoctorVerdict.WRONG
-
-
-WORDS = st.one_of(
-    st.sampled_from(["v=spf1", "+all", "-all", "a", "a:", "mx//", "include:example.org", "ip4:", "ip6:::/0"]),
-    st.sampled_from(["ip4:1.2.3.4/99", "redirect=", "exists:%{ir}.%{v}", "ptr:", "=", "exp=", "?", "\x00"]),
-)
 
 
 @given(st.one_of(st.text(), st.lists(st.one_of(WORDS, st.text(max_size=9)), max_size=30).map(" ".join)))

@@ -29,6 +29,7 @@ from tests.factories import NOW, FeedFactory, NoticeFactory, SubscriptionFactory
 from tests.races import beside
 
 pytestmark = pytest.mark.django_db
+at_once = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 
 
 def a_new_one(**facts: Any) -> Subscribable:
@@ -143,9 +144,6 @@ def test_its_pages_say_so(admin_client: Client) -> None:
     rows = admin_client.get("/admin/delivery/issue/?state=waiting").content.decode()
     assert f"issue/{newest.pk}/" in rows
     assert f"issue/{older.pk}/" not in rows
-
-
-at_once = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
 
 
 @at_once

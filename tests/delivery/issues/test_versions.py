@@ -37,6 +37,7 @@ from tests.factories import NOW, BroadcastFactory, SubscriptionFactory, an_issue
 pytestmark = pytest.mark.django_db
 
 LATER = MIDNIGHT + HOUR
+ACTS = st.sampled_from(["claim", "sent", "deferred", "lost", "pause", "edit", "resume"])
 
 
 def sent_issue(readers: int = 3, posts: int = 2) -> Issue:
@@ -219,9 +220,6 @@ def test_a_copy_has_the_text_and_recipients_of_its_original() -> None:
     copy = copy_letter(letter=letter, author="bo", now=NOW)
     assert (copy.subject, copy.markdown, copy.author) == (letter.subject, letter.markdown, "bo")
     assert (copy.state, copy.audience) == ("draft", letter.audience)
-
-
-ACTS = st.sampled_from(["claim", "sent", "deferred", "lost", "pause", "edit", "resume"])
 
 
 @given(st.lists(ACTS, max_size=25))

@@ -24,6 +24,10 @@ from tests.delivery.old_issues.exports import TAKEN, export
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 WANTED = Wanted(ZoneInfo("Europe/Berlin"), NOW, "https://old.example")
+POSTS = (
+    b"post_id,post_date,is_published,email_sent_at,type,audience,title\n"
+    b"1.x,2021-03-05T09:00:00Z,true,2021-03-05T09:00:00Z,newsletter,everyone,X\n"
+)
 
 
 def read(path: Path, data: bytes, wanted: Wanted = WANTED) -> tuple[dict[str, str], dict[str, str]]:
@@ -136,12 +140,6 @@ def a_zip(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
         for name, data in members.items():
             file.writestr(name, data)
     return room.getvalue()
-
-
-POSTS = (
-    b"post_id,post_date,is_published,email_sent_at,type,audience,title\n"
-    b"1.x,2021-03-05T09:00:00Z,true,2021-03-05T09:00:00Z,newsletter,everyone,X\n"
-)
 
 
 def test_paths_that_leave_the_folder_are_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
 
 LONG = "<p>" + "It rains on the harbour again today. " * 40 + "</p>"
 PICTURE = '<p><img src="https://blog.example/pier.jpg" alt="Pier"></p>'
+NOTE = entry(2, title="", content="<p>Saw a heron at the weir.</p>")
 
 
 def test_an_excerpt_has_the_picture_the_title_and_two_lines() -> None:
@@ -32,9 +33,6 @@ def test_an_excerpt_ends_before_a_table() -> None:
     assert "I count them." in text
     assert "Boats" not in text
     assert "Ferries" in text
-
-
-NOTE = entry(2, title="", content="<p>Saw a heron at the weir.</p>")
 
 
 @pytest.mark.parametrize("content", ["full", "excerpt", "titles"])

@@ -26,6 +26,7 @@ CONTEXT: dict[str, Any] = {
     "subject": "Blog 1 cannot be read",
     "sentences": ["The server answered 404.", "Nothing was lost."],
 }
+LONG = "The server answered that it would rather not, and that it has said so before, more than once. " * 3
 
 
 def context_of(template: str) -> dict[str, Any]:
@@ -107,9 +108,6 @@ def test_templates_see_no_objects() -> None:
 def test_an_unknown_mail_is_refused() -> None:
     with pytest.raises(UnknownTemplate, match="There are: address_changed, alert, already, already_several"):
         render_mail("nonsense", CONTEXT)
-
-
-LONG = "The server answered that it would rather not, and that it has said so before, more than once. " * 3
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

@@ -40,6 +40,8 @@ POST = clean(
     base="https://blog.example/1",
 )
 PICTURE = Media("https://i.example/a.png", "image/png", alt="A bucket")
+ELEMENTS_IN_FEW = {"bdi", "ruby", "rt", "rp", "pre", "details", "summary", "picture", "svg", "style"}
+ATTRIBUTES_IN_FEW = {"dir": "a", "aria-hidden": "a img p td"}
 
 
 @cache
@@ -100,8 +102,6 @@ SUPPORT: dict[str, tuple[str, str]] = {
     "table-layout": ("table", "Word"),
     "list-style": ("ul", "Proton"),
 }
-ELEMENTS_IN_FEW = {"bdi", "ruby", "rt", "rp", "pre", "details", "summary", "picture", "svg", "style"}
-ATTRIBUTES_IN_FEW = {"dir": "a", "aria-hidden": "a img p td"}
 
 
 class Elements(HTMLParser):

@@ -10,6 +10,8 @@ from delivery.rendering.facts import ThemeFacts
 from feeds.parsing.document import parse
 from tests.delivery.rendering.samples import NOW, entry, facts, one
 
+UPSTREAM = ThemeFacts(subject="{upstream}")
+
 
 def titled(*titles: str, language: str = "en") -> str:
     posts = tuple(entry(number, title=title) for number, title in enumerate(titles))
@@ -82,9 +84,6 @@ def test_entities_of_a_feeds_title_are_characters() -> None:
     document = b"<rss version='2.0'><channel><title>B</title>" + item + b"</channel></rss>"
     (post,) = parse(document, content_type="application/rss+xml", url="https://blog.example/feed").entries
     assert subjects.title((post,), "en") == "R&D – now"
-
-
-UPSTREAM = ThemeFacts(subject="{upstream}")
 
 
 def test_upstreams_subjects_are_a_pattern() -> None:

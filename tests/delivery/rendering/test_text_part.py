@@ -9,6 +9,8 @@ from delivery.rendering.issue import render_issue
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, one, text_of
 
+JAPANESE = "雨が川の上に降っています。船は港で待っています。「明日は晴れるでしょう」と船長は言いました。"
+
 
 def test_a_post_reads_like_a_letter() -> None:
     post = entry(
@@ -66,9 +68,6 @@ def test_there_is_no_markup_no_double_gap_and_no_blank_at_a_line_end() -> None:
     assert not any(line != line.rstrip() for line in text.split("\n"))
     assert "<" not in text
     assert "&" not in text
-
-
-JAPANESE = "雨が川の上に降っています。船は港で待っています。「明日は晴れるでしょう」と船長は言いました。"
 
 
 @pytest.mark.parametrize("content", ["full", "excerpt"])

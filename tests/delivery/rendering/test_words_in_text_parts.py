@@ -59,6 +59,11 @@ _HIDING = (
     "<style>{}</style>",
     "<!-- {} -->",
 )
+_text = st.sampled_from((f" {SEEN} ", f"{SEEN}, ", f" {SEEN}. ", f" ({SEEN}) ", " ", "\n"))
+_hidden = st.sampled_from(_HIDING).map(lambda html: f" {html.format(HIDDEN)} ")
+_spans = st.sampled_from(
+    ("", ' colspan="2"', ' rowspan="2"', ' rowspan="0"', ' colspan="3" rowspan="2"', " colspan=x")
+)
 
 
 def _wrapped(names: tuple[str, ...], inside: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -84,8 +89,6 @@ def _math(inside: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return formula.map(lambda html: f"<math>{html}</math>")
 
 
-_text = st.sampled_from((f" {SEEN} ", f"{SEEN}, ", f" {SEEN}. ", f" ({SEEN}) ", " ", "\n"))
-_hidden = st.sampled_from(_HIDING).map(lambda html: f" {html.format(HIDDEN)} ")
 _small = st.one_of(
     _text,
     _hidden,
@@ -115,9 +118,6 @@ _phrase = st.recursive(
         _joined(inside).map(lambda html: f"<ruby>{html}<rt>{SEEN}</rt></ruby>"),
     ),
     max_leaves=8,
-)
-_spans = st.sampled_from(
-    ("", ' colspan="2"', ' rowspan="2"', ' rowspan="0"', ' colspan="3" rowspan="2"', " colspan=x")
 )
 
 

@@ -21,6 +21,7 @@ from delivery.rules.limits import (
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3)
+WARM = WarmUp(NOW.date(), 20, 2.0, UTC)
 
 
 def seconds(count: float) -> timedelta:
@@ -31,7 +32,6 @@ def limits(rate: float | None = None, burst: int = 10, tokens: float = 0, **chan
     return LaneLimits(Bucket(rate, burst, tokens, NOW), **changes)
 
 
-WARM = WarmUp(NOW.date(), 20, 2.0, UTC)
 NARROW: list[tuple[LaneLimits, Used, int | None]] = [
     (limits(), Used(9, 9, 9), None),
     (limits(rate=1.0, tokens=7), Used(), 7),

@@ -25,6 +25,13 @@ DAY = timedelta(days=1)
 YESTERDAY, TOMORROW = NOW - DAY, NOW + DAY
 LAST = LastIssueFacts(title="Spring", published_at=NOW - 2 * DAY)
 AMSTERDAM = ZoneInfo("Europe/Amsterdam")
+UNCONFIRMED = {"status": "unconfirmed", "confirmed_at": None}
+PERSONAL = [rule.__name__ for rule in rules.PERSONAL]
+ORDER = [rule.__name__ for rule in (*rules.PERSONAL, *rules.BLOCKING, *rules.OF_LAST_ISSUE)]
+LASTS: tuple[dict[str, Any] | None, ...] = (None, {"state": "sent"}, {"state": "failed"}, {"state": "queued"})
+YES, SOON = Reach("sent", "Gets it.", is_reached=True), Reach("first_issue", "Nothing.", is_reached=True)
+KEPT = Reach("last_stored", "Did not get it.")
+NO, GONE = Reach("paused", "Gets nothing: paused."), Reach("unsubscribed", "Gets nothing: unsubscribed.")
 
 
 def facts(*, person: Any = None, mine: Any = None, newsletter: Any = None, last: Any = None) -> ReachFacts:
@@ -38,7 +45,6 @@ def facts(*, person: Any = None, mine: Any = None, newsletter: Any = None, last:
     )
 
 
-UNCONFIRMED = {"status": "unconfirmed", "confirmed_at": None}
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "erased": (
         {"person": {"erased_at": YESTERDAY}},
@@ -266,10 +272,6 @@ def test_each_reason_is_one_sentence(name: str) -> None:
     assert found.is_reached == (found.reason in ("sent", "first_issue"))
 
 
-PERSONAL = [rule.__name__ for rule in rules.PERSONAL]
-ORDER = [rule.__name__ for rule in (*rules.PERSONAL, *rules.BLOCKING, *rules.OF_LAST_ISSUE)]
-
-
 def test_every_rule_has_a_case() -> None:
     named = {name.partition(":")[0] for name in CASES}
     assert named == {*ORDER, *(rule.__name__ for rule in rules.NOT_YET), "sent", "first_issue"}
@@ -316,7 +318,6 @@ DRAFTS = {
     "reader": "The first issue waits for its first subscriber",
     "release": "The next issue is sent on 27 Nov",
 }
-LASTS: tuple[dict[str, Any] | None, ...] = (None, {"state": "sent"}, {"state": "failed"}, {"state": "queued"})
 
 
 @pytest.mark.parametrize(
@@ -367,11 +368,6 @@ def test_the_answer_of_a_list_has_no_more_than_the_reason(name: str) -> None:
     )
     assert not found.answer.endswith(".")
     assert len(found.answer.split()) <= 12
-
-
-YES, SOON = Reach("sent", "Gets it.", is_reached=True), Reach("first_issue", "Nothing.", is_reached=True)
-KEPT = Reach("last_stored", "Did not get it.")
-NO, GONE = Reach("paused", "Gets nothing: paused."), Reach("unsubscribed", "Gets nothing: unsubscribed.")
 
 
 @pytest.mark.parametrize(

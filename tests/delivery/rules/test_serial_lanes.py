@@ -9,6 +9,8 @@ from delivery.rules.lanes import HEAD_WAITS, Queued, serial_next
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+STATES = st.sampled_from(["queued", "deferred"])
+MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180)), max_size=8)
 
 
 def queued(pk: int, *, state: str = "queued", due: int = 0, age: int = 10) -> Queued:
@@ -49,10 +51,6 @@ def test_a_head_that_merely_waited_long_keeps_its_place() -> None:
 
 def test_an_empty_lane_sends_nothing() -> None:
     assert serial_next([], NOW) is None
-
-
-STATES = st.sampled_from(["queued", "deferred"])
-MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180)), max_size=8)
 
 
 @given(MESSAGES)

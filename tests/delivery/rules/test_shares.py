@@ -5,15 +5,14 @@ from hypothesis import strategies as st
 
 from delivery.rules.lanes import share
 
+turns = st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "ask", "leave"])), max_size=80)
+
 
 def test_a_new_worker_waits_until_the_others_have_shrunk() -> None:
     assert share(10, []) == 10
     assert share(10, [10]) == 0
     assert share(10, [0]) == 5
     assert share(10, [5]) == 5
-
-
-turns = st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "ask", "leave"])), max_size=80)
 
 
 @given(turns=turns, concurrency=st.integers(1, 100))

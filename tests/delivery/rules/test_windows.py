@@ -25,6 +25,7 @@ from delivery.rules.limits import (
 NOW = datetime(2026, 3, 2, 12, 0, 30, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 DAY_ONE = date(2026, 3, 2)
+steps = st.lists(st.tuples(st.integers(0, 4000), st.integers(1, 8)), min_size=1, max_size=60)
 
 
 def test_a_minute_that_is_partly_inside_counts_whole() -> None:
@@ -40,9 +41,6 @@ def test_room_comes_when_enough_old_minutes_have_left() -> None:
     assert room_at(uses, HOUR, 7, NOW) == NOW
     assert room_at(uses, HOUR, 6, NOW) == first + HOUR + MINUTE
     assert room_at(uses, HOUR, 3, NOW) == first + 5 * MINUTE + HOUR + MINUTE
-
-
-steps = st.lists(st.tuples(st.integers(0, 4000), st.integers(1, 8)), min_size=1, max_size=60)
 
 
 @given(steps=steps, limit=st.integers(1, 10))

@@ -20,6 +20,7 @@ from tests.contracts.bridge import LINK, entry, letter
 CHANNEL, KIND = SmsChannel(), SmsChannel()
 READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
 OWN = "https://letters.example/s/bees/archive/7/"
+LINKS = st.from_regex(r"\Ahttps?://[a-z]{1,20}\.example/[\x21-\x7e€é🐝]{0,200}\Z") | st.just(LINK)
 
 
 def text(of: Letter | None = None, **options: str) -> Message[TextMessage]:
@@ -116,7 +117,6 @@ TITLES = st.text(max_size=400) | st.sampled_from(
         "…" * 300,
     ]
 )
-LINKS = st.from_regex(r"\Ahttps?://[a-z]{1,20}\.example/[\x21-\x7e€é🐝]{0,200}\Z") | st.just(LINK)
 
 
 @given(TITLES, LINKS, st.sampled_from(["", "1", "2", "5"]), st.sampled_from(["", "all"]))

@@ -20,6 +20,7 @@ __all__ = ["dump", "site"]
 pytestmark = pytest.mark.django_db
 ODD = "ri ver & é/?"
 FORM = {"addressPart": "fresh@example.org", "displayNamePart": "Fresh", "destinationType": "Email"}
+OTHER_SALT = "another salt = 2"
 
 
 @pytest.fixture(autouse=True)
@@ -111,9 +112,6 @@ def test_forms_of_an_unknown_name_are_refused(dump: Path, strict: Client) -> Non
         answer = strict.post("/v0/subscription/create", {**FORM, "subscribableName": name})
         assert answer.status_code == 400
     assert Subscribable.objects.exists()
-
-
-OTHER_SALT = "another salt = 2"
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ TRAPS = (
     "muted author https://troll.example/: Hides 1 post.",
     "blocked author https://spam.example/: Removes 1 post.",
 )
+FIGURES = {"follows": 3, "unread": 6, "places": 13, "mentions": 2, "mutes": 3, "channels": 7, "entries": 13}
 
 
 @pytest.fixture
@@ -304,9 +305,6 @@ def _cut_after(patch: pytest.MonkeyPatch, step: str, error: type[BaseException])
         return answer
 
     patch.setattr(holder, step, cut)
-
-
-FIGURES = {"follows": 3, "unread": 6, "places": 13, "mentions": 2, "mutes": 3, "channels": 7, "entries": 13}
 
 
 def outcome() -> dict[str, int]:

@@ -17,6 +17,10 @@ from tests.factories import NOW, AssignableFactory, DeliveryFactory, FeedFactory
 
 pytestmark = pytest.mark.django_db
 LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:8000"}
+ROOT = Path(__file__).parents[3]
+ALERTS = ROOT / "docs" / "examples" / "prometheus-alerts.yml"
+DASHBOARD = json.loads((ROOT / "docs" / "examples" / "grafana-dashboard.json").read_text(encoding="utf-8"))
+SUFFIX = {"counter": "_total", "info": "_info"}
 
 
 def value(name: str, **labels: str) -> float | None:
@@ -102,11 +106,6 @@ def test_now_is_the_moment_of_the_scrape(client: Client) -> None:
     assert 3600 <= float(late.split()[-1]) < 3700
 
 
-ROOT = Path(__file__).parents[3]
-ALERTS = ROOT / "docs" / "examples" / "prometheus-alerts.yml"
-DASHBOARD = json.loads((ROOT / "docs" / "examples" / "grafana-dashboard.json").read_text(encoding="utf-8"))
-
-
 def panels() -> list[Any]:
     return [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 
@@ -125,9 +124,6 @@ def shown() -> set[str]:
         for family in Ledger(NOW).collect()
         for sample in [*family.samples, Sample(f"{family.name}{SUFFIX.get(family.type, '')}", {}, 0)]
     }
-
-
-SUFFIX = {"counter": "_total", "info": "_info"}
 
 
 @pytest.mark.needs("reader")

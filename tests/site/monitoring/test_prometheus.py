@@ -38,6 +38,7 @@ for column in ("ticked_at", "ran_at"):
 DeliveryFactory(due_at=utcnow())
 ItemFactory()
 """
+Ask = Callable[..., Any]
 
 
 def installed(name: str) -> str:
@@ -54,9 +55,6 @@ def test_the_alert_rules_are_valid_and_each_fires_in_time(command: tuple[str, ..
         [installed("promtool"), *command], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-Ask = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from feedletter_site.monitoring import vitals
 from feedletter_site.monitoring.vitals import Vitals, write_counts, write_stages
 
 SCRIPT = Path(alive.__file__)
+AGES = [(0, 0), (alive.LONGEST_SILENCE + 60, 1), (None, 1)]
 
 
 @pytest.fixture
@@ -162,9 +163,6 @@ def test_a_pass_is_told_of_when_it_ended_well_and_not_when_it_failed(monkeypatch
         once()
     assert told == ["feeds.poll"]
     assert passes.longest_running() == 0
-
-
-AGES = [(0, 0), (alive.LONGEST_SILENCE + 60, 1), (None, 1)]
 
 
 def finished(folder: Path, age: float | None) -> None:

@@ -36,6 +36,13 @@ from tests.site.test_url_table import addresses
 pytestmark = [pytest.mark.django_db, pytest.mark.needs("reader"), pytest.mark.needs("chat")]
 LINKS = re.compile(r'<a\s[^>]*?href="([^"]+)"')
 ROLES = ("sender", "editor", "limited sender", "limited editor", "limited elsewhere")
+# By model: pages of their rows, and who may open them. Pages of no class are an error.
+STANDARD = "add change changelist delete history"
+LISTS = "change changelist history"
+SEND = {"delivery_broadcast": "send"}
+# Django's, which know no rows of ours; and the way out.
+NOBODY = {"app_list", "autocomplete", "search", "view_on_site", "password_change_done", "logout"}
+KEYLESS = {"changelist", "add", "import_list", "export_list"}
 
 
 def names() -> Iterator[tuple[str, str]]:
@@ -99,9 +106,6 @@ def with_key(name: str, address: str, rows: dict[str, Any]) -> str:
     return reverse(match.view_name, kwargs=kwargs)
 
 
-# By model: pages of their rows, and who may open them. Pages of no class are an error.
-STANDARD = "add change changelist delete history"
-LISTS = "change changelist history"
 # All roles; limited users for rows of their newsletters.
 EDIT = {
     "delivery_broadcast": f"{LISTS} add keep picture show",
@@ -123,7 +127,6 @@ EDIT_EVERYWHERE = {
     "subscriptions_suppression": LISTS,
     "bridge": "connected set_up",
 }
-SEND = {"delivery_broadcast": "send"}
 # Without rows.
 OPEN = {
     "your_account",
@@ -180,11 +183,8 @@ ONLY_EVERYTHING = {
     "subscriptions_subscription": "delete",
     "subscriptions_suppression": "add delete",
 }
-# Django's, which know no rows of ours; and the way out.
-NOBODY = {"app_list", "autocomplete", "search", "view_on_site", "password_change_done", "logout"}
 # Leads to its only row.
 NOBODY.add("subscriptions_sitesettings_changelist")
-KEYLESS = {"changelist", "add", "import_list", "export_list"}
 
 
 def flat(table: dict[str, str]) -> set[str]:

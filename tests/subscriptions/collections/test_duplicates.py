@@ -23,6 +23,7 @@ from tests.races import beside
 
 pytestmark = pytest.mark.django_db
 LINK = "f" * 32
+ORIGINAL = "https://blog.example/2026/post?a=1&b=2"
 
 
 @pytest.fixture
@@ -167,9 +168,6 @@ def test_of_two_copies_at_once_one_is_taken(feeds: list[Feed], letter: Subscriba
     first, second = (lambda item=item: assign_item(item_id=item.pk, now=NOW) for item in items)
     assert beside(first, second) == (True, True)
     assert [assignment.item for assignment in Assignment.objects.all()] == items[:1]
-
-
-ORIGINAL = "https://blog.example/2026/post?a=1&b=2"
 
 
 @pytest.mark.parametrize(

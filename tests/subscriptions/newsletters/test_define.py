@@ -17,6 +17,7 @@ from tests.factories import BridgeFactory, FeedFactory, SubscribableFactory, Sub
 from tests.races import beside
 
 pytestmark = pytest.mark.django_db
+SECRET = {"user": "ada", "password": "geheim"}
 
 
 def define(name: str = "weekly", **fields: Any) -> Subscribable:
@@ -174,9 +175,6 @@ def test_parameters_that_a_later_app_refuses_are_not_saved(monkeypatch: pytest.M
         set_extra_params(subscribable=letter, add={}, remove=["greeting"])
     letter.refresh_from_db()
     assert letter.params == {"greeting": "Hello"}
-
-
-SECRET = {"user": "ada", "password": "geheim"}
 
 
 def test_over_a_feed_that_needs_credentials_it_is_private_and_closed() -> None:

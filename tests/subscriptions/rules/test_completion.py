@@ -26,6 +26,10 @@ BEHIND = replace(READ, fetched_through=END - SECOND)
 NEVER_READ = replace(READ, fetched_through=None, title="New Blog")
 UNSETTLED = replace(READ, unassigned_before_end=True)
 STOPPED = FeedFacts(fetched_through=None, waited_for=False, unassigned_before_end=True, title="Old Blog")
+feed_lists = st.lists(st.sampled_from([READ, BEHIND, NEVER_READ, UNSETTLED, STOPPED]), max_size=4)
+offsets = st.integers(-12_000, 12_000).map(lambda minutes: END + timedelta(minutes=minutes))
+DAY = timedelta(days=1)
+TWO = replace(EVERY_3, count=2, max_wait_days=30)
 
 
 def test_each_is_complete_as_soon_as_it_has_its_post() -> None:
@@ -100,8 +104,6 @@ facts = st.builds(
     period_end=st.none() | st.just(END),
     grace=st.integers(0, 120).map(lambda minutes: timedelta(minutes=minutes)),
 )
-feed_lists = st.lists(st.sampled_from([READ, BEHIND, NEVER_READ, UNSETTLED, STOPPED]), max_size=4)
-offsets = st.integers(-12_000, 12_000).map(lambda minutes: END + timedelta(minutes=minutes))
 
 
 @given(collection=facts, feeds=feed_lists, now=offsets, later=st.integers(0, 10_000))
@@ -158,10 +160,6 @@ def test_it_says_what_it_waits_for(
 def test_many_feeds_are_counted_not_listed() -> None:
     feeds = [replace(NEVER_READ, title=f"Blog {k}") for k in range(50)]
     assert "Blog 2 to be read and 47 more, until" in why_open(WEEK, feeds, END, NEW_YORK)
-
-
-DAY = timedelta(days=1)
-TWO = replace(EVERY_3, count=2, max_wait_days=30)
 
 
 @pytest.mark.parametrize(

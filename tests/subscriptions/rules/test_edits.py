@@ -18,6 +18,9 @@ from subscriptions.rules.edits import (
     with_step,
 )
 
+NOTES = st.sampled_from(["", "a", "b\nc", "d"])
+WORDINGS = st.builds(Wording, NOTES, NOTES, NOTES)
+
 
 def test_posts_without_a_place_come_after_those_with_one_as_they_were() -> None:
     assert in_places([9, 1, 8, 2], {1: 1, 2: 0, 9: None}) == [2, 1, 9, 8]
@@ -61,10 +64,6 @@ def test_the_oldest_steps_are_forgotten() -> None:
         steps = with_step(steps, "out", str(number), {"item": number})
     assert steps is not None
     assert [step["said"] for step in steps] == [str(number) for number in range(2, MOST_STEPS + 2)]
-
-
-NOTES = st.sampled_from(["", "a", "b\nc", "d"])
-WORDINGS = st.builds(Wording, NOTES, NOTES, NOTES)
 
 
 @given(WORDINGS, WORDINGS, WORDINGS)

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from subscriptions.rules.embed_hosts import MOST_SITES, Address, InvalidSite, allowed, sites, sources, tidy
 
 KEPT = "blog.example.org\n*.example.net\nlocalhost:4000\nxn--bcher-kva.example"
+PIECES = st.sampled_from(
+    [*"/\\@:?#.%", "//", "https:", "http:", "blog.example.org", "evil.example", "%2f", "\t", "localhost"]
+)
 
 
 @pytest.mark.parametrize(
@@ -124,11 +127,6 @@ def test_any_other_address_is_not(url: str) -> None:
 
 def test_without_sites_nothing_is_allowed() -> None:
     assert allowed("", "https://blog.example.org/") is None
-
-
-PIECES = st.sampled_from(
-    [*"/\\@:?#.%", "//", "https:", "http:", "blog.example.org", "evil.example", "%2f", "\t", "localhost"]
-)
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
 
 CREATE, CONFIRM, REMOVE = (f"/v0/subscription/{each}" for each in ("create", "confirm", "remove"))
 SALT = "pepper"
+TUTORIAL = {"subscribableName": "weekly", "addressPart": "ada@example.org", "displayNamePart": "Ada"}
 
 
 @pytest.fixture(autouse=True)
@@ -229,9 +230,6 @@ def test_links_keep_their_address_to_themselves(client: Client) -> None:
 @pytest.mark.parametrize("path", [CREATE, CONFIRM, REMOVE])
 def test_other_methods_are_refused(client: Client, path: str) -> None:
     assert {client.put(path).status_code, client.delete(path).status_code} == {405}
-
-
-TUTORIAL = {"subscribableName": "weekly", "addressPart": "ada@example.org", "displayNamePart": "Ada"}
 
 
 def test_the_tutorials_form_subscribes(strict: Client) -> None:
