@@ -11,12 +11,11 @@ from django.db.models import Model, QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from common.access import visible_to
 from common.admin.draw import block
-from common.admin.html import list_url, moment_of, object_url, page
+from common.admin.html import column, list_url, moment_of, object_url, page
 from common.admin.lists import as_csv
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import require
@@ -32,6 +31,7 @@ LONG_WAIT = timedelta(seconds=30)
 NOT_ALIVE = "No worker has processed it for a while. It continues when one does."
 BEGINS = "It begins in a moment."
 CUT_OFF = "The upload is incomplete. Stop it, and choose the file again."
+STATE_COLOURS = {"open": "info", "waiting": "warning", "done": "success", "unusable": "danger"}
 takes_upload = takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
 
 
@@ -168,11 +168,17 @@ def _for_each(
     return run
 
 
+def shown_state(row: Upload) -> tuple[str, str]:
+    colour = "open" if row.state in row.OPEN else "waiting" if row.state in row.WAITING else row.state
+    return colour, row.get_state_display()
+
+
 class UploadAdmin(ReadOnlyAdmin):
     """`report` names the download."""
 
     report = "report"
     uploaded = moment_of("created_at", "uploaded")
+    shown_state = column("state", shown_state, label=STATE_COLOURS, ordering="state")
 
     class Media:
         js = (Script("feedletter/issue.js", defer=True),)
@@ -208,21 +214,15 @@ class UploadAdmin(ReadOnlyAdmin):
             raise Http404
         return row
 
-    @display(
-        description="state",
-        label={"open": "info", "waiting": "warning", "done": "success", "unusable": "danger"},
-        ordering="state",
-    )
-    def shown_state(self, row: Upload) -> tuple[str, str]:
-        colour = "open" if row.state in row.OPEN else "waiting" if row.state in row.WAITING else row.state
-        return colour, row.get_state_display()
-
 
 class ReportedUploadAdmin(UploadAdmin):
     """Upload whose lines have results, and which is chosen on the page to add one."""
 
     page: UploadPage
     upload_form: type[forms.Form]
+    outcome = column(
+        "outcome", lambda row: ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)
+    )
 
     @staticmethod
     def counts_of(rows: Sequence[Any]) -> dict[int, list[tuple[str, int]]]:
@@ -237,10 +237,6 @@ class ReportedUploadAdmin(UploadAdmin):
         counts = self.counts_of(rows)
         for row in rows:
             row.counts = counts[row.pk]
-
-    @display(description="outcome")
-    def outcome(self, row: Any) -> str:
-        return ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self._has(request, "add")

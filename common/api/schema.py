@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -27,45 +28,26 @@ EXAMPLE = {
         }
     ],
 }
+HEADER = partial(OpenApiParameter, location=OpenApiParameter.HEADER)
 HEADERS = (
-    OpenApiParameter(
-        "Retry-After", int, OpenApiParameter.HEADER, response=["429", "503"], description="Seconds to wait."
-    ),
-    OpenApiParameter(
-        "WWW-Authenticate", str, OpenApiParameter.HEADER, response=["401"], description="RFC 6750, 3."
-    ),
+    HEADER("Retry-After", int, response=["429", "503"], description="Seconds to wait."),
+    HEADER("WWW-Authenticate", str, response=["401"], description="RFC 6750, 3."),
 )
 RATES = tuple(
-    OpenApiParameter(f"RateLimit-{name}", int, OpenApiParameter.HEADER, response=True, description=words)
+    HEADER(f"RateLimit-{name}", int, response=True, description=words)
     for name, words in (
         ("Limit", "Requests that the token or client may make in the present window."),
         ("Remaining", "Requests that are left."),
         ("Reset", "Seconds until the next window begins."),
     )
 )
-ETAG = OpenApiParameter(
-    "ETag", str, OpenApiParameter.HEADER, response=["200"], description="Changes with the object."
-)
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The ETag that you have: 304 if it is the same.",
-)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The ETag that you have: 412 if it is another by now.",
-)
+ETAG = HEADER("ETag", str, response=["200"], description="Changes with the object.")
+IF_NONE_MATCH = HEADER("If-None-Match", str, description="The ETag that you have: 304 if it is the same.")
+IF_MATCH = HEADER("If-Match", str, description="The ETag that you have: 412 if it is another by now.")
 # Otherwise it would be described as a string of digits.
 KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, OpenApiParameter.PATH)
-LOCATION = OpenApiParameter(
-    "Location",
-    OpenApiTypes.URI,
-    OpenApiParameter.HEADER,
-    response=["201"],
-    description="The address of the new resource.",
+LOCATION = HEADER(
+    "Location", OpenApiTypes.URI, response=["201"], description="The address of the new resource."
 )
 
 
