@@ -87,7 +87,7 @@ class NothingToShow(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    rendered: Rendered
+    rendered: Rendered | Issue
     entries: tuple[Entry, ...] = ()
     is_made_up: bool = False
 
@@ -125,15 +125,8 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
             return Sample(render_issue(facts), facts.entries)
     if asked.get("issue"):
         issue = Issue.objects.get(pk=int(asked["issue"]))
-        rendered = Rendered(
-            title=issue.title,
-            subject=issue.subject,
-            html=issue.html,
-            text=issue.text,
-            placeholders=issue.placeholders,
-        )
         rows = issue.issue_items.order_by("position")
-        return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))
+        return Sample(issue, tuple(Entry.from_json(row.entry) for row in rows))
     if asked.get("nth"):
         newest = newest_posts(subscribable, int(asked["nth"]) + 1)[-1:]
         if not newest:

@@ -184,10 +184,8 @@ def refuse_broken(*, subscribable: Subscribable, name: str, source: TemplateSour
         raise TemplateRefused(BrokenTemplate(name, sentence, part=part))
     try:
         validate_template(subscribable, name, source, now=now)
-    except BrokenTemplate as error:
-        raise TemplateRefused(error) from error
     except LetterError as error:
-        raise TemplateRefused(BrokenTemplate(name, str(error))) from error
+        raise TemplateRefused(_problem(name, error)) from error
 
 
 def use_again(*, version: LetterTemplate, author: str = "", now: datetime) -> LetterTemplate:
@@ -264,10 +262,8 @@ def preview(
         else:
             shown = sample_issue(subscribable, name, source, now=now, make_up=True)
         return _filled(letter_of(subscribable, name, shown), reader or ada(), shown, now=now)
-    except BrokenTemplate as error:
-        return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
-        return Preview(problem=BrokenTemplate(name, str(error)))
+        return Preview(problem=_problem(name, error))
 
 
 def preview_written(*, subscribable: Subscribable, text: LetterText, now: datetime) -> Preview:
@@ -276,10 +272,8 @@ def preview_written(*, subscribable: Subscribable, text: LetterText, now: dateti
     try:
         shown = sample_written(subscribable, text, now=now)
         return _filled(letter_of(subscribable, name, shown), ada(), shown, now=now)
-    except BrokenTemplate as error:
-        return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
-        return Preview(problem=BrokenTemplate(name, str(error)))
+        return Preview(problem=_problem(name, error))
 
 
 def preview_look(*, subscribable: Subscribable, theme: ThemeFacts, now: datetime) -> Preview:
@@ -287,10 +281,12 @@ def preview_look(*, subscribable: Subscribable, theme: ThemeFacts, now: datetime
     try:
         shown = sample_issue(subscribable, "", None, now=now, make_up=True, theme=theme)
         return _filled(letter_of(subscribable, "issues/", shown), ada(), shown, now=now)
-    except BrokenTemplate as error:
-        return Preview(problem=error)
     except (LetterError, InvalidDestination) as error:
-        return Preview(problem=BrokenTemplate("letter", str(error)))
+        return Preview(problem=_problem("letter", error))
+
+
+def _problem(name: str, error: Exception) -> BrokenTemplate:
+    return error if isinstance(error, BrokenTemplate) else BrokenTemplate(name, str(error))
 
 
 def _filled(letter: Letter, reader: Recipient, shown: Sample, *, now: datetime) -> Preview:

@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from unfold.decorators import display
 
 from common.admin.html import column, moment_of, page, when
 from common.admin.model_admin import ServiceAdmin
@@ -83,6 +82,11 @@ class ApiTokenAdmin(ServiceAdmin):
     last_used = moment_of("last_used_at", "last used", "not yet")
     begins = column("key begins", lambda token: f"fl_{token.prefix}…")
     opens = column("may", lambda token: ", ".join(token.scopes))
+    shown_standing = column(
+        "standing",
+        lambda token: ("over", "over") if why_not(token, now=utcnow()) else ("good", "good"),
+        label={"good": "success", "over": "danger"},
+    )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is not None:
@@ -124,7 +128,3 @@ class ApiTokenAdmin(ServiceAdmin):
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "change")
-
-    @display(description="standing", label={"good": "success", "over": "danger"})
-    def shown_standing(self, token: ApiToken) -> tuple[str, str]:
-        return ("over", "over") if why_not(token, now=utcnow()) else ("good", "good")

@@ -23,7 +23,7 @@ from unfold.widgets import (
     UnfoldAdminSelect2MultipleWidget,
 )
 
-from common.admin.html import brief, list_url
+from common.admin.html import brief, column, list_url
 from common.admin.lists import asks
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords, words_of
@@ -57,6 +57,7 @@ ROLES = {
     "sender": "Sender: also approves and sends",
     EVERYTHING: "Everything: also settings and people",
 }
+ROLE_WORDS = {**ROLES, "": "Own permissions"}
 OWN = {"": "None: only permissions under Advanced"}
 NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
 LABELS = {"is_active": "May sign in", "is_staff": "May open this admin"}
@@ -164,6 +165,7 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
     form = PersonForm
     rows = ("person", "people")
     list_display = ("username", "shown_role", "works_for", "shown_state")
+    shown_role = column("role", lambda user: ROLE_WORDS[role_of_user(user)].partition(":")[0])
     actions_list = ("invite",)
     own_actions = (
         invitation_action("send_again", "Send again", lambda keys: send_again(users=keys, now=utcnow())),
@@ -229,10 +231,6 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
     def shown_password(self, user: User) -> SafeString:
         words = "Set" if user.has_usable_password() else "None"
         return format_html('{}. <a class="fl-link" href="../password/">Set another</a>', words)
-
-    @display(description="role")
-    def shown_role(self, user: User) -> str:
-        return {**ROLES, "": "Own permissions"}[role_of_user(user)].partition(":")[0]
 
     @display(description="newsletters")
     def works_for(self, user: User) -> str:

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, reverse
 from django.utils.html import escape
-from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from common.access import opens_for
@@ -359,8 +358,5 @@ class SuppressionAdmin(ServiceAdmin):
     own_actions = actions_of(suppressions)
     since = moment_of("created_at", "since")
     channel = column("channel", lambda suppression: channel_name(suppression.kind), ordering="kind")
-
-    @display(description="reason")
-    def shown_reason(self, suppression: Suppression) -> str:
-        """Return the first sentence. The object's page has the server's words."""
-        return suppression.reason.partition(". ")[0]
+    # The first sentence. The object's page has the server's words.
+    shown_reason = column("reason", lambda suppression: suppression.reason.partition(". ")[0])

@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
-from unfold.decorators import display
 
 from common.access import visible_to
 from common.admin.html import column, moment_of, when
@@ -347,6 +346,9 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     address = column("address", lambda subscription: subscription.destination, ordering="destination")
     newsletter = column("newsletter", lambda subscription: subscription.subscribable, ordering="subscribable")
     tags = column("tags", lambda subscription: tag_names(subscription.destination))
+    shown_status = column(
+        "status", lambda row: shown_status(row, is_suppressed=row.is_suppressed), label=STATUS_COLOURS
+    )
 
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         # Unfold reads conditional_fields for every field: the copy keeps them for this request.
@@ -394,10 +396,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscription]":
         rows: QuerySet[Subscription] = super().get_queryset(request)
         return rows.prefetch_related(fetch_tags("destination"))
-
-    @display(description="status", label=STATUS_COLOURS)
-    def shown_status(self, subscription: Any) -> str:
-        return shown_status(subscription, is_suppressed=subscription.is_suppressed)
 
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)

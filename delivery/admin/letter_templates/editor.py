@@ -163,12 +163,6 @@ class ComparedLine:
     text: str
 
 
-def versions(subscribable_id: int, name: str) -> list[LetterTemplate]:
-    """Return versions, newest first, without texts."""
-    rows = LetterTemplate.objects.filter(subscribable=subscribable_id, name=name).order_by("-version")
-    return list(rows.defer("html", "text")[:100])
-
-
 def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[ComparedLine]]]:
     kinds = {"+": "new", "-": "old", "@": "place"}
     found = []
@@ -260,7 +254,7 @@ class TemplateEditor:
                 (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
                 for one in known_templates()
             ],
-            "versions": versions(self.newsletter.pk, self.known.name) if edits else (),
+            "versions": self.versions().order_by("-version").defer("html", "text")[:100] if edits else (),
             "comparison": self._comparison(source, usual) if edits and self.compared_with else None,
             "edit_url": page_of(self.newsletter, self.known.name, edit=True),
             "preview_url": page_of(self.newsletter, self.known.name),
