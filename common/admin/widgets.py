@@ -4,24 +4,17 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminEmailInputWidget,
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold import widgets
 
 # By Django's usual widget of a field.
 STYLED: Mapping[type[forms.Widget], Callable[[], Any]] = {
-    forms.TextInput: UnfoldAdminTextInputWidget,
-    forms.URLInput: UnfoldAdminTextInputWidget,
-    forms.EmailInput: UnfoldAdminEmailInputWidget,
-    forms.NumberInput: UnfoldAdminIntegerFieldWidget,
-    forms.Select: UnfoldAdminSelectWidget,
-    forms.SelectMultiple: UnfoldAdminCheckboxSelectMultipleWidget,
-    forms.CheckboxInput: UnfoldBooleanSwitchWidget,
+    forms.TextInput: widgets.UnfoldAdminTextInputWidget,
+    forms.URLInput: widgets.UnfoldAdminTextInputWidget,
+    forms.EmailInput: widgets.UnfoldAdminEmailInputWidget,
+    forms.NumberInput: widgets.UnfoldAdminIntegerFieldWidget,
+    forms.Select: widgets.UnfoldAdminSelectWidget,
+    forms.SelectMultiple: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
+    forms.CheckboxInput: widgets.UnfoldBooleanSwitchWidget,
 }
 
 
@@ -40,7 +33,7 @@ class StyledForm(forms.BaseForm):
                 field.widget = widget
 
 
-class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
+class ColourInput(widgets.UnfoldAdminTextInputWidget):  # type: ignore[misc]
     def __init__(self, usual: str) -> None:
         super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
         self.usual = usual
