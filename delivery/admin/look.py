@@ -179,7 +179,7 @@ LOOK_FORM = TabForm(
 
 @dataclass(frozen=True, slots=True)
 class LookDraft:
-    """Look being typed. Invalid fields keep their saved values; `notes` say so.
+    """Look being typed. Invalid fields keep their saved values; `errors` say so.
 
     `pictures` are chosen but unsaved: field → address in the letter; `data` has the contents of uploaded
     ones.
@@ -187,7 +187,7 @@ class LookDraft:
 
     newsletter: Subscribable
     theme: ThemeFacts
-    notes: tuple[str, ...] = ()
+    errors: str = ""
     pictures: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
 
@@ -197,10 +197,6 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
     if request.method != "POST":
         return LookDraft(newsletter, theme_of(newsletter))
     form: Any = LookForm(request.POST, request.FILES, instance=copy(newsletter))
-    notes = [
-        f"{form.fields[name].label if name in form.fields else 'Look'}: {' '.join(errors)}"
-        for name, errors in form.errors.items()
-    ]
     given: dict[str, Any] = form.cleaned_data
     values = {each.name: given.get(each.name, getattr(form.theme, each.name)) for each in fields(ThemeFacts)}
     pictures, data = {}, {}
@@ -214,7 +210,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
                 data[name] = f"data:{choice.media_type};base64,{octets}"
         elif isinstance(choice, str) and choice:
             values[address] = picture_url(choice)
-    return LookDraft(form.instance, ThemeFacts(**values), tuple(notes), pictures, data)
+    return LookDraft(form.instance, ThemeFacts(**values), errors_in_words(form, "Look"), pictures, data)
 
 
 def shown_look(draft: LookDraft) -> tuple[Preview, str]:
@@ -223,8 +219,8 @@ def shown_look(draft: LookDraft) -> tuple[Preview, str]:
     shown = preview_look(subscribable=draft.newsletter, theme=draft.theme, now=now)
     for name, octets in draft.data.items():
         shown = replace(shown, html=shown.html.replace(draft.pictures[name], octets))
-    if draft.notes:
-        said = f"{' '.join(draft.notes)} The preview shows the saved value."
+    if draft.errors:
+        said = f"{draft.errors} The preview shows the saved value."
     elif shown.is_made_up:
         said = MADE_UP
     else:
@@ -287,7 +283,8 @@ def new_newsletter_view(request: HttpRequest) -> HttpResponse:
     require(request.user.has_perm("subscriptions.add_subscribable"))
     form: Any = subscribable_form()(request.POST, instance=Subscribable())
     if not form.is_valid():
-        return JsonResponse({"note": _why(form), "pictures": {}, "waits": True})
+        note = NO_FEEDS if "feeds" in form.errors else errors_in_words(form, "Newsletter")
+        return JsonResponse({"note": note, "pictures": {}, "waits": True})
     try:
         answer = _shown(form)
     except ValidationError as error:
@@ -295,11 +292,10 @@ def new_newsletter_view(request: HttpRequest) -> HttpResponse:
     return JsonResponse({**answer, "pictures": {}})
 
 
-def _why(form: Any) -> str:
-    if "feeds" in form.errors:
-        return NO_FEEDS
+def errors_in_words(form: Any, otherwise: str) -> str:
+    """Return the errors after the labels of their fields, or after `otherwise`."""
     return " ".join(
-        f"{form.fields[name].label if name in form.fields else 'Newsletter'}: {' '.join(errors)}"
+        f"{form.fields[name].label if name in form.fields else otherwise}: {' '.join(errors)}"
         for name, errors in form.errors.items()
     )
 

@@ -8,7 +8,7 @@ makes the issue, and a worker that dies changes nothing.
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -345,18 +345,13 @@ def _make(letter: Broadcast, now: datetime) -> MadeLetter:
 
 def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
     """Store the issue and a delivery for each current reader. Raises WaitsForPerson without readers."""
-    rendered = made.rendered
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
         # Collections have numbers or times here.
         within_type_id=letter_guid(letter),
         audience=letter.audience,
         token=secrets.token_hex(12),
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        placeholders=rendered.placeholders,
+        **asdict(made.rendered),
         created_at=now,
     )
     IssueItem.objects.create(

@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -293,11 +293,7 @@ def _issue_of(contents: Collected, rendered: Rendered, now: datetime) -> Issue:
         subscribable=contents.subscribable,
         within_type_id=contents.within_type_id,
         token=secrets.token_hex(12),
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
-        placeholders=rendered.placeholders,
+        **asdict(rendered),
         period_start=contents.period_start,
         period_end=contents.period_end,
         own_subject=contents.wording.subject,

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -116,12 +116,8 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         kind=row.kind,
         newsletter=subscribable.name if subscribable else "",
         newsletter_title=str(subscribable) if subscribable else "",
-        title=rendered.title,
-        subject=rendered.subject,
-        html=rendered.html,
-        text=rendered.text,
+        **asdict(rendered),
         token=f"{row.kind}-{row.key}"[:100],
-        placeholders=rendered.placeholders,
         from_email=sender_of(subscribable) if subscribable else usual_sender(row.lane.account),
         reply_to=subscribable.reply_to if subscribable else "",
         params=params,

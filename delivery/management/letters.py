@@ -207,10 +207,6 @@ class SetTheme(FeedletterCommand):
         return {"name": subscribable.name, **{name: getattr(theme, name) for name in THEME_FIELDS}}
 
 
-def add_letter(parser: CommandParser) -> None:
-    parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_letters” shows.")
-
-
 def add_audience(parser: CommandParser) -> None:
     """Adds the options that say whom a letter is for; None where they are left out."""
     parser.add_argument(
@@ -265,7 +261,7 @@ class WriteLetter(FeedletterCommand):
 class AlterLetter(FeedletterCommand):
     help = "Changes a draft of an email. Options that are left out change nothing."
     arguments = (
-        add_letter,
+        argument("id", type=whole, metavar="ID", help="The number that “list_letters” shows."),
         argument("--subject", help="Also its title."),
         argument("--file", type=text_file, metavar="FILE", help="Its Markdown."),
         add_audience,

@@ -10,9 +10,8 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from delivery.customisation import theme_facts, theme_of
+from delivery.customisation import theme_of, themes_of
 from delivery.letters.templates import Preview
-from delivery.models import Theme
 from delivery.rendering.branding import by_day, by_night, header_picture_of, logo_of
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page_posts import FORM
@@ -41,9 +40,7 @@ def stylesheet_of(newsletter: Subscribable) -> str:
 
 def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
     """Return brands by newsletter, where there is one, in one query."""
-    themes = {
-        row.subscribable_id: theme_facts(row) for row in Theme.objects.filter(subscribable__in=newsletters)
-    }
+    themes = themes_of([row.pk for row in newsletters])
     found = {}
     for newsletter in newsletters:
         theme = themes.get(newsletter.pk, USUAL_THEME)
