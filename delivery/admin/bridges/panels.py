@@ -16,7 +16,7 @@ from common.ports import channels
 from common.refused import Refused
 from common.text import pluralize
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
-from delivery.admin.bridges.set_up import reconnect_url, refusal_words
+from delivery.admin.bridges.set_up import disabled_words, reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.issues.sent_changes import SentChanges, changes_of
@@ -85,10 +85,9 @@ def _standing(subscription: Subscription) -> Part:
     again = Button(reconnect_url(subscription), "Connect again", is_plain=True)
     if refusal := refusal_words(to):
         return Text((f"{refusal} ", again if has_own_credentials(to) else ""), "alert")
-    if not to.disabled_at:
+    if not (why := disabled_words(to)):
         warning = to.config.get(WARNING, "")
         return (Text((Dot("good"), to.label)), Text(warning, "alert") if warning else "")
-    why = to.disabled_reason or "The service refused it."
     return Text((f"Nothing is posted to {to.label} since {when(to.disabled_at)}: {why} ", again), "alert")
 
 

@@ -1,6 +1,6 @@
 """Set-up page of a bridge: destinations, previews, test posts and start."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -62,26 +62,22 @@ NOT_OURS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BridgeConnection:
-    subscription: Subscription
-    tests: list[Delivery]
-    deletes: bool
-    reconnect_url: str
+def connection_facts(subscription: Subscription) -> dict[str, Any]:
+    """Return a connection for the page."""
+    return {
+        "subscription": subscription,
+        "tests": standing_tests(subscription),
+        "deletes": may_delete(subscription),
+        "reconnect_url": reconnect_url(subscription),
+        "disabled": disabled_words(subscription.destination),
+        "refusal": refusal_words(subscription.destination),
+        "has_own_credentials": has_own_credentials(subscription.destination),
+    }
 
-    @property
-    def disabled(self) -> str:
-        """Return why nothing is posted there, or ""."""
-        to = self.subscription.destination
-        return (to.disabled_reason or "The service refused it.") if to.disabled_at else ""
 
-    @property
-    def refusal(self) -> str:
-        return refusal_words(self.subscription.destination)
-
-    @property
-    def has_own_credentials(self) -> bool:
-        return has_own_credentials(self.subscription.destination)
+def disabled_words(destination: Destination) -> str:
+    """Return why nothing is posted there, or ""."""
+    return (destination.disabled_reason or "The service refused it.") if destination.disabled_at else ""
 
 
 def refusal_words(destination: Destination) -> str:
@@ -124,10 +120,7 @@ def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
         "bridge": row,
         "kind": kind,
         "form": form,
-        "connections": [
-            BridgeConnection(each, standing_tests(each), may_delete(each), reconnect_url(each))
-            for each in connections
-        ],
+        "connections": [connection_facts(each) for each in connections],
         "looks": looks,
         "trouble": trouble,
         "may_change": request.user.has_perm(MAY_CHANGE),
@@ -229,7 +222,7 @@ def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
         "form": form,
         "to": to,
         "other": begun["parsed"]["label"] if begun else "",
-        "disabled": (to.disabled_reason or "The service refused it.") if to.disabled_at else "",
+        "disabled": disabled_words(to),
         "back": set_up_url(row),
     }
     return page(request, "admin/delivery/bridge_reconnect.html", context)

@@ -1,7 +1,7 @@
 """Panels for editing the next issue, drafts and posts that are settling."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -84,25 +84,14 @@ class WordingForm(StyledForm, forms.Form):
         return Wording(**self.cleaned_data)
 
 
-@dataclass(frozen=True, slots=True)
-class EditRow:
-    """Post. `key` is its item's, or 0 if its feed was deleted; such a post can't be moved."""
-
-    key: int
-    title: str
-    url: str = ""
-    about: str = ""
-    picture: str = ""
-    can_up: bool = False
-    can_down: bool = False
-    can_first: bool = False
-    # Button pressed last, to keep the keyboard focus.
-    focus: str = ""
-
-
 def edit_rows(
     posts: Sequence[tuple[int | None, Entry]], *, about: Mapping[int, str] | None = None, asked: Any = None
-) -> list[EditRow]:
+) -> list[dict[str, Any]]:
+    """Return posts for the template.
+
+    `key` is the item's, or 0 if its feed was deleted; such a post can't be moved. `focus` is the button
+    pressed last, to keep the keyboard focus.
+    """
     key, _, pressed = str((asked or {}).get("moved", "")).partition("-")
     last = len(posts) - 1
     found = []
@@ -114,17 +103,15 @@ def edit_rows(
             # At either end one button disappears; focus the other.
             focus = pressed if can.get(pressed) else "down" if can["down"] else "up" if can["up"] else ""
         found.append(
-            EditRow(
-                pk,
-                shortened(one_line(title), LONGEST_SHOWN_TITLE) or "Untitled",
-                object_url(Item(pk=pk)) if pk else "",
-                (about or {}).get(pk, ""),
-                picture_of(entry),
-                can_up=can["up"],
-                can_down=can["down"],
-                can_first=can["first"],
-                focus=focus,
-            )
+            {
+                "key": pk,
+                "title": shortened(one_line(title), LONGEST_SHOWN_TITLE) or "Untitled",
+                "url": object_url(Item(pk=pk)) if pk else "",
+                "about": (about or {}).get(pk, ""),
+                "picture": picture_of(entry),
+                **{f"can_{way}": is_possible for way, is_possible in can.items()},
+                "focus": focus,
+            }
         )
     return found
 

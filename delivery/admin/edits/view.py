@@ -36,6 +36,8 @@ from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
 from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, shown_before_undo
 
+# By the value of a button.
+Acts = Mapping[str, Callable[[], str]]
 SENDING = ("send_now", "wait", "go")
 OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 
@@ -54,7 +56,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     def save(wording: Wording, shown: str) -> bool:
         return edits.reword(assignable_id=pk, wording=wording, shown=shown)
 
-    acts: dict[str, Callable[[], str]] = {
+    acts: Acts = {
         "up": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=UP)),
         "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
         "first": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=FIRST)),
@@ -73,7 +75,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "undo": lambda: f"Undone: {edits.undo(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
     }
-    return _saved_and_acted(request, row, _Words(row, around, save), acts, do, item_id)
+    return _saved_and_acted(request, _Words(row, around, save), acts)
 
 
 def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -81,9 +83,9 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
     issue = Issue.objects.defer("html", "text", "placeholders").filter(pk=pk).first()
     if issue is None:
         raise Http404
-    do, now, item_id = request.POST.get("do", ""), utcnow(), _number(request)
+    now, item_id = utcnow(), _number(request)
     given: dict[str, Any] = {"issue_id": pk, "item_id": item_id, "now": now}
-    acts: dict[str, Callable[[], str]] = {
+    acts: Acts = {
         "up": _quietly(lambda: draft_edits.move_in_draft(**given, way=UP)),
         "down": _quietly(lambda: draft_edits.move_in_draft(**given, way=DOWN)),
         "first": _quietly(lambda: draft_edits.move_in_draft(**given, way=FIRST)),
@@ -94,7 +96,7 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
             f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}."
         ),
     }
-    return _saved_and_acted(request, issue, _words_of_draft(issue, around), acts, do, item_id)
+    return _saved_and_acted(request, _words_of_draft(issue, around), acts)
 
 
 def save_words_of_draft(
@@ -112,12 +114,12 @@ def edit_settling(request: HttpRequest, pk: int) -> HttpResponse:
     newsletter = Subscribable.objects.filter(pk=pk).first()
     if newsletter is None:
         raise Http404
-    do, now, item_id = request.POST.get("do", ""), utcnow(), _number(request)
-    acts: dict[str, Callable[[], str]] = {
+    now, item_id = utcnow(), _number(request)
+    acts: Acts = {
         "out": lambda: out_words(edits.leave_out_ahead(subscribable_id=pk, item_id=item_id, now=now)),
         "back": lambda: back_words(edits.put_back_ahead(subscribable_id=pk, item_id=item_id)),
     }
-    return _acted(request, newsletter, acts, do, item_id)
+    return _acted(request, newsletter, acts)
 
 
 def out_words(title: str) -> str:
@@ -159,15 +161,13 @@ def _number(request: HttpRequest, name: str = "post") -> int:
     return int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
 
 
-def _acted(
-    request: HttpRequest, row: Any, acts: Mapping[str, Callable[[], str]], do: str, item_id: int
-) -> HttpResponse:
+def _acted(request: HttpRequest, row: Any, acts: Acts) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseRedirect(object_url(row))
-    if do not in acts:
+    if (do := request.POST.get("do", "")) not in acts:
         return HttpResponseNotAllowed(["POST"])
     report(request, acts[do])
-    return _back(request, row, do, item_id)
+    return _back(request, row)
 
 
 def page_of(request: HttpRequest, row: Any) -> str:
@@ -180,11 +180,11 @@ def page_of(request: HttpRequest, row: Any) -> str:
     return f"{address}?{EDITING}" if is_going_on else address
 
 
-def _back(request: HttpRequest, row: Any, do: str, item_id: int) -> HttpResponse:
+def _back(request: HttpRequest, row: Any) -> HttpResponse:
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
-    address = page_of(request, row)
+    address, do, item_id = page_of(request, row), request.POST.get("do", ""), _number(request)
     mark = "&" if "?" in address else "?"
     place = (
         f"{mark}moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
@@ -280,32 +280,25 @@ def _words_of_draft(issue: Issue, around: Mapping[str, Any]) -> _Words:
     return _Words(issue, around, save)
 
 
-def _saved_and_acted(
-    request: HttpRequest,
-    row: Any,
-    words: _Words,
-    acts: Mapping[str, Callable[[], str]],
-    do: str,
-    item_id: int,
-) -> HttpResponse:
+def _saved_and_acted(request: HttpRequest, words: _Words, acts: Acts) -> HttpResponse:
     """Do a button's action and save the words typed beside it."""
+    row, do = words.row, request.POST.get("do", "")
     if request.method != "POST":
         return HttpResponseRedirect(object_url(row))
-    is_next = isinstance(row, Assignable)
-    if do not in (*acts, "words") and not (is_next and do == "send_now"):
+    if do not in (*acts, "words") and not (isinstance(row, Assignable) and do == "send_now"):
         return HttpResponseNotAllowed(["POST"])
     if do == "undo":
         # Saved first, the words would be the step that is undone.
         is_undone = report(request, acts[do])
         refused = _save_words(request, words, is_undone=is_undone)
-        return refused or _back(request, row, do, item_id)
+        return refused or _back(request, row)
     if (refused := _save_words(request, words)) is not None:
         return refused
-    if do == "send_now" and is_next:
+    if do == "send_now" and isinstance(row, Assignable):
         return _send_now(request, row, words.around)
     if do == "words":
         return HttpResponseRedirect(page_of(request, row))
-    return _acted(request, row, acts, do, item_id)
+    return _acted(request, row, acts)
 
 
 def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False) -> HttpResponse | None:

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
@@ -155,15 +154,8 @@ def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate |
     return title, said, when(own.created_at), own.author, links
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedLine:
-    """Line of a diff; `kind` is new, old, place or empty."""
-
-    kind: str
-    text: str
-
-
-def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[ComparedLine]]]:
+def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[dict[str, str]]]]:
+    """Return the lines of a diff by part. Their kinds are new, old, place or empty."""
     kinds = {"+": "new", "-": "old", "@": "place"}
     found = []
     for part in ("subject", "html", "text"):
@@ -172,10 +164,10 @@ def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, l
         old, new = getattr(before, part).splitlines(), getattr(after, part).splitlines()
         if max(len(old), len(new)) > MOST_LINES_COMPARED:
             said = f"It is too long to compare line by line: {len(old):,} and {len(new):,} lines."
-            lines = [ComparedLine("place", said)]
+            lines = [{"kind": "place", "text": said}]
         else:
             differing = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
-            lines = [ComparedLine(kinds.get(line[:1], ""), line) for line in differing]
+            lines = [{"kind": kinds.get(line[:1], ""), "text": line} for line in differing]
         found.append((part, lines))
     return found
 

@@ -1,7 +1,6 @@
 """Admin pages of mail accounts, and the page “Email set-up”."""
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -179,25 +178,6 @@ def _provider(request: HttpRequest, account: Account | None) -> Provider | None:
     return provider_of(target.host) if isinstance(target, SmtpSettings) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownAccount:
-    """Account on the page. `next` is the suggested step: try, change or default."""
-
-    account: Account
-    server: str
-    sender: str
-    newsletters: str
-    tried: str
-    tone: str
-    next: str
-    is_chosen: bool
-    change_url: str
-
-    @property
-    def is_carrying(self) -> bool:
-        return self.account.is_default and "EMAIL_URL" not in settings.GIVEN
-
-
 @opens_for(lambda user: bool(user.has_perm(MAY_SEE)))
 def mail_set_up(request: HttpRequest) -> HttpResponse:
     """Show on GET; act and redirect on POST, so that reloading repeats nothing."""
@@ -280,7 +260,8 @@ def where_letters_go() -> str:
     return "No email is sent until you set up email."
 
 
-def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:
+def _shown(account: Account, *, is_chosen: bool) -> dict[str, Any]:
+    """Return an account for the page. `next` is the suggested step: try, change or default."""
     if account.tried_at is None:
         tried, tone, following = "Not tested yet.", "wait", "try"
     elif account.trouble:
@@ -288,17 +269,18 @@ def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:
     else:
         following = "" if account.is_default else "default"
         tried, tone = f"Works: a test email was accepted on {when(account.tried_at)}.", "good"
-    return ShownAccount(
-        account=account,
-        server=server_of(account),
-        sender=usual_sender(account.name) if not account.is_default else usual_sender(),
-        newsletters=", ".join(str(row) for row in newsletters_of(account)),
-        tried=tried,
-        tone=tone,
-        next=following,
-        is_chosen=is_chosen,
-        change_url=object_url(account),
-    )
+    return {
+        "account": account,
+        "is_carrying": account.is_default and "EMAIL_URL" not in settings.GIVEN,
+        "server": server_of(account),
+        "sender": usual_sender(account.name) if not account.is_default else usual_sender(),
+        "newsletters": ", ".join(str(row) for row in newsletters_of(account)),
+        "tried": tried,
+        "tone": tone,
+        "next": following,
+        "is_chosen": is_chosen,
+        "change_url": object_url(account),
+    }
 
 
 def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
