@@ -46,7 +46,6 @@ EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "reader.compose": to_compose,
 }
 QUESTIONS = switched_on(EVERY_QUESTION)
-_MADE_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
