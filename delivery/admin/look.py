@@ -197,7 +197,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
     if request.method != "POST":
         return LookDraft(newsletter, theme_of(newsletter))
     form: Any = LookForm(request.POST, request.FILES, instance=copy(newsletter))
-    given: dict[str, Any] = form.cleaned_data
+    errors, given = errors_in_words(form, "Look"), form.cleaned_data
     values = {each.name: given.get(each.name, getattr(form.theme, each.name)) for each in fields(ThemeFacts)}
     pictures, data = {}, {}
     for name, address in PICTURES.items():
@@ -210,7 +210,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
                 data[name] = f"data:{choice.media_type};base64,{octets}"
         elif isinstance(choice, str) and choice:
             values[address] = picture_url(choice)
-    return LookDraft(form.instance, ThemeFacts(**values), errors_in_words(form, "Look"), pictures, data)
+    return LookDraft(form.instance, ThemeFacts(**values), errors, pictures, data)
 
 
 def shown_look(draft: LookDraft) -> tuple[Preview, str]:

@@ -46,6 +46,7 @@ EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "reader.compose": to_compose,
 }
 QUESTIONS = switched_on(EVERY_QUESTION)
+_HAVE_WORK = AnyRows(*QUESTIONS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,6 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
 
 def _first(rows: "QuerySet[Any]", column: str) -> datetime | None:
     return rows.order_by(column).values_list(column, flat=True).first()
-
-
-_HAVE_WORK = AnyRows(*QUESTIONS.values())
 
 
 def stages_without_work(now: datetime) -> set[str]:
