@@ -19,7 +19,7 @@ class DeliveryConfig(AppConfig):
         from common.ports.later import later
         from common.ports.panels import install_later
         from common.ports.personal_data import sources
-        from common.ports.site_mail import install_site_mail
+        from common.ports.site_mail import site_mails
         from delivery.bounces import list_growth
         from delivery.checks import check_email
         from delivery.privacy.personal_data import SOURCES, needed
@@ -46,7 +46,7 @@ class DeliveryConfig(AppConfig):
             )
         )
         registries.needed_destinations.append(needed)
-        install_site_mail(later("delivery.letters.build", "SiteMailByLane"))
+        site_mails.append(later("delivery.letters.build", "SiteMailByLane"))
 
         add_commands(
             "delivery.management",

@@ -12,15 +12,13 @@ class SiteConfig(AppConfig):
         from common.ports.figures import keepers
         from common.ports.later import later
         from common.ports.registries import count_writers, pass_listeners
-        from feedletter_site import checks, hook_checks
+        from feedletter_site import checks, hook_checks  # noqa: F401 - they register checks
         from feedletter_site.logs import mask_keys
         from feedletter_site.monitoring import vitals
         from feedletter_site.services import password_limits
         from feedletter_site.team import sessions
         from feedletter_site.ticks.schedule import after_migrate
 
-        checks.register_checks()
-        hook_checks.register_hook_checks()
         mask_keys()
         keepers.append(later("feedletter_site.monitoring.figures", "kept"))
         password_limits.watch()

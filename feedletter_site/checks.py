@@ -15,10 +15,7 @@ SHORTEST_SECRET = 50
 THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 
 
-def register_checks() -> None:
-    register(settings_fit_together, OWN_CHECKS)
-
-
+@register(OWN_CHECKS)
 def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
     """SILENCED_SYSTEM_CHECKS silences the ids."""
     allowed = settings.ALLOW_PRIVATE_NETWORKS

@@ -15,11 +15,7 @@ from subscriptions.newsletters.own_code import hooks_of
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def register_hook_checks() -> None:
-    register(hook_modules, OWN_CHECKS)
-    register(hooks_of_newsletters, Tags.database)
-
-
+@register(OWN_CHECKS)
 def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for name in settings.HOOK_MODULES:
@@ -45,6 +41,7 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
     return messages
 
 
+@register(Tags.database)
 def hooks_of_newsletters(
     app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

@@ -77,10 +77,9 @@ def short_when(moment: datetime, *, now: datetime, zone: tzinfo | None = None) -
 
 def short_when_there(moment: datetime, *, now: datetime, zone: ZoneInfo) -> str:
     """Name the zone if it is not the admin's."""
-    words, here = short_when(moment, now=now, zone=zone), timezone.localtime(moment)
-    return (
-        words if moment.astimezone(zone).utcoffset() == here.utcoffset() else f"{words} ({zone_words(zone)})"
-    )
+    words = short_when(moment, now=now, zone=zone)
+    is_same = moment.astimezone(zone).utcoffset() == timezone.localtime(moment).utcoffset()
+    return words if is_same else f"{words} ({zone_words(zone)})"
 
 
 def brief(moment: datetime | None, empty: str = "–", *, zone: ZoneInfo | None = None) -> str:

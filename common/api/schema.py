@@ -121,9 +121,8 @@ class Schema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override] # as drf-spectacular's
         # Class docstrings are about the code.
-        return inspect.cleandoc(
-            getattr(getattr(self.view, self._action or "post", None), "__doc__", "") or ""
-        )
+        method = getattr(self.view, self._action or "post", None)
+        return inspect.cleandoc(getattr(method, "__doc__", "") or "")
 
     def get_response_serializers(self) -> Any:
         if self._action == "destroy":

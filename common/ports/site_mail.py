@@ -23,13 +23,9 @@ class SiteMail(Protocol):
         """Delete the address and its mails, unless it got other mail."""
 
 
-_mail: list[Callable[[], SiteMail]] = []
-
-
-def install_site_mail(mail: Callable[[], SiteMail]) -> None:
-    """Call in AppConfig.ready()."""
-    _mail[:] = [mail]
+# One, from AppConfig.ready().
+site_mails: list[Callable[[], SiteMail]] = []
 
 
 def site_mail() -> SiteMail:
-    return _mail[0]()
+    return site_mails[0]()

@@ -78,11 +78,8 @@ def drafts_in_need(user: Any, now: datetime) -> list[Alert]:
     lines = []
     for row in rows[:ALERTS_SHOWN]:
         newsletter = row.subscribable
-        due = (
-            f"sent {short_when_there(row.release_at, now=now, zone=newsletter.zone)}"
-            if row.release_at
-            else ""
-        )
+        at = row.release_at
+        due = f"sent {short_when_there(at, now=now, zone=newsletter.zone)}" if at else ""
         whom = pluralize(people[newsletter.pk], "person", "people")
         detail = " · ".join(filter(None, (shortened(str(row), LONGEST_REASON), due, whom)))
         lines.append(
@@ -156,11 +153,9 @@ def stalled() -> list[Alert]:
 
 
 def backups() -> list[Alert]:
-    problem = backup_problem()
-    words, url = "The nightly backup failed and is tried again in ten minutes", reverse(SCHEDULE)
-    return (
-        [Alert(words, "See the schedule", url, detail=shortened(problem, LONGEST_ALERT))] if problem else []
-    )
+    problem = shortened(backup_problem(), LONGEST_ALERT)
+    words = "The nightly backup failed and is tried again in ten minutes"
+    return [Alert(words, "See the schedule", reverse(SCHEDULE), detail=problem)] if problem else []
 
 
 def objects_in_trouble(user: Any) -> list[Alert]:
