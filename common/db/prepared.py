@@ -99,9 +99,7 @@ class AnyRows:
 
     def each_at(self, now: datetime) -> Sequence[bool]:
         connection = connections[DEFAULT_DB_ALIAS]
-        if self._compiled is None:
-            self._compiled = self._compile()
-        statement, params = self._compiled
+        statement, params = self._compiled = self._compiled or self._compile()
         adapt = connection.ops.adapt_datetimefield_value
         values = [adapt(now + value.from_now) if isinstance(value, _Distance) else value for value in params]
         with connection.cursor() as cursor:
