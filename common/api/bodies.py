@@ -15,7 +15,7 @@ LARGEST_BODY = 1024 * 1024
 NO_JSON = "The body is not JSON: {}"
 UNKNOWN = "There is no such field."
 # Not the label and style of forms, and not validators, whose refusals are the services'.
-USED = {
+USED_OF_MODELS = {
     "choices",
     "required",
     "allow_null",
@@ -88,7 +88,7 @@ class ModelFields(Fields, serializers.ModelSerializer[Any]):
     def build_standard_field(self, field_name: str, model_field: Any) -> Any:
         kind, kwargs = super().build_standard_field(field_name, model_field)
         # The model checks them once more: see its service.
-        return kind, {name: value for name, value in kwargs.items() if name in USED}
+        return kind, {name: value for name, value in kwargs.items() if name in USED_OF_MODELS}
 
 
 class Parameters(Fields):
