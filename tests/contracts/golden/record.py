@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -254,14 +254,16 @@ def actions_of_the_admin() -> Iterator[str]:
     from django.contrib import admin
     from django.urls import reverse
 
+    from common.admin.model_admin import ServiceAdmin
+    from common.ports import panels
+
     browser = client()
     for model, model_admin in sorted(admin.site._registry.items(), key=lambda pair: pair[0]._meta.label):
-        actions: Callable[..., Any] | None = getattr(model_admin, "every_action", None)
-        if actions is None:
+        if not isinstance(model_admin, ServiceAdmin):
             continue
         yield f"=== {model._meta.label}"
         row = model._default_manager.order_by("pk").first()
-        for action in actions():
+        for action in (*model_admin.own_actions, *panels.added(model_admin.label, panels.Action)):
             yield f"--- {action.name}: {action.title} ({action.permission})"
             if row is None or not (action.form or action.confirm):
                 continue

@@ -66,7 +66,7 @@ def test_the_pages_of_feeds_newsletters_and_their_list_lead_there(admin_client: 
         form = admin_client.get(f"{to}&kind=mastodon").content.decode()
         assert f'value="{feed.pk}" checked' in " ".join(form.split()) or "checked" in form
     by_feed = text_of(admin_client, f"/admin/feeds/feed/{feed.pk}/change/")
-    assert "bridge service On the fediverse Mastodon" in by_feed
+    assert "Bridge Service On the fediverse Mastodon" in by_feed
     assert by_feed.count("On the fediverse") == 1, "it is not called a newsletter, too"
     SubscribableFactory.create_batch(21, feeds=[feed], channel="mastodon", sign_up="closed")
     assert "And 2 others." in text_of(admin_client, f"/admin/feeds/feed/{feed.pk}/change/")
