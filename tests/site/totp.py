@@ -8,10 +8,7 @@ import time
 
 
 def code_of(secret: str, *, steps: int = 1) -> str:
-    """Return the code that the app shows in `steps` half minutes.
-
-    The next one is accepted, also if a slow machine needs it half a minute later.
-    """
+    """Return the code that the app shows in `steps` half minutes. The next one is accepted, too."""
     counter = struct.pack(">Q", int(time.time()) // 30 + steps)
     digest = hmac.new(base64.b32decode(secret), counter, hashlib.sha1).digest()
     start = digest[-1] & 15
