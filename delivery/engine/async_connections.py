@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Generic, Protocol, TypeVar
 
-from channels.base import Ambiguous, AsyncSession, Outcome, Sent, Stream, StreamingSession, Temporary
-from delivery.engine.child_protocol import Narrowed, Permit
+from channels.base import Ambiguous, AsyncSession, Sent, Stream, StreamingSession, Temporary
+from channels.email.mail_message import MailMessage
+from delivery.engine.child_protocol import ChildTask, Narrowed, Permit
 
 # Seconds: the place of a session that has just closed may still count.
 AGAIN_AFTER = 1.0
@@ -64,30 +64,7 @@ class Admission:
                 self._heard.notify_all()
 
 
-class Carried(Protocol):
-    outcome: Outcome | None
-    at: datetime
-    begun: bool
-    # Its issue was paused or cancelled.
-    recalled: bool
-    # Its connection waits for this call before its next message.
-    released: Callable[[], object] | None
-
-    @property
-    def pk(self) -> int: ...
-
-    @property
-    def priority(self) -> int: ...
-
-    def message(self) -> Any:
-        """Raises what composing raises."""
-        ...
-
-
-T = TypeVar("T", bound=Carried)
-
-
-class AsyncConnections(Generic[T]):
+class AsyncConnections:
     """Run in the loop's thread and pass ended tasks to `on_end`, grouped by loop turn.
 
     A connection begins its next message only after `release` has confirmed that the last outcome is durable.
@@ -101,8 +78,8 @@ class AsyncConnections(Generic[T]):
         width: int,
         *,
         permit: Permit,
-        on_end: Callable[[Sequence[T]], None],
-        on_narrow: Callable[[Narrowed], None],
+        on_end: Callable[[Sequence[ChildTask]], None],
+        on_narrow: Callable[[Narrowed], object],
         clock: Callable[[], datetime],
     ) -> None:
         self.lane, self.width, self.stopped = lane, width, False
@@ -111,14 +88,14 @@ class AsyncConnections(Generic[T]):
         self._admission, self._on_narrow = Admission(), on_narrow
         self._open_session, self._on_end = open_session, on_end
         self._permit, self.clock = permit, clock
-        self._todo: list[tuple[int, int, T]] = []
+        self._todo: list[tuple[int, int, ChildTask]] = []
         self._numbers = count()
         self._idle: list[asyncio.Future[None]] = []
-        self._ended: list[T] = []
+        self._ended: list[ChildTask] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._sessions: set[AsyncSession] = set()
-        # Each connection's next message, its task and when it was announced.
-        self._all_announced: list[list[tuple[T, Any, float]]] = []
+        # Of each connection.
+        self._all_announced: list[list[tuple[ChildTask, float]]] = []
         # Connections that are not closing.
         self._serving = 0
         self._leaving = self._is_cut_off = False
@@ -143,7 +120,7 @@ class AsyncConnections(Generic[T]):
         self._leaving = True
         self._wake(len(self._idle))
 
-    def take(self, tasks: Sequence[T]) -> None:
+    def take(self, tasks: Sequence[ChildTask]) -> None:
         for task in tasks:
             heappush(self._todo, (task.priority, next(self._numbers), task))
         if self._permit.is_finishing:
@@ -164,7 +141,7 @@ class AsyncConnections(Generic[T]):
         late = [
             announced.pop()[0]
             for announced in self._all_announced
-            if announced and announced[0][2] < known_before
+            if announced and announced[0][1] < known_before
         ]
         for task in late:
             heappush(self._todo, (task.priority, next(self._numbers), task))
@@ -181,10 +158,10 @@ class AsyncConnections(Generic[T]):
         for session in self._sessions:
             session.cut_off()
 
-    def _may(self, task: T) -> bool:
+    def _may(self, task: ChildTask) -> bool:
         return not (self.stopped or task.recalled) and self._permit.allows(task.pk)
 
-    def release(self, tasks: Sequence[T]) -> None:
+    def release(self, tasks: Sequence[ChildTask]) -> None:
         for task in tasks:
             if task.released is not None:
                 task.released()
@@ -196,14 +173,14 @@ class AsyncConnections(Generic[T]):
     async def _work(self) -> None:
         session, loop = self._open_session(), asyncio.get_running_loop()
         self._sessions.add(session)
-        # The next task and its message, once announced to the server.
-        announced: list[tuple[T, Any, float]] = []
+        # The next task, once announced to the server, and when.
+        announced: list[tuple[ChildTask, float]] = []
         self._all_announced.append(announced)
         try:
             while (task := await self._next(session, announced)) is not None:
-                message = None
+                begun = None
                 if announced and session.is_ready and isinstance(session, StreamingSession):
-                    begun, message = await Row(self, announced).sent_by(session)
+                    begun = await Row(self, announced).sent_by(session)
                     if begun is None and not (announced and session.is_ready):
                         continue
                     task = begun or announced[0][0]
@@ -211,10 +188,11 @@ class AsyncConnections(Generic[T]):
                 task.released = partial(_end_wait, released)
                 is_too_many = False
                 try:
-                    if message or (task.outcome is None and (self.may_go_on(announced) or self._may(task))):
-                        is_too_many = await self._send(session, task, announced, message)
-                    else:
+                    may = task.outcome is None and (self.may_go_on(announced) or self._may(task))
+                    if begun is None:
                         announced.clear()
+                    if begun or may:
+                        is_too_many = await self._send(session, task, announced)
                 finally:
                     if not is_too_many:
                         self.end(task)
@@ -229,7 +207,7 @@ class AsyncConnections(Generic[T]):
             self._all_announced = [other for other in self._all_announced if other is not announced]
             await session.close()
 
-    def end(self, task: T) -> None:
+    def end(self, task: ChildTask) -> None:
         """Return all tasks of one loop turn together:
 
         waking another thread for each costs as much as sending it.
@@ -242,29 +220,27 @@ class AsyncConnections(Generic[T]):
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
-    def may_go_on(self, announced: list[tuple[T, Any, float]]) -> bool:
+    def may_go_on(self, announced: list[tuple[ChildTask, float]]) -> bool:
         """A message whose envelope the server has is sent unless it was recalled."""
         if not announced or self.stopped:
             return False
         task = announced[0][0]
         return not task.recalled and self._permit.holds(task.pk)
 
-    def announce_next(self, task: T, announced: list[tuple[T, Any, float]]) -> Any:
+    def announce_next(self, task: ChildTask, announced: list[tuple[ChildTask, float]]) -> MailMessage | None:
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
         upcoming = self._todo[0][2]
         if upcoming.outcome is not None or not self._may(upcoming):
             return None
-        try:
-            message = upcoming.message()
-        except Exception:  # noqa: BLE001 - it is made again when its turn comes, and says so then
-            return None
         heappop(self._todo)
-        announced.append((upcoming, message, asyncio.get_running_loop().time()))
-        return message
+        announced.append((upcoming, asyncio.get_running_loop().time()))
+        return upcoming.mail
 
-    async def _next(self, session: AsyncSession, announced: list[tuple[T, Any, float]]) -> T | None:
+    async def _next(
+        self, session: AsyncSession, announced: list[tuple[ChildTask, float]]
+    ) -> ChildTask | None:
         if announced:
             task = announced[0][0]
             if self.stopped or session.is_ready:
@@ -305,22 +281,13 @@ class AsyncConnections(Generic[T]):
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
     async def _send(
-        self, session: AsyncSession, task: T, announced: list[tuple[T, Any, float]], message: Any = None
+        self, session: AsyncSession, task: ChildTask, announced: list[tuple[ChildTask, float]]
     ) -> bool:
-        """Set the task's outcome. Return True if this connection is surplus and put the task back.
-
-        `message` if it was begun.
-        """
-        try:
-            message = message or (announced.pop()[1] if announced else task.message())
-        except Exception as error:  # only this recipient waits
-            log.exception("a message cannot be made", extra={"delivery": task.pk})
-            task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self.clock()
-            return False
+        """Set the task's outcome. Return True if this connection is surplus and put the task back."""
         task.begun = True
         try:
             task.outcome = await session.send(
-                message, now=self.clock(), following=lambda: self.announce_next(task, announced)
+                task.mail, now=self.clock(), following=lambda: self.announce_next(task, announced)
             )
         except Exception as error:  # a bug of ours: how far it came is unknown
             log.exception("sending failed", extra={"delivery": task.pk})
@@ -344,18 +311,17 @@ class AsyncConnections(Generic[T]):
         return False
 
 
-class Row(Generic[T]):
+class Row:
     """MessageSource of one connection."""
 
-    def __init__(self, connections: AsyncConnections[T], announced: list[tuple[T, Any, float]]) -> None:
+    def __init__(self, connections: AsyncConnections, announced: list[tuple[ChildTask, float]]) -> None:
         self._connections, self._announced = connections, announced
-        self._task: T | None = None
-        self._message: Any = None
+        self._task: ChildTask | None = None
         self._stream: Stream | None = None
         self.now = connections.clock
 
-    async def sent_by(self, session: StreamingSession) -> tuple[T | None, Any]:
-        """Return the message that was begun and has no usual reply, if any."""
+    async def sent_by(self, session: StreamingSession) -> ChildTask | None:
+        """Return the task that was begun and has no usual reply, if any."""
         self._stream = session.stream(self)
         try:
             await self._stream.ended
@@ -363,20 +329,20 @@ class Row(Generic[T]):
             if self._task is not None:
                 self._connections.end(self._task)
             raise
-        return self._task, self._message
+        return self._task
 
     def may_begin(self) -> bool:
         return self._connections.may_go_on(self._announced)
 
     def begin(self) -> None:
-        self._task, self._message, _ = self._announced.pop()
+        self._task = self._announced.pop()[0]
         self._task.begun = True
 
-    def following(self) -> Any:
+    def following(self) -> MailMessage | None:
         return self._connections.announce_next(self._task, self._announced) if self._task else None
 
     def accepted(self, outcome: Sent) -> None:
-        task, self._task, self._message = self._task, None, None
+        task, self._task = self._task, None
         if task is not None and self._stream is not None:
             task.outcome, task.at, task.released = outcome, self.now(), self._stream.go_on
             self._connections.end(task)

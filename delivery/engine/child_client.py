@@ -1,3 +1,4 @@
+import asyncio
 import logging
 import socket
 import threading
@@ -8,11 +9,13 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
+import uvloop
 from django.db import connection
 
 from channels.email.mail_message import MailMessage
 from common import clock
 from common.child_process import messages, start
+from delivery.engine.child import Child, prepare
 from delivery.engine.child_protocol import (
     BeginPass,
     Closed,
@@ -23,7 +26,6 @@ from delivery.engine.child_protocol import (
     frame,
     unpacked,
 )
-from delivery.engine.event_loop import prepare
 from delivery.engine.signers import Signers
 
 log = logging.getLogger(__name__)
@@ -33,17 +35,68 @@ IDLE_PROCESS_KEPT = 30.0
 Hear = Callable[[FromChild | Died], None]
 
 
-class ChildProcess:
+class Client:
+    """The worker's side of a child."""
+
+    # Whether the child records acceptances.
+    records = False
+    is_alive = True
+
     def __init__(self) -> None:
         prepare()
+        self._lanes: dict[int, Hear] = {}
+        self._numbers = count(1)
+
+    def add_lane(self, hear: Hear) -> int:
+        """Return the lane's number. `hear` is called in this object's thread.
+
+        Its last call reports that the lane is closed or the child died.
+        """
+        number = next(self._numbers)
+        self._lanes[number] = hear
+        return number
+
+    def say(self, message: ToChild) -> None:
+        raise NotImplementedError
+
+    def heads(self, mails: Sequence[MailMessage], now: datetime) -> Sequence[bytes | None]:
+        """Return signatures and dates; None where one must be made by the caller."""
+        return [None] * len(mails)
+
+    def _tell(self, message: FromChild) -> None:
+        is_last = isinstance(message, Closed)
+        hear = self._lanes.pop(message.lane) if is_last else self._lanes[message.lane]
+        hear(message)
+
+
+class ChildThread(Client):
+    """For few messages: a process would take longer to start than to send them."""
+
+    def __init__(self, permit: Permit, clock: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self._child = Child(self._tell, clock)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="send loop", daemon=True)
+        self._thread.start()
+        self.say(permit)
+
+    def say(self, message: ToChild) -> None:
+        self._loop.call_soon_threadsafe(self._child.hear, message)
+
+    def close(self) -> None:
+        """All lanes must be closed."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class ChildProcess(Client):
+    def __init__(self) -> None:
+        super().__init__()
         self._process, self._socket = start("delivery.engine.child", is_trusted=True)
         self._lock = threading.Lock()
         # From the first message with a key on.
         self._signers: Signers | None = None
-        self._lanes: dict[int, Hear] = {}
-        self._numbers = count(1)
-        self.records = False
-        self.is_alive = True
         self.used_at = time.monotonic()
         self._thread = threading.Thread(target=self._listen, name="child process", daemon=True)
         self._thread.start()
@@ -57,15 +110,6 @@ class ChildProcess:
         self.records = database is not None
         self.say(BeginPass(clock.since(), database))
         self.say(permit)
-
-    def add_lane(self, hear: Hear) -> int:
-        """Return the lane's number. `hear` is called in this object's thread.
-
-        Its last call reports that the lane is closed or the child died.
-        """
-        number = next(self._numbers)
-        self._lanes[number] = hear
-        return number
 
     def say(self, message: ToChild) -> None:
         """Send a message. Does nothing if the child is gone: each lane is notified.
@@ -100,9 +144,7 @@ class ChildProcess:
     def _listen(self) -> None:
         try:
             for message in unpacked(messages(self._socket)):
-                is_last = isinstance(message, Closed)
-                hear = self._lanes.pop(message.lane) if is_last else self._lanes[message.lane]
-                hear(message)
+                self._tell(message)
         except OSError:
             log.debug("the child process went")
         finally:

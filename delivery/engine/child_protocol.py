@@ -66,10 +66,8 @@ class ChildTask:
     begun: bool = False
     issue: int | None = None
     recalled: bool = False
+    # Its connection waits for this call before its next message.
     released: Callable[[], object] | None = None
-
-    def message(self) -> MailMessage:
-        return self.mail
 
 
 class BeginPass(NamedTuple):

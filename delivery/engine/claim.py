@@ -39,7 +39,7 @@ from delivery.rules.outcomes import RecipientStatus, after_crash, cancel_reason,
 from feeds.items.held import hold_all
 from subscriptions.models import Subscribable, Suppression
 
-DELIVERY_LEASE = timedelta(seconds=60)
+DELIVERY_LEASE = timedelta(seconds=65)
 # A pass may wait for a lane whose rest is this short.
 SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50

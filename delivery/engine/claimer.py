@@ -24,11 +24,16 @@ from delivery.accounts.accounts import facts_of
 from delivery.accounts.dkim_keys import SigningKeys
 from delivery.bridges.connect import why_unconnected
 from delivery.bridges.post_changes import NotNeeded, SentPost, change_of
-from delivery.engine.async_senders import LoopSender, ProcessSender
-from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
+from delivery.engine.async_sender import AsyncSender
+from delivery.engine.child_client import (
+    ChildProcess,
+    ChildThread,
+    Client,
+    keep_child_process,
+    take_child_process,
+)
 from delivery.engine.child_protocol import Narrowed, Permit, Recall
 from delivery.engine.claim import MOST_AT_ONCE, claim_due, has_much, has_urgent, with_due
-from delivery.engine.event_loop import LoopThread
 from delivery.engine.send_task import ClaimedDelivery, Done, LaneSender, PreparedLetter, SendTask
 from delivery.engine.thread_sender import ThreadSender
 from delivery.issues.own_code import recipient_params
@@ -96,7 +101,7 @@ class LanePool:
         self._permit, self._done, self._clock = permit, done, clock
         self.lanes: dict[int, PooledLane] = {}
         self._leaving: list[PooledLane] = []
-        self._loop: LoopThread | None = None
+        self._thread: ChildThread | None = None
         self._process: ChildProcess | None = None
 
     @property
@@ -129,8 +134,9 @@ class LanePool:
         self._tell(Recall(issues))
 
     def _tell(self, message: Permit | Recall) -> None:
-        if self._process is not None:
-            self._process.say(message)
+        for child in (self._thread, self._process):
+            if child is not None:
+                child.say(message)
         for lane in list(self.lanes.values()):
             lane.sender.sweep()
 
@@ -144,8 +150,8 @@ class LanePool:
         self._close_idle()
         for lane in self._leaving:
             lane.sender.join()
-        if self._loop is not None:
-            self._loop.close()
+        if self._thread is not None:
+            self._thread.close()
         if self._process is not None:
             keep_child_process(self._process)
 
@@ -157,31 +163,28 @@ class LanePool:
         return sum(lane.sender.width for _, lane in idle)
 
     def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
-        """Use the child process if there is enough to send."""
         ours = channel(lane.kind)
         facts = facts_of(lane)
         narrowed: SimpleQueue[Narrowed] = SimpleQueue()
-        done, permit, clock, on_narrow = self._done, self._permit, self._clock, narrowed.put
+        done, clock = self._done, self._clock
         sender: LaneSender
         open_session = ours.sessions(facts)
         if open_session is None:
-            sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
-        elif clock is utcnow and has_much(lane, now):
-            if self._process is None:
-                # Kept before use: a pass that finishes meanwhile has to notify it.
-                self._process = take_child_process()
-                self._process.begin_pass(permit)
-            sender = ProcessSender(
-                self._process, open_session, width, done=done, on_narrow=on_narrow, clock=clock
-            )
+            sender = ThreadSender(facts, ours, width, permit=self._permit, done=done, clock=clock)
         else:
-            self._loop = self._loop or LoopThread()
-            loop = self._loop.loop
-            sender = LoopSender(
-                loop, lane.pk, open_session, width,
-                permit=permit, done=done, on_narrow=on_narrow, clock=clock,
-            )  # fmt: skip
+            child = self._child(is_process=clock is utcnow and has_much(lane, now))
+            sender = AsyncSender(child, open_session, width, done=done, on_narrow=narrowed.put, clock=clock)
         return PooledLane(sender, narrowed)
+
+    def _child(self, *, is_process: bool) -> Client:
+        if not is_process:
+            self._thread = self._thread or ChildThread(self._permit, self._clock)
+            return self._thread
+        if self._process is None:
+            # Kept before use: a pass that finishes meanwhile has to notify it.
+            self._process = take_child_process()
+            self._process.begin_pass(self._permit)
+        return self._process
 
 
 class Claimer:

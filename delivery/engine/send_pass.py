@@ -70,6 +70,8 @@ def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendT
 # Limited, as servers may add a unique number to each answer.
 MOST_REASONS = 100
 RENEW_EVERY = 15.0
+# Leases that need no renewal yet: most messages are sent before the next.
+YOUNG = timedelta(seconds=5)
 # Most and least seconds between two claims.
 CLAIM_EVERY = 0.25
 CLAIM_REST = 0.01
@@ -220,7 +222,8 @@ class SendPass:
         if self.in_flight and started - self.permit.renewed_at < RENEW_EVERY:
             return
         # A copy: the other thread may be adding to it.
-        rows = [task.delivery for task in list(self.in_flight)]
+        claimed_by = self.clock() - YOUNG
+        rows = [task.delivery for task in list(self.in_flight) if task.delivery.claimed_at <= claimed_by]
         if rows:
             tokens = {row.token for row in rows}
             ours = retry_until_stored(lambda: renew(tokens=tokens, now=self.clock()))

@@ -2,8 +2,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# A claim covers at most this time, so that leases are not held idly.
-CLAIM_SECONDS = 30
+# A claim covers at most this time: longer ones would be renewed, a row for each message.
+CLAIM_SECONDS = 6
 # Least messages per second expected of a connection.
 EXPECTED_RATE = 1
 HEAD_WAITS = timedelta(hours=1)

@@ -27,7 +27,7 @@ from tests.delivery.engine.bridge_contracts import (
     publish_posts,
     told_secrets,
 )
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.pictures import octets_of
 from tests.servers.api_server import Reply, Request
 from tests.servers.picture_host import PictureHost
@@ -69,9 +69,7 @@ def words_of(row: Delivery) -> list[str]:
     return [row.last_error, *Attempt.objects.filter(delivery=row).values_list("text", flat=True)]
 
 
-@pytest.mark.parametrize(
-    ("post", "contract"), some_now([(name, each) for each in BRIDGES for name in POSTS], later=NIGHTLY)
-)
+@pytest.mark.parametrize(("post", "contract"), some_now([(name, each) for each in BRIDGES for name in POSTS]))
 def test_what_stands_in_a_post_goes_out_as_words_that_fit(
     post: str, contract: type[BridgeContract], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -91,7 +89,7 @@ def test_what_stands_in_a_post_goes_out_as_words_that_fit(
         assert told_secrets(bridge, [caplog.text]) == []
 
 
-@pytest.mark.parametrize("contract", some_now(BRIDGES, later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(BRIDGES))
 def test_no_picture_stops_a_post(contract: type[BridgeContract], caplog: pytest.LogCaptureFixture) -> None:
     with at_its_service(contract) as bridge, PictureHost() as host:
         host.has(octets_of(Image.new("1", (10_000, 10_000))), "/100-megapixels.png")
@@ -124,7 +122,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(
-    ("answer", "contract"), some_now([(name, each) for each in BRIDGES for name in ANSWERS], later=NIGHTLY)
+    ("answer", "contract"), some_now([(name, each) for each in BRIDGES for name in ANSWERS])
 )
 def test_an_answer_that_proves_nothing_is_said_and_loses_nothing(
     answer: str,
@@ -164,7 +162,7 @@ def test_an_answer_that_proves_nothing_is_said_and_loses_nothing(
         assert len({arrival.identity for arrival in bridge.arrived()}) == 1
 
 
-@pytest.mark.parametrize("contract", some_now(BRIDGES, later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(BRIDGES))
 def test_a_token_that_is_revoked_half_way_loses_no_post(
     contract: type[BridgeContract], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -224,7 +222,7 @@ def a_thread_that_is_refused_after_its_first_part(bridge: Any, start: datetime, 
     return row
 
 
-@pytest.mark.parametrize("contract", some_now([Mastodon, Bluesky], later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now([Mastodon, Bluesky]))
 def test_a_thread_whose_token_is_revoked_half_way_continues_when_it_is_connected_again(
     contract: type[BridgeContract],
 ) -> None:

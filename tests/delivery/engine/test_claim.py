@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from delivery.engine import claim
-from delivery.engine.claim import claim_due, give_back, has_much, with_due
+from delivery.engine.claim import DELIVERY_LEASE, claim_due, give_back, has_much, with_due
 from delivery.models import Delivery, Issue
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
 from tests.factories import (
@@ -21,11 +21,11 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def test_a_claim_leases_for_a_minute_and_notes_the_beginning() -> None:
+def test_a_claim_leases_and_notes_the_beginning() -> None:
     queued()
     (job,) = claimed()
     row = Delivery.objects.get()
-    assert (row.state, row.lease_token, row.lease_until) == ("sending", job.token, NOW + MINUTE)
+    assert (row.state, row.lease_token, row.lease_until) == ("sending", job.token, NOW + DELIVERY_LEASE)
     assert row.begun_at == NOW
     assert job.begun_before is None
 
@@ -49,11 +49,11 @@ def test_among_letters_the_one_that_is_due_longest_goes_first() -> None:
     assert [NOW - due[job.pk] for job in claimed()] == [3 * MINUTE, 2 * MINUTE, MINUTE]
 
 
-def test_a_claim_is_no_larger_than_what_the_connections_send_in_thirty_seconds() -> None:
+def test_a_claim_is_no_larger_than_what_the_connections_send_in_six_seconds() -> None:
     lane = a_lane(concurrency=1)
-    queued(35, lane=lane)
-    assert len(claimed(in_flight=20)) == 10
-    assert len(claimed()) == 25
+    queued(10, lane=lane)
+    assert len(claimed(in_flight=4)) == 2
+    assert len(claimed()) == 6
 
 
 def test_only_what_is_urgent_is_claimed_by_a_worker_that_has_enough() -> None:
@@ -115,7 +115,7 @@ def test_a_claim_that_only_cancels_asks_to_be_made_again() -> None:
     lane = a_lane(concurrency=1)
     for _ in range(2):
         a_letter_for(LeftFactory())
-    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=29).again_at == NOW
+    assert claim_due(lane_id=lane.pk, now=NOW, in_flight=5).again_at == NOW
     assert states() == {"cancelled": 1, "queued": 1}
 
 

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -143,6 +143,7 @@ def test_a_slow_server_keeps_its_letters_beyond_a_lease(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(send_pass, "RENEW_EVERY", 0.0)
+    monkeypatch.setattr(send_pass, "YOUNG", timedelta())
     smtp.hold()
     letters(4, concurrency=2)
     clock = Clock()

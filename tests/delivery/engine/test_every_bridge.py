@@ -30,14 +30,14 @@ from tests.delivery.engine.bridge_contracts import (
 )
 from tests.delivery.ledger import Clock
 from tests.e2e.processes import running
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.servers.api_server import Reply
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
 
 
 every_bridge = pytest.mark.parametrize(
-    "contract", some_now(contracts(), later=NIGHTLY), ids=lambda contract: contract.__name__
+    "contract", some_now(contracts()), ids=lambda contract: contract.__name__
 )
 
 

@@ -16,7 +16,7 @@ from subscriptions.models import Destination
 from tests.contracts.bridge import PATIENT, BridgeContract
 from tests.delivery.corrected import BOTH, BridgedBlog, changes, dated
 from tests.delivery.engine.bridge_contracts import contracts
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.factories import DestinationFactory, SubscriptionFactory
 from tests.feeds.watched import at
 from tests.servers.api_server import Reply
@@ -121,7 +121,7 @@ def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
         session.close()
 
 
-@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(changing(Edits)))
 def test_a_correction_edits_what_stands_there_once(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_correction_edits_what_stands_there_once(
         assert changes() == [("edit", "sent", "")]
 
 
-@pytest.mark.parametrize("contract", some_now(changing(Deletes), later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(changing(Deletes)))
 def test_what_is_withdrawn_is_deleted_there(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +148,7 @@ def test_what_is_withdrawn_is_deleted_there(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(changing(Edits)))
 def test_an_edit_that_comes_too_fast_waits(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +169,7 @@ def test_an_edit_that_comes_too_fast_waits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(changing(Edits)))
 def test_an_edit_whose_answer_was_lost_is_made_again(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +187,7 @@ def test_an_edit_whose_answer_was_lost_is_made_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contract", some_now(changing(Edits), later=NIGHTLY))
+@pytest.mark.parametrize("contract", some_now(changing(Edits)))
 def test_changes_of_a_post_that_is_gone_there_end_plainly(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
 ) -> None:

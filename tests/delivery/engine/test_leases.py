@@ -1,17 +1,17 @@
 """Leases are renewed for slow messages, and no message is begun on a lost one."""
 
 from datetime import timedelta
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 from django.db.models import Max
 
 from delivery.engine import send_pass as module
 from delivery.engine.child_protocol import FRESH, Permit
-from delivery.engine.claim import renew
+from delivery.engine.claim import DELIVERY_LEASE, renew
 from delivery.models import Delivery
 from tests.delivery.background import sending, wait_until
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, queued, states
+from tests.delivery.ledger import HOUR, SECOND, a_lane, claimed, queued, states
 from tests.factories import NOW
 from tests.servers.smtp_server import SmtpServer
 
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renew so often that a test need not wait fifteen seconds."""
     monkeypatch.setattr(module, "RENEW_EVERY", 0.05)
+    monkeypatch.setattr(module, "YOUNG", timedelta())
 
 
 @pytest.mark.django_db
@@ -30,7 +31,7 @@ def test_a_renewal_extends_ours_and_tells_which_still_are() -> None:
     one, two, three = claimed()
     Delivery.objects.filter(pk=two.pk).update(state="queued", lease_token=None, lease_until=None)
     assert renew(tokens={one.token}, now=NOW + 30 * SECOND) == {(one.pk, one.token), (three.pk, three.token)}
-    assert Delivery.objects.get(pk=one.pk).lease_until == NOW + 30 * SECOND + MINUTE
+    assert Delivery.objects.get(pk=one.pk).lease_until == NOW + 30 * SECOND + DELIVERY_LEASE
 
 
 @pytest.mark.django_db
@@ -40,7 +41,7 @@ def test_a_renewal_touches_nobody_elses() -> None:
     queued()
     (other,) = claimed()
     renew(tokens={job.token}, now=NOW + 30 * SECOND)
-    assert Delivery.objects.get(pk=other.pk).lease_until == NOW + MINUTE
+    assert Delivery.objects.get(pk=other.pk).lease_until == NOW + DELIVERY_LEASE
 
 
 def wait_for_renewal() -> None:
@@ -61,6 +62,19 @@ def test_a_slow_message_keeps_its_lease(smtp: SmtpServer) -> None:
         wait_until(lambda: states() == {"sending": 1})
         wait_for_renewal()
     assert report.result().sent == 1
+
+
+def test_a_lease_that_is_young_is_not_written_again(
+    smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RENEW_EVERY", 0.01)
+    smtp.hold()
+    queued(3)
+    with sending(), smtp.releasing():
+        wait_until(lambda: states() == {"sending": 3})
+        until = Delivery.objects.aggregate(Max("lease_until"))
+        sleep(0.2)
+        assert Delivery.objects.aggregate(Max("lease_until")) == until
 
 
 @pytest.mark.usefixtures("often")

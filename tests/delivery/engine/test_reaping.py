@@ -8,7 +8,7 @@ import pytest
 from channels import channel
 from channels.base import CrashPolicy, Sent
 from delivery.engine import claim
-from delivery.engine.claim import LOST_WORDS, reap_expired
+from delivery.engine.claim import DELIVERY_LEASE, LOST_WORDS, reap_expired
 from delivery.models import Delivery
 from delivery.rules.outcomes import GIVE_UP
 from tests.delivery.ledger import MINUTE, SECOND, a_lane, attempts, claimed, ended, queued, states
@@ -16,7 +16,7 @@ from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 
-LATER = NOW + 61 * SECOND
+LATER = NOW + DELIVERY_LEASE + SECOND
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def holding() -> Iterator[None]:
 def test_a_live_lease_is_left_alone() -> None:
     queued()
     claimed()
-    assert reap_expired(now=NOW + 59 * SECOND) == 0
+    assert reap_expired(now=NOW + DELIVERY_LEASE - SECOND) == 0
     assert states() == {"sending": 1}
 
 

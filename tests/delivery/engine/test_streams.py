@@ -64,7 +64,7 @@ async def _sent(session: Any, tasks: Sequence[ChildTask], width: int) -> None:
             all_ended.set_result(None)
 
     permit = Permit(monotonic())
-    connections = AsyncConnections[ChildTask](
+    connections = AsyncConnections(
         1, session, width, permit=permit, on_end=on_end, on_narrow=print, clock=utcnow
     )
     connections.take(tasks)

@@ -16,9 +16,9 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
-def test_a_claim_is_what_the_connections_send_in_thirty_seconds() -> None:
+def test_a_claim_is_what_the_connections_send_in_six_seconds() -> None:
     assert claimable(10) == 10 * CLAIM_SECONDS
-    assert claimable(10, in_flight=250) == 50
+    assert claimable(10, in_flight=50) == 10
     assert claimable(10, in_flight=400) == 0
     assert claimable(10, expected=2.5) == 25 * CLAIM_SECONDS
 

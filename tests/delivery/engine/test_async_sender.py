@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from channels.base import Sent, Temporary
+from channels.base import Sent
 from channels.email.dkim.keys import RSA, SigningKey, generate
 from channels.email.mail_message import MailMessage
 from channels.email.smtp_login import SmtpSettings
@@ -21,7 +21,7 @@ from channels.email.smtp_session import SmtpSession
 from channels.letter import Recipient
 from common.secrets import Sealed
 from delivery.engine import child_client, claimer
-from delivery.engine.async_senders import ProcessSender
+from delivery.engine.async_sender import AsyncSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Permit
 from delivery.engine.send_pass import send_due
@@ -47,11 +47,11 @@ def process() -> Iterator[ChildProcess]:
     made.close()
 
 
-def sender_over(process: ChildProcess, smtp: SmtpServer, width: int = 3) -> tuple[ProcessSender, Done]:
+def sender_over(process: ChildProcess, smtp: SmtpServer, width: int = 3) -> tuple[AsyncSender, Done]:
     done: Done = SimpleQueue()
     target = SmtpSettings("127.0.0.1", smtp.port)
     opened = partial(SmtpSession, target, helo="sender.example")
-    made = ProcessSender(process, opened, width, done=done, on_narrow=print, clock=lambda: datetime.now(UTC))
+    made = AsyncSender(process, opened, width, done=done, on_narrow=print, clock=lambda: datetime.now(UTC))
     return made, done
 
 
@@ -81,29 +81,6 @@ def ended(done: Done, count: int) -> list[SendTask]:
         done.get(timeout=QUIET)
     assert len(got) == count
     return got
-
-
-def test_until_an_outcome_is_durable_its_connection_begins_nothing(
-    process: ChildProcess, smtp: SmtpServer
-) -> None:
-    ours, done = sender_over(process, smtp)
-    ours.put(tasks(8))
-    first = ended(done, 3)
-    assert len(smtp.messages) == 3
-    ours.settle(first[:1])
-    second = ended(done, 1)
-    ours.settle([*first[1:], *second])
-    third = ended(done, 3)
-    assert len(smtp.messages) == 7
-    ours.settle(third)
-    last = ended(done, 1)
-    assert {type(one.outcome) for one in (*first, *second, *third, *last)} == {Sent}
-    assert sorted(smtp.recipients) == sorted(f"r{number}@example.test" for number in range(8))
-    assert ours.opened == 3
-    ours.settle(last)
-    ours.leave()
-    ours.join()
-    assert smtp.most_open == 3
 
 
 def test_a_delivery_that_is_claimed_again_while_it_is_on_its_way_ends_twice(
@@ -146,13 +123,6 @@ def test_without_a_fresh_renewal_nothing_is_begun(process: ChildProcess, smtp: S
     assert not smtp.messages
 
 
-def test_what_was_lost_to_another_worker_is_not_begun(process: ChildProcess, smtp: SmtpServer) -> None:
-    process.say(Permit(time.monotonic(), lost=frozenset({1})))
-    ours, done = sender_over(process, smtp)
-    ours.put(tasks(3))
-    assert {one.pk: one.outcome is None for one in ended(done, 3)} == {0: False, 1: True, 2: False}
-
-
 def test_when_the_pass_ends_what_was_not_announced_comes_back(
     process: ChildProcess, smtp: SmtpServer
 ) -> None:
@@ -165,27 +135,6 @@ def test_when_the_pass_ends_what_was_not_announced_comes_back(
     ours.settle(first)
     assert isinstance(ended(done, 1)[0].outcome, Sent)
     assert len(smtp.messages) == 2
-
-
-def test_an_account_that_cannot_send_stops_the_lane_until_it_is_asked_again(
-    process: ChildProcess, smtp: SmtpServer
-) -> None:
-    smtp.answer("mail", "421 4.7.0 too fast", times=1)
-    ours, done = sender_over(process, smtp, width=1)
-    ours.put(tasks(3))
-    first = ended(done, 1)
-    assert isinstance(first[0].outcome, Temporary)
-    assert first[0].outcome.stops_lane
-    assert ours.stopped
-    ours.settle(first)
-    rest = ended(done, 1)
-    ours.settle(rest)
-    last = ended(done, 1)
-    assert [one.outcome for one in (*rest, *last)] == [None, None]
-    ours.settle(last)
-    ours.resume()
-    ours.put([task(10)])
-    assert isinstance(ended(done, 1)[0].outcome, Sent)
 
 
 def test_a_lane_that_is_opened_once_more_while_it_closes_is_another(

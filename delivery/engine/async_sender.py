@@ -1,6 +1,5 @@
-"""Asynchronous senders: in a child process for large passes, in a thread for small ones."""
+"""The connections of a lane with asynchronous sessions."""
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -12,8 +11,7 @@ from typing import assert_never
 
 from channels.base import AsyncSession, Sent, Temporary
 from channels.email.mail_message import MailMessage
-from delivery.engine.async_connections import AsyncConnections
-from delivery.engine.child_client import ChildProcess
+from delivery.engine.child_client import Client
 from delivery.engine.child_protocol import (
     Closed,
     CloseLane,
@@ -24,7 +22,6 @@ from delivery.engine.child_protocol import (
     MailRow,
     Narrowed,
     OpenLane,
-    Permit,
     Put,
     Recorded,
     ResizeLane,
@@ -37,24 +34,24 @@ from delivery.engine.signers import SIGNERS
 log = logging.getLogger(__name__)
 
 
-class ProcessSender:
-    """LaneSender in the child process.
+class AsyncSender:
+    """LaneSender in the child.
 
-    When the process dies, its tasks return as not begun. Email's crash policy sends them again: at most one
-    message per connection is repeated.
+    When a child process dies, its tasks return as not begun. Email's crash policy sends them again: at most
+    one message per connection is repeated.
     """
 
     def __init__(
         self,
-        process: ChildProcess,
+        child: Client,
         open_session: Callable[[], AsyncSession],
         width: int,
         *,
         done: Done,
-        on_narrow: Callable[[Narrowed], None],
+        on_narrow: Callable[[Narrowed], object],
         clock: Callable[[], datetime],
     ) -> None:
-        self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
+        self._child, self._done, self._on_narrow, self._clock = child, done, on_narrow, clock
         self.width, self.stopped, self.opened = width, False, 0
         # By task number.
         self._there: dict[int, SendTask] = {}
@@ -63,18 +60,18 @@ class ProcessSender:
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
         self._composing = 0
         self._compose_in(1)
-        self.lane = process.add_lane(self._hear)
-        process.say(OpenLane(self.lane, open_session, width))
+        self.lane = child.add_lane(self._hear)
+        child.say(OpenLane(self.lane, open_session, width))
 
     def resize(self, width: int) -> None:
         if width != self.width:
             self.width = width
-            self._process.say(ResizeLane(self.lane, width))
+            self._child.say(ResizeLane(self.lane, width))
 
     def resume(self) -> None:
         if self.stopped:
             self.stopped = False
-            self._process.say(ResumeLane(self.lane))
+            self._child.say(ResumeLane(self.lane))
 
     def put(self, tasks: Sequence[SendTask]) -> None:
         for task in tasks:
@@ -82,24 +79,24 @@ class ProcessSender:
             self._there[task.number] = task
         if tasks:
             self._todo.put(tasks)
-        if not self._process.is_alive:
+        if not self._child.is_alive:
             self._hear(Died(self.lane))
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
         if tasks:
-            self._process.say(Settled(self.lane, [task.number for task in tasks]))
+            self._child.say(Settled(self.lane, [task.number for task in tasks]))
 
     def sweep(self) -> None:
         """Do nothing: the child sweeps when it gets a permit or a recall."""
 
     def cut_off(self) -> None:
-        self._process.say(CutOff(self.lane))
+        self._child.say(CutOff(self.lane))
 
     def leave(self) -> None:
-        self._process.say(CloseLane(self.lane, LONGEST_GOODBYE))
+        self._child.say(CloseLane(self.lane, LONGEST_GOODBYE))
 
     def join(self) -> None:
-        while self._process.is_alive and not self._closed.wait(0.5):
+        while self._child.is_alive and not self._closed.wait(0.5):
             pass
         self._end_composing()
 
@@ -136,7 +133,7 @@ class ProcessSender:
             return composed
         self._compose_in(SIGNERS)
         now, signed = self._clock(), []
-        heads = self._process.heads([mail for _, mail in composed], now)
+        heads = self._child.heads([mail for _, mail in composed], now)
         for (task, mail), head in zip(composed, heads, strict=True):
             try:
                 pieces = (head or mail.head(now), *mail.pieces)
@@ -152,11 +149,11 @@ class ProcessSender:
         for task, mail in composed:
             row = task.delivery
             # A lane with failures has to recover here, so the child does not record for it.
-            token = row.token.hex if self._process.records and not row.lane.failures else ""
+            token = row.token.hex if self._child.records and not row.lane.failures else ""
             facts = (task.number, row.pk, row.priority, token)
             contents = (mail.sender, mail.recipient, mail.pieces, mail.has_dots, mail.is_dated)
             mails.append((*facts, *contents, row.issue_id))
-        self._process.say(Put(self.lane, mails))
+        self._child.say(Put(self.lane, mails))
 
     def _refuse(self, tasks: Sequence[SendTask], error: Exception) -> None:
         for task in tasks:
@@ -188,6 +185,7 @@ class ProcessSender:
             case Narrowed():
                 self._on_narrow(message)
             case Closed():
+                self.opened = 0
                 self._closed.set()
             case Died():
                 taken = [self._there.pop(number, None) for number in list(self._there)]
@@ -199,49 +197,3 @@ class ProcessSender:
                 self._done.put(there)
             case _:
                 assert_never(message)
-
-
-class LoopSender(AsyncConnections[SendTask]):
-    """LaneSender in the loop's thread."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        lane: int,
-        open_session: Callable[[], AsyncSession],
-        width: int,
-        *,
-        permit: Permit,
-        done: Done,
-        on_narrow: Callable[[Narrowed], None],
-        clock: Callable[[], datetime],
-    ) -> None:
-        super().__init__(
-            lane, open_session, width, permit=permit, on_end=done.put, on_narrow=on_narrow, clock=clock
-        )
-        self._loop = loop
-
-    def resize(self, width: int) -> None:
-        self.set_width(width)
-        self.put(())
-
-    def resume(self) -> None:
-        self.stopped = False
-
-    def put(self, tasks: Sequence[SendTask]) -> None:
-        self._loop.call_soon_threadsafe(self.take, tasks)
-
-    def settle(self, tasks: Sequence[SendTask]) -> None:
-        self._loop.call_soon_threadsafe(self.release, tasks)
-
-    def sweep(self) -> None:
-        self._loop.call_soon_threadsafe(super().sweep)
-
-    def cut_off(self) -> None:
-        self._loop.call_soon_threadsafe(super().cut_off)
-
-    def leave(self) -> None:
-        self._loop.call_soon_threadsafe(super().leave)
-
-    def join(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.all_closed(LONGEST_GOODBYE), self._loop).result()
