@@ -21,11 +21,11 @@ def examples(many: int) -> int:
     return max(many * settings().max_examples // ALL, 1)
 
 
-def some_now(cases: Iterable[Any], *, every: int = 0, later: pytest.MarkDecorator = SLOW) -> list[Any]:
-    """Return parameters of a test: one of `every`, or the first alone, runs when the test does."""
+def some_now(cases: Iterable[Any], *, every: int = 0) -> list[Any]:
+    """Return parameters: of `every` one, or the first alone, runs when the test does, and all at night."""
     rows = [case if isinstance(case, ParameterSet) else pytest.param(*row_of(case)) for case in cases]
     return [
-        row._replace(marks=[*row.marks, later]) if (place % every if every else place) else row
+        row._replace(marks=[*row.marks, NIGHTLY]) if (place % every if every else place) else row
         for place, row in enumerate(rows)
     ]
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from tests.databases import KEPT
 
 # Of the last run with workers: seconds of each module, and processor seconds of each test with its children.
 SECONDS = "seconds.json"
+# For a run without such a record: modules that took half a minute, longest first.
+LONG = Path(__file__).parent.joinpath("long_modules.txt").read_text("utf-8").split()
 # Which worker a process is, in the names of databases. "" without workers.
 WORKER = "TEST_WORKER"
 GRACE_SECONDS = 60
@@ -244,6 +247,8 @@ class Reporter:
 
 def guess(items: Items) -> float:
     """Return seconds for a module without a record."""
+    if (module := key_of(items[0])) in LONG:
+        return 1_000.0 - LONG.index(module)
     return sum(2.0 if item.get_closest_marker("slow") else 0.05 for item in items)
 
 

@@ -211,7 +211,8 @@ ISSUE_FIELDS = [
 ]  # fmt: skip
 
 
-@given(title=NASTY, subject=NASTY, name=NASTY, url=NASTY, language=NASTY, token=NASTY)
+# Longer links are left out.
+@given(title=NASTY, subject=NASTY, name=NASTY, url=NASTY.map(lambda it: it[:50]), language=NASTY, token=NASTY)
 def test_no_text_adds_a_header_field(
     title: str, subject: str, name: str, url: str, language: str, token: str
 ) -> None:

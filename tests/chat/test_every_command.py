@@ -55,7 +55,7 @@ def test_the_feed_of_another_server_is_not_there(
     assert list(Subscribable.objects.values()) == before
 
 
-@pytest.mark.parametrize("act", sorted(COMMANDS["feed"]))
+@pytest.mark.parametrize("act", some_now(sorted(COMMANDS["feed"]), every=4))
 def test_the_same_interaction_is_answered_once(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:

@@ -15,6 +15,7 @@ from tests.chat.sites import serve_feed
 from tests.chat.test_commands import add
 from tests.chat.test_journey import Rounds, posted, why
 from tests.delivery.ledger import Clock
+from tests.examples import some_now
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, GUILD
@@ -81,7 +82,7 @@ def told(rounds: Rounds) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", REFUSALS)
+@pytest.mark.parametrize("code", some_now(REFUSALS))
 def test_posts_of_an_hour_without_the_right_arrive_in_order_and_once(
     code: int, service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:

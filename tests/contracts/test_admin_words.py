@@ -89,7 +89,7 @@ def words_of(page: BeautifulSoup) -> str:
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("model", some_now(MODELS), ids=label)
+@pytest.mark.parametrize("model", some_now(MODELS, every=4), ids=label)
 def test_no_page_speaks_as_the_code_does(admin_client: Client, model: Any) -> None:
     urls = [address(model, "changelist"), address(model, "add")]
     urls += [address(model, "change", row.pk) for row in model._default_manager.all()[:2]]
@@ -98,14 +98,14 @@ def test_no_page_speaks_as_the_code_does(admin_client: Client, model: Any) -> No
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED, every=4), ids=label)
 def test_every_filter_is_a_question(admin_client: Client, model: Any) -> None:
     answer = admin_client.get(address(model, "changelist"), follow=True)
     asked = [str(spec.title) for spec in answer.context["cl"].filter_specs] if "cl" in answer.context else []
     assert [title for title in asked if not title.endswith("?")] == []
 
 
-@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED, every=4), ids=label)
 def test_an_empty_list_says_what_to_do(admin_client: Client, model: Any) -> None:
     usual: Any = admin.site._registry[model]
     assert usual.empty is not PageWords.empty
@@ -130,7 +130,7 @@ def test_a_list_in_which_nothing_fits_leads_back_to_all_of_it(admin_client: Clie
     assert back["href"] == "?"
 
 
-@pytest.mark.parametrize("model", some_now(LISTED), ids=label)
+@pytest.mark.parametrize("model", some_now(LISTED, every=4), ids=label)
 def test_the_menu_and_the_page_have_one_name(admin_client: Client, model: Any) -> None:
     pages = [page for entry in (*MENU, *SETTINGS_CARDS) for page in entry["pages"]]
     titles = Counter(str(page["title"]) for page in pages)

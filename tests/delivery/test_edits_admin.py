@@ -16,6 +16,7 @@ from delivery.models import Delivery, Issue
 from feeds.models import Item
 from subscriptions.models import Assignable, Subscribable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
+from tests.examples import some_now
 from tests.factories import DeliveryFactory, ItemFactory
 
 pytestmark = pytest.mark.django_db
@@ -243,7 +244,9 @@ def shown_words(client: Client, row: Any, **typed: str) -> dict[str, str]:
     return {**fields, **typed}
 
 
-@pytest.mark.parametrize("do", [*OF_A_POST, "usual", "wait", "go", "undo", "test", "send_now"])
+@pytest.mark.parametrize(
+    "do", some_now([*OF_A_POST, "usual", "wait", "go", "undo", "test", "send_now"], every=3)
+)
 def test_no_button_of_the_next_issue_loses_what_was_typed(admin_client: Client, do: str) -> None:
     User.objects.update(email="ada@example.org")
     collection, (first, second, third) = a_collection(3)
@@ -256,7 +259,7 @@ def test_no_button_of_the_next_issue_loses_what_was_typed(admin_client: Client, 
     assert "Your text is saved." in shown
 
 
-@pytest.mark.parametrize("do", [*OF_A_POST, "undo"])
+@pytest.mark.parametrize("do", some_now([*OF_A_POST, "undo"], every=3))
 def test_no_button_of_a_draft_loses_what_was_typed(admin_client: Client, do: str) -> None:
     issue, (first, second, third) = a_draft(3)
     act(admin_client, issue, "out", post=third.pk)

@@ -120,6 +120,7 @@ def test_the_wheel_has_all_files_of_the_program_in_one_folder(wheel: Path) -> No
     assert {"feedletter/locale/de/LC_MESSAGES/django.mo", "feedletter/templates/letters/base.txt"} <= names
 
 
+@NIGHTLY
 def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     shutil.unpack_archive(build(ROOT, "sdist", tmp_path / "sdist"), tmp_path / "source")
     source = next((tmp_path / "source").iterdir())
@@ -139,6 +140,7 @@ def test_the_command_says_its_version(venv: Venv) -> None:
     assert venv.manage("--version").startswith("Feedletter 0.")
 
 
+@NIGHTLY
 def test_it_runs_celerys_command_with_our_modules_and_settings(venv: Venv) -> None:
     """feedletter-worker@.service does."""
     said = venv.manage("celery", "--quiet", "-A", "feedletter_site", "report")
@@ -176,6 +178,7 @@ def test_settings_come_from_a_file_next_to_the_data_unless_they_are_in_the_envir
     assert (done.returncode, done.stderr) == (1, f"Line 2 of {folder}/.env is wrong: expected NAME=value.\n")
 
 
+@NIGHTLY
 def test_hooks_may_be_in_a_folder_that_the_file_names(venv: Venv) -> None:
     folder = venv.home / "data"
     (folder / "hooks").mkdir(parents=True)
@@ -193,6 +196,7 @@ def test_a_data_directory_that_cannot_be_is_refused_in_a_sentence(venv: Venv) ->
     assert done.stderr.startswith("DATA_DIR cannot be used (Not a directory: ")
 
 
+@NIGHTLY
 def test_another_projects_settings_and_modules_do_no_harm(venv: Venv) -> None:
     (venv.home / "delivery.py").write_text("raise ImportError('This is of another project.')")
     said = venv.manage("check", DJANGO_SETTINGS_MODULE="shop.settings", PYTHONPATH=str(venv.home))

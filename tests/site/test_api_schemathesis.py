@@ -70,7 +70,7 @@ def one_connection() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize("resource", some_now(RESOURCES, later=NIGHTLY))
+@pytest.mark.parametrize("resource", some_now(RESOURCES))
 @pytest.mark.usefixtures("one_connection")
 def test_a_few_requests_of_every_kind_find_no_fault(resource: str) -> None:
     headers = {"Authorization": f"Bearer {a_house()}"}

@@ -148,7 +148,7 @@ PROCESSES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("process", some_now(PROCESSES, later=NIGHTLY))
+@pytest.mark.parametrize("process", some_now(PROCESSES))
 @pytest.mark.parametrize(
     "wrong",
     [

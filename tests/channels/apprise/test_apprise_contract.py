@@ -39,7 +39,7 @@ from tests.contracts.bridge import (
     letter,
 )
 from tests.contracts.channel import NOW, Answer, Arrival
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.servers.api_server import Reply
 from tests.servers.services.gotify import TOKEN, GotifyServer, error
 
@@ -216,7 +216,7 @@ ADDRESSES = st.builds(
 )
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_no_address_leads_a_service_to_a_host_that_may_not_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """However Apprise's plugins parse the URL. All names and ports lead to the server here."""
     urls: list[str] = []

@@ -10,7 +10,7 @@ from delivery.rendering.facts import IssueFacts, ThemeFacts
 from delivery.rendering.issue import render_issue
 from feeds.parsing.entry import Media
 from tests.delivery.rendering.samples import entry, facts, html_of, one, text_of
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 
 CUT = "Continue reading"
 BASE = "https://blog.example/1"
@@ -41,7 +41,7 @@ LARGE: dict[str, Callable[[], IssueFacts]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some_now(LARGE, every=2, later=NIGHTLY))
+@pytest.mark.parametrize("name", some_now(LARGE, every=2))
 def test_a_large_letter_fits_and_says_where_the_rest_is(name: str) -> None:
     letter = render_issue(LARGE[name]())
     html, text = html_of(letter), text_of(letter)

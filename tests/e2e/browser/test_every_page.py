@@ -126,7 +126,7 @@ def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_an_opened_fold_covers_none_of_its_fields(tab: Any, site: str, server: FeedServer) -> None:
     fill()
     sign_in(tab, site)

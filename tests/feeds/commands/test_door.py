@@ -10,7 +10,7 @@ from feeds.models import Feed
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
 from tests.console import json_of, refused
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.corpus.documents import CONTENT_TYPES, documents
 from tests.servers.documents import atom, rss
 from tests.servers.feed_server import FeedServer
@@ -50,7 +50,7 @@ def is_readable(body: bytes, content_type: str, url: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some_now(EVERY, every=3, later=NIGHTLY))
+@pytest.mark.parametrize("name", some_now(EVERY, every=10))
 def test_a_document_is_taken_exactly_where_the_parser_takes_it(name: str, server: FeedServer) -> None:
     body, content_type = EVERY[name]
     url = server.serve("/doc", body, headers={"Content-Type": content_type})

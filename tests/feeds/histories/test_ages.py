@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.histories.history import (
     ADDED,
     DAY,
@@ -251,12 +251,12 @@ LEFT_OUT = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(SENT, every=2, later=NIGHTLY), ids=str)
+@pytest.mark.parametrize("history", some_now(SENT, every=5), ids=str)
 def test_it_is_sent(history: History, play: Callable[[History], Stage]) -> None:
     play(history)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", LEFT_OUT, ids=str)
+@pytest.mark.parametrize("history", some_now(LEFT_OUT, every=3), ids=str)
 def test_it_is_left_out_and_told(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.histories.history import (
     DAY,
     HOUR,
@@ -212,6 +212,6 @@ HISTORIES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(HISTORIES, every=2, later=NIGHTLY), ids=str)
+@pytest.mark.parametrize("history", some_now(HISTORIES, every=5), ids=str)
 def test_what_a_server_answers(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

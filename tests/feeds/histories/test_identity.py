@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from feeds.models import FeedDocument, Item
 from feeds.parsing.document import parse
 from feeds.polling.known_items import DIGEST_BYTES
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.histories.history import DAY, History, Post, Stage, at, document, post, posts, show
 
 
@@ -237,6 +237,6 @@ def test_a_guid_or_link_of_one_post_alone_names_it(names: list[str], titles: lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(HISTORIES, every=2, later=NIGHTLY), ids=str)
+@pytest.mark.parametrize("history", some_now(HISTORIES, every=5), ids=str)
 def test_each_post_once(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

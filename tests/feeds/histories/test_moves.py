@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.histories.history import (
     DAY,
     HOUR,
@@ -238,6 +238,6 @@ HISTORIES += [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(HISTORIES, every=4, later=NIGHTLY), ids=str)
+@pytest.mark.parametrize("history", some_now(HISTORIES, every=8), ids=str)
 def test_a_site_that_moves(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.feeds.histories.history import HOUR, History, at, fail, send, show
 
 HISTORIES = [
@@ -60,6 +60,6 @@ HISTORIES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("history", some_now(HISTORIES, later=NIGHTLY), ids=str)
+@pytest.mark.parametrize("history", some_now(HISTORIES), ids=str)
 def test_a_feed_that_settles(history: History, play: Callable[[History], object]) -> None:
     play(history)

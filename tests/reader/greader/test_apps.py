@@ -11,7 +11,7 @@ from feeds.models import Feed
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.people.app_passwords import make_app_password
 from reader.people.readers import add_reader
-from tests.examples import NIGHTLY, some_now
+from tests.examples import some_now
 from tests.factories import FeedFactory
 from tests.reader.greader.apps import (
     READ,
@@ -93,9 +93,7 @@ def unread_posts(home: Channel, feed: Feed, many: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "many", some_now([1_200, pytest.param(10_000, marks=pytest.mark.slow)], later=NIGHTLY)
-)
+@pytest.mark.parametrize("many", some_now([1_200, pytest.param(10_000, marks=pytest.mark.slow)]))
 def test_unread_posts_come_by_ids_and_contents_and_marks_go_back(
     an_app: Any, home: Channel, feed: Feed, many: int
 ) -> None:

@@ -18,6 +18,7 @@ from reader.mentions.check import check_due
 from reader.models import Entry, Mention, Reader, TimelineEntry, Unread
 from reader.people.readers import drop_reader
 from reader.timelines.stars import star
+from tests.examples import NIGHTLY
 from tests.factories import NOW
 from tests.races import beside
 from tests.reader.client import MicrosubClient
@@ -311,7 +312,7 @@ def test_markup_of_strangers_is_cleaned(send: Send, server: FeedServer, page: st
     assert "<script" not in shown
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_a_hundred_at_once_are_all_shown_once(
     ada: Reader, server: FeedServer, page: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from subscriptions.privacy.erase import erase
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.sign_up import sign_up
+from tests.examples import NIGHTLY
 from tests.servers.feed_server import FeedServer
 from tests.site.migrate_from import test_rss2email as mail
 from tests.site.migrate_from.feedletter_dump import NOW, dump, run, sent, site, start_all
@@ -111,7 +112,7 @@ def test_feedletters_newer_state_sends_nothing_twice_and_loses_nobody(monday: Pa
     assert bridges.exists()  # post 8 of feed 2, which that state doesn’t have
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_newsletters_that_the_first_release_imported_are_known(monday: Path) -> None:
     ImportedFrom.objects.filter(kind="newsletter").delete()
     run(friday(monday))
@@ -119,7 +120,7 @@ def test_newsletters_that_the_first_release_imported_are_known(monday: Path) -> 
     assert river()["bob@example.com"] == "unsubscribed"
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_its_preview_says_the_same_and_changes_nothing(monday: Path) -> None:
     place = friday(monday)
     before = everything()
@@ -161,7 +162,7 @@ def test_an_older_state_ends_nobody(monday: Path, tmp_path: Path) -> None:
     assert "fay@example.org" in str([line for line in facts["lines"] if line["what"] == "gone there"])
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_feeds_and_newsletters_that_are_gone_there_are_named(monday: Path) -> None:
     facts = run(later(monday, (line_of(monday, "never-sent\t"), ""), (line_of(monday, "5\thttp"), "")))
     gone = [line["name"] for line in facts["lines"] if line["what"] == "gone there"]
@@ -219,7 +220,7 @@ def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Pa
     assert not MailboxMessage.objects.exists()
 
 
-@pytest.mark.slow
+@NIGHTLY
 @pytest.mark.django_db(transaction=True)
 def test_an_older_file_of_rss2email_ends_nobody(site: FeedServer, folder: Path) -> None:
     mail.serve(site, "later")

@@ -13,6 +13,7 @@ import pytest
 
 from feedletter_site.migrate_from.feedletter.dump import read_dump
 from feedletter_site.migrate_from.microsub.documents import MOST_VALUES, BadDocuments, json_documents
+from tests.examples import NIGHTLY, some_now
 from tests.load.installation import sqlite_installation
 
 MOST_MEMORY = 300 * 1024
@@ -60,13 +61,13 @@ def packed(folder: Path, unit: str, count: int) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "unit", ["[],", '{"":0},', '"' + "é" * 1_000_000 + '",'], ids=["lists", "objects", "texts"]
+    "unit", some_now(["[],", '{"":0},', '"' + "é" * 1_000_000 + '",']), ids=["lists", "objects", "texts"]
 )
 def test_a_small_zip_of_large_documents_takes_little_memory(tmp_path: Path, unit: str) -> None:
     assert memory_of(packed(tmp_path, unit, 20)) < MOST_MEMORY
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_a_dump_of_short_lines_takes_little_memory(tmp_path: Path) -> None:
     place = tmp_path / "dump.sql"
     place.write_text("COPY public.config (key, value) FROM stdin;\n" + "\t\n" * 4_000_000 + "\\.\n")

@@ -14,7 +14,7 @@ from feedletter_site.management.commands import migrate_from
 from feedletter_site.migrate_from import take_over
 from feeds.models import Item
 from tests.chat.conftest import service, site
-from tests.examples import NIGHTLY
+from tests.examples import NIGHTLY, some_now
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
@@ -94,7 +94,7 @@ CASES = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "new", "held"), CASES)
+@pytest.mark.parametrize(("kind", "new", "held"), some_now(CASES, every=3))
 def test_what_it_says_is_what_is_posted_then(
     servers: DiscordService, site: FeedServer, tmp_path: Path, kind: str, new: int, held: int
 ) -> None:

@@ -23,6 +23,7 @@ from feedletter_site.migrate_from.take_over import begin_taking, work_off_arriva
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Consent, Subscribable, Subscription
+from tests.examples import NIGHTLY
 from tests.servers.feed_server import FeedServer
 from tests.site.migrate_from.test_cordfeeder import everything, rounds, words
 
@@ -106,7 +107,7 @@ def test_exactly_the_posts_that_came_later_are_sent_to_those_who_had_it(
     assert set(Consent.objects.values_list("act", flat=True)) == {"imported"}
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_a_feed_keeps_its_pace_sender_and_sleep(site: FeedServer, folder: Path) -> None:
     serve(site, "later")
     run(folder)
@@ -167,7 +168,7 @@ def test_the_report_names_what_is_lost(site: FeedServer, folder: Path) -> None:
     assert "password" not in json.dumps(facts)
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_the_first_version_of_the_file_is_read_too(site: FeedServer, folder: Path) -> None:
     (folder / "rss2email.json").write_text(moved(site, (FILES / "rss2email-v1.json").read_text()))
     os.utime(folder / "rss2email.json", (RAN_AT.timestamp(), RAN_AT.timestamp()))
@@ -198,7 +199,7 @@ def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
     assert Feed.objects.count() == Subscribable.objects.count() == Subscription.objects.count() == 7
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_both_files_are_uploaded_in_the_admin(site: FeedServer, folder: Path, admin_client: Client) -> None:
     serve(site, "last")
     files = {

@@ -205,7 +205,7 @@ class Watched(World):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pace", ["daily", "monthly", "three", "twice a week"])
+@pytest.mark.parametrize("pace", some_now(["twice a week", "daily", "monthly", "three"]))
 def test_no_pass_that_was_said_to_have_no_work_writes_anything(pace: str) -> None:
     world = Watched(pace, "weekly" if pace != "weekly" else "daily")
     for day in range(6):

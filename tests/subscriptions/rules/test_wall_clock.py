@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from subscriptions.rules.schedule import first_instant, wall
+from tests.examples import NIGHTLY
 from tests.subscriptions.rules.strategies import EARLIEST, readings, zones
 
 
@@ -45,7 +46,7 @@ def test_the_clock_first_shows_the_reading_or_later_at_that_instant(
     assert found.astimezone(zone).fold == 0
 
 
-@pytest.mark.slow
+@NIGHTLY
 def test_this_holds_around_every_change_of_every_zone_since_2000() -> None:
     for name in sorted(available_timezones()):
         zone = ZoneInfo(name)

@@ -20,7 +20,7 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.sandbox import client
 from tests.delivery.rendering.samples import entry, facts, html_of, text_of
-from tests.examples import NIGHTLY, examples, some_now
+from tests.examples import examples, some_now
 
 ROOT = Path(__file__).resolve().parents[4]
 LONG = entry(1, content="<p>" + "Words and more words. " * 2000 + "</p>")
@@ -269,9 +269,7 @@ time.sleep(60)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "end", some_now([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], every=3, later=NIGHTLY)
-)
+@pytest.mark.parametrize("end", some_now([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], every=3))
 def test_the_child_ends_with_its_process(end: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "DATA_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
