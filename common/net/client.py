@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
 from django.conf import settings
+from requests.cookies import RequestsCookieJar
 from urllib3.exceptions import HTTPError
 
 from common.net.addresses import Network, Resolver
@@ -98,6 +98,11 @@ class Fetched:
     redirects: tuple[tuple[int, str], ...] = ()
 
 
+class _NoCookies(RequestsCookieJar):
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Take none. Asking a policy about each answer took a fifth of the time of a request."""
+
+
 class SafeSession(requests.Session):
     """Session that calls only public addresses, within 20 seconds and 5 MB.
 
@@ -117,7 +122,7 @@ class SafeSession(requests.Session):
         self.verify = verify
         self.max_redirects = MAX_REDIRECTS
         self.headers["User-Agent"] = user_agent
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.cookies = _NoCookies()
         self.mount("http://", adapter)
         self.mount("https://", adapter)
         self.hooks["response"].append(_read_within_budget)
@@ -126,18 +131,13 @@ class SafeSession(requests.Session):
     def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
         """Merge only what our sessions have. Merging empty settings took a tenth of a poll's time."""
         prepared = requests.PreparedRequest()
-        prepared.prepare(
-            method=str(request.method).upper(),
-            url=request.url,
-            headers={**self.headers, **request.headers},
-            files=request.files,
-            data=request.data,
-            params=request.params,
-            auth=request.auth or self.auth,
-            cookies=request.cookies,
-            hooks=self.hooks,
-            json=request.json,
-        )
+        prepared.prepare_method(str(request.method).upper())
+        prepared.prepare_url(request.url, request.params)
+        prepared.prepare_headers({**self.headers, **request.headers})
+        prepared._cookies = _NoCookies()  # type: ignore[attr-defined]
+        prepared.prepare_body(request.data, request.files, request.json)
+        prepared.prepare_auth(request.auth or self.auth, prepared.url)
+        prepared.prepare_hooks(self.hooks)
         return prepared
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
