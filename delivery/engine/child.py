@@ -1,6 +1,6 @@
 """The connections of lanes, in a process or thread of their own. Imports no Django.
 
-The child process holds those of busy lanes, so that claiming and recording never delay the network. It ends
+Busy lanes have the child process, so that claiming and recording never delay the network. It ends
 when the worker's socket closes; each connection has then begun one message at most.
 It records acceptances itself, as recording in the worker took longer than the rest of a letter. Other
 outcomes, and failures to record, go to the worker.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import uvloop
 
@@ -47,7 +47,9 @@ from delivery.engine.child_protocol import (
     frame,
     unpacked,
 )
-from delivery.engine.recorder import Recorder
+
+if TYPE_CHECKING:
+    from delivery.engine.recorder import Recorder
 
 # Seconds.
 TELL_AFTER = 0.02
@@ -99,7 +101,11 @@ class Child:
                 self._lanes[lane].connections.cut_off()
             case BeginPass(clock_since, database):
                 take_over(clock_since)
-                self._recorder = self._recorder or (Recorder(database, self._end) if database else None)
+                if database and self._recorder is None:
+                    # Not at the top: a thread never records, and needs no driver.
+                    from delivery.engine.recorder import Recorder
+
+                    self._recorder = Recorder(database, self._end)
             case OpenLane(lane, open_session, width):
                 self._lanes[lane] = ChildLane(
                     AsyncConnections(

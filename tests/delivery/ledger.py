@@ -49,8 +49,9 @@ def a_mail(kind: str = "confirmation", **changes: Any) -> Delivery:
 def claimed(
     *, now: datetime = NOW, lane: Lane | None = None, in_flight: int = 0
 ) -> tuple[ClaimedDelivery, ...]:
+    """Claim as a worker does whose connections send five messages a second."""
     lane = lane or Lane.objects.get()
-    return claim_due(lane_id=lane.pk, now=now, in_flight=in_flight).rows
+    return claim_due(lane_id=lane.pk, now=now, in_flight=in_flight, expected=5).rows
 
 
 def ended(outcome: Outcome, *rows: ClaimedDelivery, at: datetime = NOW, begun: bool = True) -> list[Delivery]:

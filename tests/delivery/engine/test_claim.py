@@ -51,9 +51,9 @@ def test_among_letters_the_one_that_is_due_longest_goes_first() -> None:
 
 def test_a_claim_is_no_larger_than_what_the_connections_send_in_six_seconds() -> None:
     lane = a_lane(concurrency=1)
-    queued(10, lane=lane)
-    assert len(claimed(in_flight=4)) == 2
-    assert len(claimed()) == 6
+    queued(35, lane=lane)
+    assert len(claimed(in_flight=20)) == 10
+    assert len(claimed()) == 25
 
 
 def test_only_what_is_urgent_is_claimed_by_a_worker_that_has_enough() -> None:

@@ -19,6 +19,7 @@ from delivery.engine.claimer import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
 from delivery.models import Delivery, LaneShare
+from delivery.rules import lanes
 from delivery.rules.lanes import claimable
 from tests.delivery.background import sending as in_background
 from tests.delivery.background import wait_until
@@ -99,6 +100,8 @@ def test_term_while_a_claim_is_under_way_gives_the_rest_back(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smtp.state.delay = 0.02
+    # One claim, in this thread.
+    monkeypatch.setattr(lanes, "CLAIM_SECONDS", 30)
     letters(80, concurrency=3)
     at_letter(monkeypatch, 60, stop)
     report = send_due(clock=Clock())

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from delivery.lanes.limits import room, sift, use
 from delivery.models import Delivery, Lane, LaneDomain, LaneUse
+from delivery.rules.lanes import CLAIM_SECONDS
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, queued, states
 from tests.delivery.limits import finish, give_back, limited, take
 from tests.factories import NOW
@@ -24,7 +25,7 @@ def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
     lane = a_lane()
     rows = [(number, "example.org") for number in range(5)]
     with CaptureQueriesContext(connection) as seen:
-        assert room(lane, NOW).count == 300
+        assert room(lane, NOW).count == 10 * CLAIM_SECONDS
         assert sift(lane, rows, NOW).take == [0, 1, 2, 3, 4]
         use(lane, {"example.org": 5}, NOW)
     assert len(seen) == 1
@@ -33,11 +34,11 @@ def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
 
 def test_a_worker_claims_what_its_connections_send_while_the_lease_is_young() -> None:
     lane = a_lane(concurrency=10)
-    assert room(lane, NOW, in_flight=250).count == 50
-    assert room(lane, NOW, connections=3).count == 90
-    assert room(lane, NOW, connections=3, expected=20).count == 1800
+    assert room(lane, NOW, in_flight=50).count == 10 * CLAIM_SECONDS - 50
+    assert room(lane, NOW, connections=3).count == 3 * CLAIM_SECONDS
+    assert room(lane, NOW, connections=3, expected=20).count == 60 * CLAIM_SECONDS
     assert room(lane, NOW, connections=0).count == 0
-    assert room(lane, NOW, connections=99).count == 300
+    assert room(lane, NOW, connections=99).count == 10 * CLAIM_SECONDS
 
 
 def test_an_hour_limit_holds_over_claims_and_says_when_it_goes_on() -> None:
@@ -72,7 +73,7 @@ def test_a_warm_up_lets_more_go_each_day() -> None:
 
 def test_a_warm_up_that_is_over_limits_nothing() -> None:
     lane = a_lane(warm_up_from=date(2020, 1, 1), warm_up_first=4, warm_up_growth=2)
-    assert room(lane, NOW).count == 300
+    assert room(lane, NOW).count == 10 * CLAIM_SECONDS
 
 
 def test_what_is_given_back_was_not_used() -> None:
