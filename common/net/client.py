@@ -262,8 +262,7 @@ class SafeClient:
     def _session(self) -> SafeSession:
         if not hasattr(self._local, "session"):
             self._local.session = self.session()
-        session: SafeSession = self._local.session
-        return session
+        return self._local.session  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -303,13 +302,12 @@ def _count(
 
 
 def client() -> SafeClient:
-    agent = f"Feedletter/{settings.VERSION} (+{settings.SITE_URL})"
-    return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), agent)
+    return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), settings.VERSION, settings.SITE_URL)
 
 
 @lru_cache(maxsize=8)
-def _client(allow: tuple[Network, ...], user_agent: str) -> SafeClient:
-    return SafeClient(allow=allow, user_agent=user_agent)
+def _client(allow: tuple[Network, ...], version: str, site: str) -> SafeClient:
+    return SafeClient(allow=allow, user_agent=f"Feedletter/{version} (+{site})")
 
 
 def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:

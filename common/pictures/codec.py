@@ -83,11 +83,13 @@ def _plain(opened: Image.Image, most_side: int) -> Image.Image:
 
 
 def _encoded(image: Image.Image) -> tuple[bytes, str]:
-    png = as_file(image, "PNG", optimize=True)
-    if image.mode == "RGB" and len(png) > PHOTOGRAPH:
-        jpeg = as_file(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
-        if len(jpeg) < len(png) / 2:
-            return jpeg, "jpg"
+    # Optimising a photograph takes a second.
+    for share, options in (4, {"compress_level": 1}), (2, {"optimize": True}):
+        png = as_file(image, "PNG", **options)
+        if image.mode == "RGB" and len(png) > PHOTOGRAPH:
+            jpeg = as_file(image, "JPEG", quality=JPEG_QUALITY, optimize=True, progressive=True)
+            if len(jpeg) < len(png) / share:
+                return jpeg, "jpg"
     if len(png) > LARGE_PICTURE:
         fewer = image.quantize(256, method=Image.Quantize.FASTOCTREE)
         fewer.info = {}
