@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,9 +93,9 @@ def texts(source: str) -> Iterator[Text]:
         yield block
 
 
-def faults(source: str) -> Iterator[tuple[int, str]]:
+def faults(every: Iterable[Text]) -> Iterator[tuple[int, str]]:
     """Line and sentence for each fault."""
-    for line, words, is_docstring in texts(source):
+    for line, words, is_docstring in every:
         first = words.partition("\n")[0]
         if is_docstring and len(first) > LONGEST_FIRST_LINE:
             yield line, f"The first line has {len(first)} characters; the most are {LONGEST_FIRST_LINE}."
@@ -178,9 +178,9 @@ def main(arguments: list[str]) -> int:
         return 0
     count = words = 0
     for path in modules(arguments or list(PLAIN)):
-        source = path.read_text("utf-8")
-        words += sum(len(each.words.split()) for each in texts(source))
-        for line, sentence in faults(source):
+        every = list(texts(path.read_text("utf-8")))
+        words += sum(len(each.words.split()) for each in every)
+        for line, sentence in faults(every):
             count += 1
             print(f"{path}:{line}: {sentence}")
     for path in spoken(arguments or list(SENTENCES)):

@@ -19,7 +19,7 @@ from bench.prose import faults, sentences, texts, wrong_words
     ],
 )
 def test_a_mannered_or_long_text_is_a_fault(source: str) -> None:
-    assert len(list(faults(source))) == 1
+    assert len(list(faults(texts(source)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_mannered_or_long_text_is_a_fault(source: str) -> None:
     ],
 )
 def test_plain_words_marks_for_tools_and_texts_of_the_program_are_none(source: str) -> None:
-    assert list(faults(source)) == []
+    assert list(faults(texts(source))) == []
 
 
 def test_comments_in_consecutive_lines_are_one_text() -> None:

@@ -35,6 +35,7 @@ def migrate_twice_at_once(site: Installation) -> None:
     site.manage("list_feeds")
 
 
+@NIGHTLY
 def test_two_at_once_on_an_empty_database_take_turns(empty: Installation) -> None:
     migrate_twice_at_once(empty)
 

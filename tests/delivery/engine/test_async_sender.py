@@ -76,7 +76,7 @@ def ended(done: Done, count: int) -> list[SendTask]:
     """Return that many tasks that come back; assert that no more follow at once."""
     got: list[SendTask] = []
     while len(got) < count:
-        got += done.get(timeout=5)
+        got += done.get(timeout=30)
     with pytest.raises(Empty):
         done.get(timeout=QUIET)
     assert len(got) == count
@@ -168,13 +168,8 @@ def test_messages_are_signed_beside_sending_also_when_a_process_that_signs_is_go
     ours.put([task(4, keys=(key,))])
     ours.settle(ended(done, 1))
     records = [record(key), record(other)]
-    signed = {one.recipient: verified(one.data, records) for one in smtp.messages}
-    assert {to[1]: ends for to, ends in signed.items()} == {
-        "1": [True],
-        "2": [True] * 2,
-        "3": [True],
-        "4": [True],
-    }
+    signed = sorted((one.recipient[:2], verified(one.data, records)) for one in smtp.messages)
+    assert signed == [("r1", [True]), ("r2", [True] * 2), ("r3", [True]), ("r4", [True])]
 
 
 @pytest.mark.slow

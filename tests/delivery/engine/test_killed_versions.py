@@ -10,7 +10,7 @@ from tests.load.installation import Installation, installation
 from tests.servers.smtp_server import SmtpServer
 
 __all__ = ["installation"]
-LETTERS, CONNECTIONS = 5000, 4
+LETTERS, CONNECTIONS, NOTES = 3000, 4, ("First correction.", "Second correction.")
 PAUSE = """
 from django.utils import timezone
 from delivery.issues.pause import pause_issue
@@ -47,10 +47,9 @@ print(dict(Delivery.objects.values_list("destination__core", "version")))
 def test_each_person_gets_the_text_that_the_ledger_says_though_workers_are_killed(
     installation: Installation, smtp: SmtpServer
 ) -> None:
-    smtp.state.delay = 0.004
+    smtp.state.delay = 0.02
     queue(installation, LETTERS, concurrency=CONNECTIONS)
-    notes = ["First correction.", "Second correction."]
-    for done, note in enumerate(notes, start=1):
+    for done, note in enumerate(NOTES, start=1):
         worker = installation.start("manage.py", "send")
         smtp.wait_for(len(smtp.messages) + 300, timeout=60)
         if done == 2:
@@ -67,7 +66,7 @@ def test_each_person_gets_the_text_that_the_ledger_says_though_workers_are_kille
     ledger: dict[str, int] = eval(installation.script(LEDGER), {})  # noqa: S307 - our own output
     got: dict[str, set[int]] = defaultdict(set)
     for message in smtp.messages:
-        said = [note.encode() in message.data for note in notes]
+        said = [note.encode() in message.data for note in NOTES]
         got[message.recipient].add(said.index(True) + 1 if any(said) else 0)
     assert {name: {version} for name, version in ledger.items()} == got
     assert set(ledger.values()) == {0, 1, 2}

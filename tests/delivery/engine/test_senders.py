@@ -343,8 +343,7 @@ def in_a_thread(
     service: Service, width: int, narrowed: "SimpleQueue[Narrowed] | None" = None, **facts: Any
 ) -> Iterator[tuple[AsyncSender, Done]]:
     child, done = ChildThread(permit(), lambda: NOW), cast(Done, SimpleQueue())
-    on_narrow = (narrowed or SimpleQueue()).put
-    sender = sender_of(child, lambda: Closed(service, **facts), width, done, on_narrow)
+    sender = sender_of(child, lambda: Closed(service, **facts), width, done, (narrowed or SimpleQueue()).put)
     try:
         yield sender, done
         sender.leave()

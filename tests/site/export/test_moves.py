@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -97,6 +97,7 @@ def test_rows_that_are_added_meanwhile_are_not_in_it(
     assert files["data/subscriptions.Suppression.jsonl"].count(b"\n") == 1
 
 
+@NIGHTLY
 def test_a_killed_import_is_none(tmp_path: Path) -> None:
     path = tmp_path / "site.zip"
     with sqlite_installation(folder(tmp_path / "old")) as old:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import NIGHTLY
 from tests.servers.feed_server import FeedServer
 from tests.site.migrate_from.acceptance import (
     ITEMS,
@@ -47,6 +48,7 @@ SHOWN = (
 )
 
 
+@NIGHTLY
 def test_a_move_with_kills_shows_each_post_once(site: FeedServer, folder: Path, tmp_path: Path) -> None:
     with ExitStack() as stack:
         whole, killed = (installed(stack, tmp_path / name) for name in ("whole", "killed"))

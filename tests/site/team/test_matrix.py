@@ -226,7 +226,7 @@ def test_pages_without_a_name_show_nothing() -> None:
     assert views == {"RedirectView", "catch_all_view"}
 
 
-@pytest.mark.parametrize("role", some_now(ROLES, every=2))
+@pytest.mark.parametrize("role", some_now(ROLES, every=3))
 def test_a_role_opens_its_pages_and_no_others(role: str, rows: dict[str, Any]) -> None:
     client = client_of(role, rows["subscriptions_subscribable"])
     wrong = []
