@@ -69,8 +69,6 @@ class SmtpServer:
 
     def start(self) -> Self:
         listener = socket.create_server(("127.0.0.1", self.port))
-        # As real servers: without it each of several replies waits 40 ms for an ACK.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port = listener.getsockname()[1]
         self._controller = Controller(self.state, listener, **self._options)
         self._controller.start()
