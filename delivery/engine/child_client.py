@@ -72,13 +72,12 @@ class Client:
 class ChildThread(Client):
     """For few messages: a process would take longer to start than to send them."""
 
-    def __init__(self, permit: Permit, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime]) -> None:
         super().__init__()
         self._loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self._child = Child(self._tell, clock)
         self._thread = threading.Thread(target=self._loop.run_forever, name="send loop", daemon=True)
         self._thread.start()
-        self.say(permit)
 
     def say(self, message: ToChild) -> None:
         self._loop.call_soon_threadsafe(self._child.hear, message)

@@ -167,21 +167,22 @@ class LanePool:
         facts = facts_of(lane)
         narrowed: SimpleQueue[Narrowed] = SimpleQueue()
         done, clock = self._done, self._clock
-        sender: LaneSender
         open_session = ours.sessions(facts)
         if open_session is None:
-            sender = ThreadSender(facts, ours, width, permit=self._permit, done=done, clock=clock)
+            sender: LaneSender = ThreadSender(facts, ours, width, permit=self._permit, done=done, clock=clock)
         else:
             child = self._child(is_process=clock is utcnow and has_much(lane, now))
             sender = AsyncSender(child, open_session, width, done=done, on_narrow=narrowed.put, clock=clock)
         return PooledLane(sender, narrowed)
 
     def _child(self, *, is_process: bool) -> Client:
+        # Kept before use: a pass that finishes meanwhile has to notify it.
         if not is_process:
-            self._thread = self._thread or ChildThread(self._permit, self._clock)
+            if self._thread is None:
+                self._thread = ChildThread(self._clock)
+                self._thread.say(self._permit)
             return self._thread
         if self._process is None:
-            # Kept before use: a pass that finishes meanwhile has to notify it.
             self._process = take_child_process()
             self._process.begin_pass(self._permit)
         return self._process

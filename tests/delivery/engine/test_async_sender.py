@@ -72,11 +72,16 @@ def tasks(count: int) -> list[SendTask]:
     return [task(number) for number in range(count)]
 
 
-def ended(done: Done, count: int) -> list[SendTask]:
-    """Return that many tasks that come back; assert that no more follow at once."""
+def ended(done: Done, count: int, *, settled_by: AsyncSender | None = None) -> list[SendTask]:
+    """Return that many tasks that come back; assert that no more follow at once.
+
+    The next one of a connection is sent only when the one before is settled.
+    """
     got: list[SendTask] = []
     while len(got) < count:
-        got += done.get(timeout=30)
+        got += (some := done.get(timeout=30))
+        if settled_by:
+            settled_by.settle(some)
     with pytest.raises(Empty):
         done.get(timeout=QUIET)
     assert len(got) == count
@@ -91,9 +96,7 @@ def test_a_delivery_that_is_claimed_again_while_it_is_on_its_way_ends_twice(
     first, again = task(1), task(1)
     ours.put([first])
     ours.put([again])
-    got = ended(done, 2)
-    assert set(map(id, got)) == {id(first), id(again)}
-    ours.settle(got)
+    assert set(map(id, ended(done, 2, settled_by=ours))) == {id(first), id(again)}
     ours.leave()
     ours.join()
     assert smtp.recipients == ["r1@example.test"] * 2
@@ -143,10 +146,10 @@ def test_a_lane_that_is_opened_once_more_while_it_closes_is_another(
     first, done = sender_over(process, smtp)
     second, other_done = sender_over(process, smtp)
     first.put([task(1)])
-    first.settle(ended(done, 1))
+    ended(done, 1, settled_by=first)
     first.leave()
     second.put([task(2)])
-    second.settle(ended(other_done, 1))
+    ended(other_done, 1, settled_by=second)
     second.leave()
     first.join()
     second.join()
@@ -159,14 +162,14 @@ def test_messages_are_signed_beside_sending_also_when_a_process_that_signs_is_go
     key, other = (SigningKey("sender.example", name, generate(RSA)) for name in ("s1", "s2"))
     ours, done = sender_over(process, smtp)
     ours.put([task(1, keys=(key,)), task(2, keys=(key, other))])
-    ours.settle(ended(done, 2))
+    ended(done, 2, settled_by=ours)
     assert process._signers
     for signer in process._signers._all:
         signer.process.kill()
     ours.put([task(3, keys=(other,))])
-    ours.settle(ended(done, 1))
+    ended(done, 1, settled_by=ours)
     ours.put([task(4, keys=(key,))])
-    ours.settle(ended(done, 1))
+    ended(done, 1, settled_by=ours)
     records = [record(key), record(other)]
     signed = sorted((one.recipient[:2], verified(one.data, records)) for one in smtp.messages)
     assert signed == [("r1", [True]), ("r2", [True] * 2), ("r3", [True]), ("r4", [True])]
@@ -248,7 +251,7 @@ def test_of_the_next_message_no_text_leaves_before_the_outcome_is_durable(
     second = ended(done, 1)
     assert smtp.recipients == ["r0@example.test", "r1@example.test"]
     sender.settle(second)
-    sender.settle(ended(done, 1))
+    ended(done, 1, settled_by=sender)
     sender.leave()
     sender.join()
     assert smtp.connections == 1

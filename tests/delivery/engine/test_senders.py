@@ -125,7 +125,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Made]:
                 FACTS, channel, width, permit=permit(lost), done=done, clock=lambda: NOW
             )
         else:
-            child = ChildThread(permit(lost), lambda: NOW)
+            child = child_thread(lost)
             sender = sender_of(child, lambda: Asynchronous(service), width, done)
         senders.append((sender, child))
         return sender, done
@@ -338,11 +338,17 @@ class Closed(Asynchronous):
         return Temporary("421 full", stops_lane=True)
 
 
+def child_thread(lost: frozenset[int] = frozenset()) -> ChildThread:
+    made = ChildThread(lambda: NOW)
+    made.say(permit(lost))
+    return made
+
+
 @contextmanager
 def in_a_thread(
     service: Service, width: int, narrowed: "SimpleQueue[Narrowed] | None" = None, **facts: Any
 ) -> Iterator[tuple[AsyncSender, Done]]:
-    child, done = ChildThread(permit(), lambda: NOW), cast(Done, SimpleQueue())
+    child, done = child_thread(), cast(Done, SimpleQueue())
     sender = sender_of(child, lambda: Closed(service, **facts), width, done, (narrowed or SimpleQueue()).put)
     try:
         yield sender, done

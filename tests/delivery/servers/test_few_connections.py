@@ -201,7 +201,7 @@ def test_a_number_set_by_hand_takes_the_place_of_what_was_learnt(admin_client: C
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 def test_a_new_lane_opens_more_connections_while_its_server_answers_well(smtp: SmtpServer) -> None:
-    smtp.state.delay = 0.002
+    smtp.state.delay = 0.03
     queued(LETTERS, issue=IssueFactory(), lane=a_lane(concurrency=8, grown=2))
     assert send_due().sent == LETTERS
     lane = Lane.objects.get()
