@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
 from tests import services
@@ -30,7 +30,7 @@ BY_NAME = (
 
 
 def main(arguments: list[str]) -> int:
-    """Print the figures named in the arguments, as lines or with --json."""
+    """Print the figures named in the arguments, as lines or with --json; with --sqlite of that database."""
     chosen = [name for name in arguments if not name.startswith("--")] or list(FIGURES)
     if unknown := set(chosen) - {*FIGURES, *BY_NAME}:
         print(
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 1
-    with installation():
+    with installation(is_sqlite="--sqlite" in arguments):
         results = [result for name in chosen for result in measure(name)]
     if "--json" in arguments:
         print(json.dumps(results, indent=2))
@@ -52,11 +52,11 @@ def main(arguments: list[str]) -> int:
 
 
 @contextmanager
-def installation() -> Iterator[None]:
-    """Start PostgreSQL with default settings (fsync on)."""
+def installation(*, is_sqlite: bool) -> Iterator[None]:
+    """Start PostgreSQL with default settings (fsync on), unless it is for SQLite."""
     with (
-        services.postgres(durable=True) as server,
         tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder,
+        nullcontext(f"sqlite:///{folder}/db") if is_sqlite else services.postgres(durable=True) as server,
     ):
         os.environ.update(
             DATABASE_URL=server,

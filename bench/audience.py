@@ -20,6 +20,7 @@ DOMAINS = 20
 SENTENCE = "The quick brown fox jumps over the lazy dog, and tells about it at some length."
 # Makes a letter of 4.5 KB.
 PARAGRAPHS = 17
+TOKEN = {"postgresql": "md5(random()::text)", "sqlite": "lower(hex(randomblob(16)))"}
 
 
 def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
@@ -33,26 +34,31 @@ def rows_of(name: str, *, readers: int, domain: str = "example.org") -> Subscrib
     made = Subscribable.objects.create(
         name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>"
     )
+    now = timezone.now()
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
+            WITH RECURSIVE numbers(number) AS (
+                SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < %s
+            ),
+            made(address) AS (
+                SELECT %s || number || '@mail' || (number %% {DOMAINS}) || '.example' FROM numbers
+            )
             INSERT INTO {Destination._meta.db_table}
                 (kind, core, label, config, secrets, added_at, disabled_reason)
-            SELECT 'email', address, address, '{{}}', '', now(), ''
-            FROM generate_series(1, %s) number,
-                LATERAL (SELECT %s || number || '@mail' || number %% {DOMAINS} || '.example' AS address) made
+            SELECT 'email', address, address, '{{}}', '', %s, '' FROM made
             """,
-            [readers, f"{name}-reader"],
+            [readers, f"{name}-reader", now],
         )
         cursor.execute(
             f"""
             INSERT INTO {Subscription._meta.db_table}
                 (subscribable_id, destination_id, display_name, asked_name, status, language, added_at,
                 confirmed_at, token, confirm_nonce)
-            SELECT %s, id, 'Reader ' || id, '', 'confirmed', '', now(), now(), md5(random()::text), ''
+            SELECT %s, id, 'Reader ' || id, '', 'confirmed', '', %s, %s, {TOKEN[connection.vendor]}, ''
             FROM {Destination._meta.db_table} WHERE core LIKE %s ORDER BY id
             """,
-            [made.pk, f"{name}-reader%"],
+            [made.pk, now, now, f"{name}-reader%"],
         )
     return made
 
@@ -90,15 +96,17 @@ def publish_settled(issue: Issue) -> int:
     """
     count = publish(issue_id=issue.pk, now=timezone.now())
     vacuum(Delivery)
-    with connection.cursor() as cursor:
-        cursor.execute("CHECKPOINT")
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("CHECKPOINT")
     return count
 
 
 def vacuum(*models: type[Model]) -> None:
+    verb = "VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE"
     with connection.cursor() as cursor:
         for model in models:
-            cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")
+            cursor.execute(f"{verb} {model._meta.db_table}")
 
 
 def letter_size(issue: Issue) -> int:
