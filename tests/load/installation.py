@@ -119,12 +119,13 @@ def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: s
 
 @contextmanager
 def postgres_installation(
-    folder: Path, server: str, *, migrated: bool = True, **environment: str
+    folder: Path, server: str, *, migrated: bool = True, pooler: str = "", **environment: str
 ) -> Iterator[Installation]:
-    """Yield an installation on a new database, which is dropped afterwards."""
+    """Yield an installation on a new database, perhaps behind a pooler. The database is dropped afterwards."""
     name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
     create_database(server, name, template=migrated_database(server) if migrated else "template1")
-    installation = Installation(folder, url_of(server, name), **environment)
+    url = f"{url_of(pooler, name)}?prepare=off" if pooler else url_of(server, name)
+    installation = Installation(folder, url, **environment)
     try:
         yield installation
     finally:
@@ -134,11 +135,16 @@ def postgres_installation(
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    """On either database, with the mail server of the test's fixture `smtp`, if any."""
+    """On either database, with the mail server of the test's fixture `smtp`, if any.
+
+    Ask for the parameter "pooler" to have PgBouncer in front.
+    """
     mail = {"EMAIL_URL": request.getfixturevalue("smtp").url} if "smtp" in request.fixturenames else {}
     if request.param == "sqlite":
         with sqlite_installation(tmp_path, **mail) as made:
             yield made
     else:
-        with postgres_installation(tmp_path, request.getfixturevalue("postgres_url"), **mail) as made:
+        server = request.getfixturevalue("postgres_url")
+        pooler = request.getfixturevalue("pooler_url") if request.param == "pooler" else ""
+        with postgres_installation(tmp_path, server, pooler=pooler, **mail) as made:
             yield made

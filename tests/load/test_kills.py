@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.examples import examples
+from tests.examples import NIGHTLY, examples
 from tests.load.installation import Installation, installation
 from tests.servers.smtp_server import SmtpServer
 
@@ -49,6 +49,11 @@ def smtp() -> Iterator[SmtpServer]:
         yield server
 
 
+@pytest.mark.parametrize(
+    "installation",
+    ["sqlite", pytest.param("postgres", marks=NIGHTLY), pytest.param("pooler", marks=NIGHTLY)],
+    indirect=True,
+)
 def test_kills_lose_nothing_and_double_at_most_one_letter_a_connection(
     installation: Installation, smtp: SmtpServer
 ) -> None:

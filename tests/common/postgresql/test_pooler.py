@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -41,11 +42,10 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 @pytest.fixture
 def site(tmp_path: Path, postgres_url: str, pooler_url: str) -> Iterator[Installation]:
-    with postgres_installation(tmp_path, postgres_url) as made:
-        name = made.environment["DATABASE_URL"].rpartition("/")[2]
+    with postgres_installation(tmp_path, postgres_url, pooler=pooler_url) as made:
+        name = urlsplit(made.environment["DATABASE_URL"]).path[1:]
         with psycopg.connect(postgres_url, autocommit=True) as admin:
             admin.execute(f"ALTER DATABASE \"{name}\" SET statement_timeout = '299s'")
-        made.environment["DATABASE_URL"] = f"{pooler_url.rpartition('/')[0]}/{name}?prepare=off"
         yield made
 
 
