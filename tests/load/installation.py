@@ -121,7 +121,7 @@ def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: s
 def postgres_installation(
     folder: Path, server: str, *, migrated: bool = True, pooler: str = "", **environment: str
 ) -> Iterator[Installation]:
-    """Yield an installation on a new database, perhaps behind a pooler. The database is dropped afterwards."""
+    """Yield an installation on a new database, which is dropped afterwards; perhaps behind a pooler."""
     name = f"feedletter_{folder.name.replace('-', '_')}"[:60]
     create_database(server, name, template=migrated_database(server) if migrated else "template1")
     url = f"{url_of(pooler, name)}?prepare=off" if pooler else url_of(server, name)
