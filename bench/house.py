@@ -1,8 +1,8 @@
 """`python -m bench.house [FOLDER]`: figures about the structure of the code.
 
 Reads the files only, so one script can compare two versions. `--check` fails if a package has more lines or
-files than bench/ceilings.toml allows, or if modules import each other in a circle; `--lower` lowers the
-ceilings to today's counts.
+files than bench/ceilings.toml allows, if modules import each other in a circle, or if a constant stands below
+a function; `--lower` lowers the ceilings to today's counts.
 """
 
 import ast
@@ -81,7 +81,29 @@ def violations(root: Path) -> list[str]:
         if count > ceilings[name][what]
     ]
     trees = {path.relative_to(root): ast.parse(path.read_text("utf-8")) for path in modules(root)}
-    return told + [f"These import each other: {', '.join(sorted(each))}." for each in circles(imports(trees))]
+    told += [f"These import each other: {', '.join(sorted(each))}." for each in circles(imports(trees))]
+    return told + [
+        f"{path}:{line}: put this constant on top."
+        for path, tree in trees.items()
+        # Settings are read from top to bottom.
+        if path.name != "settings.py"
+        for line in late_constants(tree)
+    ]
+
+
+def late_constants(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of constants that stand behind functions or classes without using them."""
+    below = set[str]()
+    for node in tree.body:
+        if is_function(node) or isinstance(node, ast.ClassDef):
+            below.add(node.name)
+        elif below and isinstance(node, ast.Assign | ast.AnnAssign):
+            names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+            stored = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+            is_constant = any(name.isupper() or name == "log" for name in stored)
+            if is_constant and below.isdisjoint(each.id for each in names):
+                yield node.lineno
+            below |= stored
 
 
 def lowered(root: Path) -> str:

@@ -33,3 +33,8 @@ def test_ceilings_fall_and_never_rise(root: Path) -> None:
 def test_an_import_within_a_function_closes_a_circle(root: Path) -> None:
     (root / "feeds/one.py").write_text("def late(): from feeds import two\n")
     assert house.violations(root) == ["These import each other: feeds.one, feeds.two."]
+
+
+def test_constants_stand_above_functions_unless_they_use_them(root: Path) -> None:
+    (root / "feeds/one.py").write_text("def f(): ...\nBY = {1: f}; MOST = 3\n")
+    assert house.violations(root) == ["feeds/one.py:2: put this constant on top."]

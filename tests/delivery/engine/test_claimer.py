@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from queue import SimpleQueue
 from time import monotonic
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from common.clock import utcnow
 from delivery.engine.child_protocol import Permit
-from delivery.engine.claimer import Claimer, LanePool, PooledLane
+from delivery.engine.claimer import RATE_KNOWN_AFTER, Claimer, LanePool, PooledLane
 from delivery.engine.send_task import Done, SendTask
+from delivery.rules.lanes import EXPECTED_RATE
 from tests.delivery.ledger import claimed, queued
 from tests.factories import IssueFactory
 
@@ -69,3 +72,17 @@ def test_what_is_not_made_any_more_comes_back_once() -> None:
     ended = handed_over(is_finishing=True)
     assert len(ended) == len(set(ended)) == 3
     assert {task.outcome for task in ended} == {None}
+
+
+def pooled(ended: int, *, seconds: float, width: int) -> PooledLane:
+    sender = cast(Any, SimpleNamespace(width=width))
+    return PooledLane(sender, SimpleQueue(), ended=ended, opened_at=monotonic() - seconds)
+
+
+def test_a_rate_is_of_one_connection_and_one_second() -> None:
+    assert pooled(2_000, seconds=10, width=4).rate == pytest.approx(50, rel=0.1)
+
+
+def test_until_enough_was_sent_and_when_it_goes_slowly_a_usual_rate_is_expected() -> None:
+    assert pooled(RATE_KNOWN_AFTER - 1, seconds=0.001, width=1).rate == EXPECTED_RATE
+    assert pooled(RATE_KNOWN_AFTER, seconds=3_600, width=1).rate == EXPECTED_RATE
