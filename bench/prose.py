@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 PLAIN = (
-    "bench", "channels", "chat", "common", "delivery", "demo", "feeds", "feedletter_site", "reader",
-    "subscriptions", "tests",
+    "bench", "channels", "chat", "common", "delivery", "demo", "feeds", "feedletter_site", "migrate_from",
+    "reader", "subscriptions", "tests",
 )  # fmt: skip
 SENTENCES: tuple[str, ...] = (
-    "channels", "chat", "common", "delivery", "demo", "docs", "feedletter_site", "feeds", "reader",
-    "subscriptions", "templates",
+    "channels", "chat", "common", "delivery", "demo", "docs", "feedletter_site", "feeds", "migrate_from",
+    "reader", "subscriptions", "templates",
 )  # fmt: skip
 # Stories that the demo's blog tells, and pages that repeat texts of the code.
 SKIPPED = ("content", "reference")

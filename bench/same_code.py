@@ -21,6 +21,7 @@ PACKAGES = (
     "demo",
     "feeds",
     "feedletter_site",
+    "migrate_from",
     "reader",
     "subscriptions",
     "tests",

@@ -9,7 +9,8 @@ ROOT = Path(__file__).parent.parent
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", MAP)))
 PACKAGES = (
-    "common", "feeds", "subscriptions", "channels", "delivery", "reader", "chat", "feedletter_site", "demo",
+    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "chat",
+    "feedletter_site", "demo",
 )  # fmt: skip
 
 

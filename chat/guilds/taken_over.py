@@ -11,9 +11,10 @@ from chat.guilds.shared import TIMING, locked_settings, shared_feed
 from chat.models import BotFeed, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
 from feeds.adding.add import alter_feed
-from feeds.adding.known import KnownPost, add_known_feed, mark_known, waiting_among
+from feeds.adding.known import add_known_feed, mark_known, waiting_among
 from feeds.addresses import host_of_url
 from feeds.models import Feed
+from migrate_from.records import OldPost
 from subscriptions.collections.edits import note_by_hand
 
 # CordFeeder's format and ours.
@@ -27,7 +28,7 @@ def take_feed(
     *,
     url: str,
     title: str,
-    posts: Sequence[KnownPost],
+    posts: Sequence[OldPost],
     read_from: datetime,
     read_until: datetime | None,
     sender: str,
@@ -86,7 +87,7 @@ def take_guild_feed(
     feed: Feed,
     title: str,
     to: ParsedDestination,
-    posts: Sequence[KnownPost],
+    posts: Sequence[OldPost],
     added_by: int,
     added_at: datetime,
     now: datetime,

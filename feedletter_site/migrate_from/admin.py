@@ -35,22 +35,21 @@ from common.parts import Facts, Part, listed
 from common.ports.panels import Action, Panel
 from common.refused import Refused
 from common.text import pluralize, shortened
-from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations, unsent_confirmations
-from feedletter_site.migrate_from.secret_files import MOST_BYTES as MOST_BYTES_OF_SECRETS
-from feedletter_site.migrate_from.secret_files import parse_secrets
+from feedletter_site.migrate_from.confirmations import send_confirmations, unsent_confirmations
 from feedletter_site.migrate_from.source import (
     COLUMNS,
     ORDER,
     READING,
     SOURCES,
-    ImportResult,
-    Options,
     Source,
     csv_rows,
     source_called,
 )
 from feedletter_site.migrate_from.take_over import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
+from migrate_from.records import ImportResult, Options
+from migrate_from.secret_files import MOST_BYTES as MOST_BYTES_OF_SECRETS
+from migrate_from.secret_files import parse_secrets
 from reader.models import Reader
 
 LONGEST_NAME = 200

@@ -3,29 +3,24 @@
 The other program went on in between: it sent posts, and people left it.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from common.admin.refusals import refusal_sentence
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import pluralize
 from delivery.issues.pause import CANCEL, move
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
-from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
-from feeds.adding.add import new_feed
+from feedletter_site.migrate_from.source import Origins
 from feeds.adding.known import sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
-from feeds.polling.read import FetchResult
+from migrate_from.records import ImportResult, Line
 from subscriptions.collections.assign import clear_unneeded, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Consent, LeftOut, Subscribable, Subscription
 from subscriptions.subscribers.bulk import end_subscriptions
@@ -33,78 +28,6 @@ from subscriptions.subscribers.bulk import end_subscriptions
 FEED, NEWSLETTER = "feed", "newsletter"
 # If more are gone than this, and more than stayed, it is probably another database.
 MOST_GONE = 10
-
-
-class WholeFeed(ABC):
-    """Feed that is imported in one transaction, with its newsletters. A preview rolls back.
-
-    `answers` come from the servers that it needs; None in a preview.
-    """
-
-    feed: Any
-
-    @property
-    @abstractmethod
-    def old_key(self) -> str: ...
-
-    @property
-    @abstractmethod
-    def name(self) -> str: ...
-
-    @abstractmethod
-    def ask(self, now: datetime) -> Any:
-        """Return the answers (network). Raises ValidationError."""
-
-    @abstractmethod
-    def add(self, origins: Origins, now: datetime, answers: Any) -> tuple[Feed, list[Line]]: ...
-
-    @abstractmethod
-    def add_more(self, feed: Feed, origins: Origins, now: datetime, answers: Any) -> list[Line]: ...
-
-    def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        with transaction.atomic():
-            lines = self._lines_of(origins, now, None)
-            transaction.set_rollback(True)
-        return lines
-
-    def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        try:
-            answers = self.ask(now)
-        except ValidationError as error:
-            return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
-        return self._lines_of(origins, now, answers)
-
-    def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
-        origin = origins.find(FEED, self.old_key)
-        return Feed.objects.filter(pk=origin.row).first() if origin else new_feed(url=self.feed.url, now=now)
-
-    def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
-    ) -> tuple[Feed, Mapping[int, str]]:
-        feed, _lines = self._take(origins, now, answer)
-        return feed, waiting_titles(feed)
-
-    def _lines_of(self, origins: Origins, now: datetime, answers: Any) -> Sequence[Line]:
-        try:
-            with transaction.atomic():
-                return self._take(origins, now, answers)[1]
-        except TakenMeanwhile:
-            return [self._there()]
-        except (Refused, ValidationError) as error:
-            return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
-
-    def _take(self, origins: Origins, now: datetime, answers: Any) -> tuple[Feed, list[Line]]:
-        if (origin := origins.find(FEED, self.old_key)) is None:
-            return self.add(origins, now, answers)
-        feed = Feed.objects.filter(pk=origin.row).first()
-        if feed is None:
-            raise Refused("It was imported before, and deleted here.")
-        lines = self.add_more(feed, origins, now, answers)
-        is_same = all(line.fate is ImportResult.REFUSED for line in lines)
-        return feed, [self._there(), *lines] if is_same else lines
-
-    def _there(self) -> Line:
-        return Line(ImportResult.THERE, "feed", self.name, "It was imported before.")
 
 
 def gone_lines(

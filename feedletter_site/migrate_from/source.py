@@ -1,27 +1,27 @@
 """A new source is a package beside cordfeeder/ and an entry of `SOURCES`."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 
 from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 
-from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.models import Origin
 from feeds.models import Feed
 from feeds.polling.read import FetchResult
+from migrate_from.records import ImportResult, Line, Options, Question
 from subscriptions.rules.lists.formulas import as_text
 
 SOURCES: Mapping[str, str] = {
     "cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder",
-    "feedletter": "feedletter_site.migrate_from.feedletter.source.Feedletter",
+    "feedletter": "feedletter_site.migrate_from.mailers.Feedletter",
     "microsub": "feedletter_site.migrate_from.microsub.source.Microsub",
-    "rss2email": "feedletter_site.migrate_from.rss2email.source.Rss2Email",
+    "rss2email": "feedletter_site.migrate_from.mailers.Rss2Email",
 }
 COLUMNS = ("what", "kind", "name", "words")
 
@@ -68,17 +68,6 @@ class Origins:
         self._rows.filter(kind=kind, old_key=old_key, finished_at=None).update(finished_at=now)
 
 
-class ImportResult(StrEnum):
-    TAKEN = "taken"
-    CHANGED = "changed"
-    REFUSED = "not taken"
-    GONE = "gone there"
-    THERE = "there already"
-    NEW = "new"
-    ASKS = "asks first"
-    UNREAD = "not read"
-
-
 ORDER = (
     ImportResult.REFUSED,
     ImportResult.GONE,
@@ -90,20 +79,6 @@ ORDER = (
     ImportResult.THERE,
 )
 READING = (ImportResult.NEW, ImportResult.ASKS, ImportResult.UNREAD)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """`kind` and `name` are the other program's; `count` things are summarized."""
-
-    fate: ImportResult
-    kind: str
-    name: str
-    words: str = ""
-    count: int = 1
-
-    def row(self) -> dict[str, str]:
-        return {"what": self.fate.value, "kind": self.kind, "name": self.name, "words": self.words}
 
 
 @dataclass(slots=True)
@@ -176,23 +151,6 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Question about a file, for one of its Options. Choices: values and labels."""
-
-    option: str
-    label: str
-    choices: Sequence[tuple[str, str]]
-
-
-class Undecided(Refused):
-    """Nothing can be taken before these questions are answered."""
-
-    def __init__(self, message: str, questions: Sequence[Question]) -> None:
-        super().__init__(message)
-        self.questions = questions
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """`refused` cannot be taken; `notes` are about everything; `environment` has settings for this site.
 
@@ -208,24 +166,7 @@ class Plan:
     gone: Callable[[Origins], Iterable[Line]] = lambda origins: ()
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """`zone` is the other machine's. `secrets` are the other program's, by their names there.
-
-    `reader` is the slug of the reader to import for, `user` the person's id there. `orphans`: take what is
-    nobody's, too.
-    """
-
-    zone: str = ""
-    sends_stale: bool = False
-    keeps_queued: bool = False
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    reader: str = ""
-    user: str = ""
-    orphans: bool = False
-
-
-class Source(Protocol):
+class Source(ABC):
     """`second` is the ending of an upload's second file; `file_help` and `second_help` explain both files.
 
     `needs_zone`: its times have no zone, so that of its machine must be given. `needs_reader`: it is for a
@@ -236,21 +177,16 @@ class Source(Protocol):
     key: str
     name: str
     file_help: str
-    second: str
-    second_help: str
-    needs_second: bool
-    needs_zone: bool
-    needs_reader: bool
-    has_unsent: bool
-    secrets: tuple[str, ...]
+    second = second_help = ""
+    needs_second = needs_zone = needs_reader = has_unsent = False
+    secrets: tuple[str, ...] = ()
 
+    @abstractmethod
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Read a file, a folder or a database's URL, and write nothing there. Raises Refused, Undecided."""
-        ...
 
-    def prepare(self, *, now: datetime) -> None:
+    def prepare(self, *, now: datetime) -> None:  # noqa: B027 - most need nothing
         """Check that anything can be taken (network). Raises Refused."""
-        ...
 
 
 def source_called(key: str) -> Source:

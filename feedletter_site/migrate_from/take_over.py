@@ -29,19 +29,7 @@ from common.secrets import opened
 from common.text import one_line, pluralize, shortened, without_controls
 from common.transactions import forbid_open_transaction
 from common.uploads import process_uploads, unpacked
-from feedletter_site.migrate_from.source import (
-    READING,
-    ImportResult,
-    Line,
-    Options,
-    Origins,
-    Part,
-    Plan,
-    Question,
-    Source,
-    Undecided,
-    source_called,
-)
+from feedletter_site.migrate_from.source import READING, Origins, Part, Plan, Source, source_called
 from feedletter_site.models import Arrival, ArrivalLine
 from feeds.addresses import host_of_url
 from feeds.items.dry_run import FAILED, DryRun, judged
@@ -49,6 +37,7 @@ from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.fetchers import Fetchers, HostQueue
 from feeds.polling.read import Ask, FetchResult
+from migrate_from.records import ImportResult, Line, Options, Question, Undecided
 
 TITLES_OF_A_FEED = 20
 LONGEST_TITLE = 200

@@ -1,7 +1,6 @@
 """Feeds that another program has read: posts must not be sent twice."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,15 +13,7 @@ from feeds.parsing.identity import link_hash
 from feeds.polling.known_items import chunks
 from feeds.polling.read import digest
 from feeds.rules.plan import THERE_BEFORE
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPost:
-    """`guid` in the other program; `at`: when it was sent or first seen there."""
-
-    guid: str
-    at: datetime
-    was_sent: bool
+from migrate_from.records import OldPost
 
 
 def add_known_feed(
@@ -43,7 +34,7 @@ def add_known_feed(
     return feed
 
 
-def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
+def mark_known(*, feed: Feed, posts: Iterable[OldPost], sender: str) -> int:
     """Return how many items of posts that `sender` knew are new.
 
     A guid that is an address may be the link of a post without guid, so both ids are marked.
@@ -68,13 +59,13 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
     return marked
 
 
-def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
+def waiting_among(*, feed: Feed, posts: Iterable[OldPost]) -> list[int]:
     items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
     ids = sent_ids(posts) if items else frozenset()
     return [pk for id_, pk in items.items() if id_ in ids]
 
 
-def sent_ids(posts: Iterable[KnownPost]) -> frozenset[str]:
+def sent_ids(posts: Iterable[OldPost]) -> frozenset[str]:
     """Return the digests that sent posts may have here."""
     sent = [post.guid for post in posts if post.was_sent]
     return frozenset(digest(identity({key: guid})) for guid in sent for key in ("id", "link"))
@@ -85,7 +76,7 @@ def sent_by(sender: str) -> str:
     return f"sent by {sender}"
 
 
-def known_item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
+def known_item(feed: Feed, guid: str, post: OldPost, link: str, sender: str) -> Item:
     """Return an unsaved row."""
     return Item(
         feed=feed,

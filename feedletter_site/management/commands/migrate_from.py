@@ -12,19 +12,10 @@ from common.cli.tables import table_lines
 from common.clock import utcnow
 from common.passes import TimeBudget
 from common.text import pluralize
-from feedletter_site.migrate_from.secret_files import read_secrets, refuse_existing, write_environment
-from feedletter_site.migrate_from.source import (
-    SOURCES,
-    ImportResult,
-    Line,
-    Options,
-    Plan,
-    Report,
-    Source,
-    csv_rows,
-    source_called,
-)
+from feedletter_site.migrate_from.source import SOURCES, Plan, Report, Source, csv_rows, source_called
 from feedletter_site.migrate_from.take_over import Doing, process
+from migrate_from.records import ImportResult, Line, Options
+from migrate_from.secret_files import read_secrets, refuse_existing, write_environment
 
 READS_FOR = timedelta(minutes=30)
 BARS = {Doing.LOOK: "looking", Doing.READ: "reading the feeds", Doing.TAKE: "importing"}

@@ -3,7 +3,7 @@ from typing import Any
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.text import pluralize
-from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations
+from feedletter_site.migrate_from.confirmations import send_confirmations
 
 
 class Command(FeedletterCommand):

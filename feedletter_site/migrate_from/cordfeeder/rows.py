@@ -11,10 +11,9 @@ from typing import Any
 from common.db.foreign_sqlite import Table, UnreadableDatabase, read_tables
 from common.refused import Refused
 from common.text import without_controls
-from feedletter_site.migrate_from.source import ImportResult, Line
-from feeds.adding.known import KnownPost
 from feeds.addresses import is_address, same_address
 from feeds.credentials import split_address, without_secrets
+from migrate_from.records import Fate, ImportResult, Line, OldPost
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "feeds": ("id", "url", "name", "channel_id", "guild_id", "added_by", "created_at"),
@@ -92,7 +91,7 @@ class ServerFeed:
     added_by: int
     created_at: datetime
     polled_at: datetime | None
-    posts: tuple[KnownPost, ...] = ()
+    posts: tuple[OldPost, ...] = ()
 
     @property
     def old_key(self) -> str:
@@ -135,9 +134,9 @@ class Address:
         return max((one.polled_at for one in self.feeds if one.polled_at), default=None)
 
     @property
-    def posts(self) -> list[KnownPost]:
+    def posts(self) -> list[OldPost]:
         """Sent to one server counts as sent."""
-        by_guid: dict[str, KnownPost] = {}
+        by_guid: dict[str, OldPost] = {}
         for post in (post for one in self.feeds for post in one.posts):
             there = by_guid.get(post.guid)
             if there is None or (post.was_sent and not there.was_sent):
@@ -190,7 +189,7 @@ def _server_feed(row: OldRow, now: datetime) -> ServerFeed | Line:
         return refused("Its URL can’t be read. Add the right one with /feed add.")
     polled_at = _moment(values["last_poll_at"], now)
     posts = tuple(
-        KnownPost(guid, _moment(at, now) or polled_at or now, was_sent=bool(message))
+        OldPost(guid, _moment(at, now) or polled_at or now, Fate.SENT if message else Fate.KNOWN)
         for given, at, message in row.posted
         if (guid := _guid(given))
     )

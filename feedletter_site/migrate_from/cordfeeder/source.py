@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -23,12 +22,13 @@ from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, waiting_titles
 from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, read_rows, understood
-from feedletter_site.migrate_from.source import ImportResult, Line, Origins, Plan, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Plan, Source, TakenMeanwhile
 from feedletter_site.models import Origin
 from feeds.adding.add import new_feed
 from feeds.adding.known import sent_ids, waiting_among
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
+from migrate_from.records import ImportResult, Line, Options
 
 SERVER_FEED = "server feed"
 ELSEWHERE = "That channel isn’t in this server."
@@ -42,7 +42,7 @@ CHANGES_FOR_ALL = (
 )
 
 
-class CordFeeder:
+class CordFeeder(Source):
     key = "cordfeeder"
     name = "CordFeeder"
     file_help = (
@@ -51,13 +51,8 @@ class CordFeeder:
     )
     second = "-wal"
     second_help = "The file that ends in -wal, if you copied the files by hand: the latest posts are in it."
-    needs_second = False
-    needs_zone = False
-    needs_reader = False
-    has_unsent = False
-    secrets: tuple[str, ...] = ()
 
-    def read(self, place: str, *, now: datetime, **_options: Any) -> Plan:
+    def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused."""
         addresses, refused = understood(read_rows(Path(place)), now=now)
         notes = list(CHANGES_FOR_ALL)

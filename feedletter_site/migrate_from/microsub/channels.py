@@ -11,10 +11,11 @@ from feedletter_site.migrate_from.microsub import rows
 from feedletter_site.migrate_from.microsub.documents import Document
 from feedletter_site.migrate_from.microsub.files import NOTIFICATIONS, Export
 from feedletter_site.migrate_from.microsub.rows import OldChannel
-from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, TakenMeanwhile
 from feeds.models import Feed
 from feeds.parsing.entry import Entry as Post
 from feeds.polling.read import FetchResult
+from migrate_from.records import ImportResult, Line
 from reader.channels.channels import order_channels
 from reader.channels.filters import checked_key, mute
 from reader.channels.taken_over import take_channel, take_deck

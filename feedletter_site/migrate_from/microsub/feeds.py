@@ -15,13 +15,14 @@ from feedletter_site.migrate_from.microsub import rows
 from feedletter_site.migrate_from.microsub.channels import FEED, REST, MicrosubPart, Move
 from feedletter_site.migrate_from.microsub.documents import Document
 from feedletter_site.migrate_from.microsub.rows import OldChannel, OldFeed
-from feedletter_site.migrate_from.source import ImportResult, Line, Origins, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, TakenMeanwhile
 from feedletter_site.models import Origin
 from feeds.adding.add import add_feed, new_feed
 from feeds.credentials import without_secrets
 from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.read import FetchResult, fetch
+from migrate_from.records import ImportResult, Line
 from reader.channels.taken_over import (
     OldPost,
     feed_to_take,

@@ -19,16 +19,8 @@ from feedletter_site.migrate_from.microsub.channels import (
 from feedletter_site.migrate_from.microsub.feeds import FeedPart, UnfollowedPart
 from feedletter_site.migrate_from.microsub.files import ITEMS, Export, read_export
 from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
-from feedletter_site.migrate_from.source import (
-    ImportResult,
-    Line,
-    Options,
-    Origins,
-    Part,
-    Plan,
-    Question,
-    Undecided,
-)
+from feedletter_site.migrate_from.source import Origins, Part, Plan, Source
+from migrate_from.records import ImportResult, Line, Options, Question, Undecided
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.rules.identity import same_profile
@@ -50,20 +42,14 @@ _ORPHANS = Question(
 )
 
 
-class Microsub:
+class Microsub(Source):
     key = "microsub"
     name = "Indiekit (Microsub)"
     file_help = (
         "A zip of its collections in MongoDB, exported with mongoexport or mongodump, or an archive of"
         " mongodump: docs/coming-from/indiekit.md has the commands."
     )
-    second = ""
-    second_help = ""
-    needs_second = False
-    needs_zone = False
     needs_reader = True
-    has_unsent = False
-    secrets: tuple[str, ...] = ()
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused and Undecided."""
@@ -111,9 +97,6 @@ class Microsub:
             yield from gone_lines(origins, FEED, keys, Follow.objects.of(row), prefix=prefix, key="feed")
 
         return Plan(parts, refused, notes, questions=questions, gone=gone)
-
-    def prepare(self, *, now: datetime) -> None:
-        pass
 
 
 def _reader_called(name: str) -> Reader:

@@ -4,17 +4,17 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.clock import utcnow
 from delivery.issues.pause import resume_newsletter
 from delivery.models import Delivery, Issue, MailboxMessage
-from feedletter_site.migrate_from.rss2email.files import read_files
-from feedletter_site.migrate_from.rss2email.old_keys import posts_of
-from feedletter_site.migrate_from.rss2email.source import _old_key as key_of
 from feedletter_site.models import Origin as ImportedFrom
 from feeds.models import Feed, Item
+from migrate_from.rss2email import read
+from migrate_from.rss2email_keys import posts_of
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import erase
 from subscriptions.rules.origin import Origin
@@ -193,14 +193,16 @@ def test_rss2emails_newer_state_sends_nothing_twice(site: FeedServer, folder: Pa
     config = folder / "rss2email.cfg"
     config.write_text(config.read_text().replace("team@example.org", "new@example.org"))
     data = json.loads((folder / "rss2email.json").read_text())
-    for one, feed in zip(data["feeds"], read_files(folder).feeds, strict=True):
+    for one, feed in zip(data["feeds"], read(folder, now=utcnow()).feeds, strict=True):
         name = feed.url.rpartition("/")[2].partition("?")[0]
         body = mail.moved(site, (mail.FILES / "feeds" / "last" / name).read_text()) if one["seen"] else ""
+        keys: Any = feed.recognise
+        keys = keys.__self__
         posts = posts_of(
-            body.encode(), content_type="application/xml", url=feed.url, wants_html=feed.wants_html
+            body.encode(), content_type="application/xml", url=feed.url, wants_html=keys.wants_html
         )
         assert one["name"] == feed.name
-        one["seen"] |= {key_of(post, feed): {"hash": post["hash"]} for post in posts}
+        one["seen"] |= {keys.key_of(post): {"hash": post["hash"]} for post in posts}
     (folder / "rss2email.json").write_text(json.dumps(data))
     os.utime(folder / "rss2email.json", (FRIDAY.timestamp(), FRIDAY.timestamp()))
     preview = mail.run(folder, "--read")

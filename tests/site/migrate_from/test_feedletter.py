@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 
 from common.refused import Refused
 from delivery.models import MailboxMessage
-from feedletter_site.migrate_from.feedletter import source
-from feedletter_site.migrate_from.feedletter.dump import read_database, read_dump
-from feedletter_site.migrate_from.feedletter.rows import moment
+from feedletter_site.migrate_from import feeds
 from feeds.models import Feed, Item
+from migrate_from.feedletter.dump import read_database, read_dump
+from migrate_from.feedletter.rows import moment
 from subscriptions.models import Assignment, Subscribable, Subscription
 from subscriptions.rules.invitations import NUMBERS_EACH
 from tests.servers.feed_server import FeedServer
@@ -173,7 +173,7 @@ def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
             raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(source, "pause_newsletter", cut_off)
+        patch.setattr(feeds, "pause_newsletter", cut_off)
         with pytest.raises(RuntimeError):
             run(dump)
     assert Feed.objects.count() == 1

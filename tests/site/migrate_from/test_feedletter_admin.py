@@ -12,7 +12,7 @@ from django.urls import reverse
 from delivery.bridges.connect import connections_of
 from delivery.models import Issue
 from feedletter_site.migrate_from import take_over
-from feedletter_site.migrate_from.feedletter.source import FeedPart
+from feedletter_site.migrate_from.feeds import FeedPart
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
 from subscriptions.models import Assignment, Subscribable

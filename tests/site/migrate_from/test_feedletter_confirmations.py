@@ -13,7 +13,7 @@ from django.test import Client
 from delivery.letters.notices import take_notices
 from delivery.models import Delivery
 from feedletter_site.migrate_from import take_over
-from feedletter_site.migrate_from.feedletter.confirmations import send_confirmations
+from feedletter_site.migrate_from.confirmations import send_confirmations
 from feedletter_site.models import Arrival
 from subscriptions.models import Notice, Subscription, Suppression
 from subscriptions.subscribers.expire import expire_sign_ups

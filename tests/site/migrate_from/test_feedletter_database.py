@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from django.core.management import CommandError
 
-from feedletter_site.migrate_from.feedletter.dump import TABLES, read_database, read_dump
 from feeds.models import Feed
+from migrate_from.feedletter.dump import TABLES, read_database, read_dump
 from subscriptions.models import Subscribable
 from tests.databases import create_database, drop_database, url_of
 from tests.site.migrate_from.feedletter_dump import NAMES, dump, run, site

@@ -8,7 +8,7 @@ import pytest
 
 from delivery.issues.publish import late_subscribers
 from delivery.models import Delivery, Issue, MailboxMessage
-from feedletter_site.migrate_from.feedletter.queues import _filled
+from feedletter_site.migrate_from.queues import _filled
 from subscriptions.models import Subscription
 from tests.site.migrate_from.feedletter_dump import (
     NOW,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from feedletter_site.migrate_from.feedletter.environment import as_file, email_url, environment
-from feedletter_site.migrate_from.secret_files import read_properties
+from migrate_from.feedletter.environment import as_file, email_url, environment
+from migrate_from.secret_files import read_properties
 from tests.site.migrate_from.feedletter_dump import SALT, dump, run, site
 
 __all__ = ["dump", "site"]

@@ -18,7 +18,7 @@ from django.urls import reverse
 from common.clock import utcnow
 from delivery.issues.pause import resume_newsletter
 from delivery.models import Delivery, MailboxMessage
-from feedletter_site.migrate_from.rss2email import source
+from feedletter_site.migrate_from import feeds
 from feedletter_site.migrate_from.take_over import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed, Item
@@ -190,7 +190,7 @@ def test_a_run_that_is_cut_off_leaves_whole_feeds_and_the_next_goes_on(
             raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(source, "pause_newsletter", cut_off)
+        patch.setattr(feeds, "pause_newsletter", cut_off)
         with pytest.raises(RuntimeError):
             run(folder)
     assert Feed.objects.count() == Subscribable.objects.count() == Subscription.objects.count() == 2

@@ -7,9 +7,9 @@ from datetime import datetime
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.bridges.connect import is_elsewhere
-from feedletter_site.migrate_from.feedletter.model import OldAccount, OldNewsletter
-from feedletter_site.migrate_from.source import ImportResult, Line
+from migrate_from.records import ImportResult, Line, OldAccount, OldNewsletter
 from subscriptions.models import Consent, Destination, OldNumber, Subscribable, Subscription
+from subscriptions.rules.invitations import number_here
 
 # Satisfies the check of required fields, and is never stored.
 UNKNOWN = "unknown"
@@ -72,6 +72,7 @@ def take_accounts(
     bridge: Subscribable,
     connections: Mapping[OldAccount, Connection],
     *,
+    place: int,
     words: str,
     now: datetime,
 ) -> Iterator[Line]:
@@ -93,6 +94,7 @@ def take_accounts(
             why = f"Another account here is called {parsed.core}. Add the bridge by hand."
             yield Line(ImportResult.REFUSED, "bridge", name, why)
             continue
+        number = number_here(account.number, place)
         subscription, is_new = Subscription.objects.get_or_create(
             subscribable=bridge,
             destination=destination,
@@ -100,7 +102,7 @@ def take_accounts(
                 "status": Subscription.Status.CONFIRMED,
                 "added_at": account.added,
                 "confirmed_at": account.added,
-                "upstream_id": None if _is_used(account.number) else account.number,
+                "upstream_id": None if _is_used(number) else number,
             },
         )
         if is_new:

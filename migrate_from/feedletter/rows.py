@@ -1,38 +1,40 @@
-"""Interpretation of feedletter's rows. Pure.
+"""feedletter 0.2, the Scala program that Feedletter succeeds: interpretation of its rows. Pure.
 
 Its times are wall-clock times of the Java machine that ran it, without a time zone.
 """
 
+import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from email.utils import formataddr
+from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from common.formats.pg_dump import PLAIN, START, refuse_unless_plain
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feedletter_site.migrate_from.feedletter.dump import Row, text
-from feedletter_site.migrate_from.feedletter.environment import environment, notes_about
-from feedletter_site.migrate_from.feedletter.model import (
+from migrate_from.feedletter.dump import Row, read_database, read_dump, text
+from migrate_from.feedletter.environment import environment, notes_about
+from migrate_from.feedletter.queues import asked_by, dropped, with_queues
+from migrate_from.records import (
     EACH,
     FIXED,
-    Interpretation,
+    Contents,
+    Fate,
+    ImportResult,
+    Line,
     OldAccount,
     OldCollection,
     OldFeed,
-    OldItem,
     OldNewsletter,
-    OldSubscription,
-    feed_key,
+    OldPost,
+    OldSubscriber,
+    Options,
 )
-from feedletter_site.migrate_from.feedletter.queues import asked_by, dropped, with_queues
-from feedletter_site.migrate_from.source import ImportResult, Line, Options
-from feeds.addresses import is_address
-from subscriptions.rules.invitations import number_here
-from subscriptions.rules.periods import period_for
 
 
 class Announced(NamedTuple):
@@ -53,6 +55,9 @@ LONGEST_PARAM, MOST_PARAMS = 2000, 50
 # A collection that is over and was opened longer ago would send old posts at once (BUG-6 and BUG-8).
 STALE_AFTER = timedelta(days=7)
 CLOCKS_DIFFER = timedelta(minutes=10)
+STALE = "Its issue in feedletter was over and never sent."
+# Posts that it assigned to nothing had been refused or sent (BUG-18).
+FATES = {"Unassigned": Fate.UNSENT, "Excluded": Fate.KNOWN, "Assigned": Fate.SENT}
 MASTODON = Announced(
     "mastodon",
     "Mastodon",
@@ -91,7 +96,6 @@ class _Context:
     subscriptions: Mapping[str, list[Row]]
     collections: Mapping[str, list[Row]]
     guids: Mapping[tuple[str, str], list[str]]
-    place: int
     unasked: Set[tuple[str, str]]
     lines: list[Line] = field(default_factory=list)
 
@@ -99,42 +103,60 @@ class _Context:
         self.lines.append(Line(result, kind, name, words))
 
 
-def feed_keys(tables: Mapping[str, Sequence[Row]]) -> list[str]:
-    return [feed_key(text(row, "id"), text(row, "url")) for row in tables["feed"]]
+def read(place: str, *, options: Options, now: datetime) -> Contents:
+    """Read a plain dump, or the database at a URL. Raises Refused."""
+    try:
+        tables, sessions = _tables(place)
+        return replace(interpret(tables, options=options, now=now), sessions=sessions)
+    except Refused:
+        raise
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise Refused(f"The database is damaged: {type(error).__name__}, {str(error)[:200]}") from error
 
 
-def interpret(
-    tables: Mapping[str, Sequence[Row]], *, options: Options, place: int, now: datetime
-) -> Interpretation:
-    """`place` is the database's (see number_here)."""
+def _tables(place: str) -> tuple[Mapping[str, Sequence[Row]], int]:
+    if place.startswith(("postgres://", "postgresql://")):
+        return read_database(place)
+    try:
+        with Path(place).open("rb") as file:
+            refuse_unless_plain(file.read(START))
+        with Path(place).open(encoding="utf-8", newline="\n") as stream:
+            return read_dump(stream), 0
+    except IsADirectoryError as error:
+        raise Refused(f"{place} is a folder. {PLAIN}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{place} can’t be read: {error}. {PLAIN}") from error
+
+
+def interpret(tables: Mapping[str, Sequence[Row]], *, options: Options, now: datetime) -> Contents:
     zone = ZoneInfo(options.zone)
     config = {text(row, "key"): text(row, "value") for row in tables["config"]}
     guids = defaultdict(list)
     for row in tables["assignment"]:
         guids[text(row, "subscribable_name"), text(row, "within_type_id")].append(text(row, "guid"))
-    newsletters = _by(tables["subscribable"], "feed_id")
-    items = _by(tables["item"], "feed_id")
-    unasked = frozenset(map(asked_by, tables["immediately_mailable"]))
-    feeds: list[OldFeed] = []
-    for row in sorted(tables["feed"], key=lambda row: int(text(row, "id"))):
-        context = _Context(
-            zone,
-            config.get("TimeZone", ""),
-            now,
-            options,
-            _by(tables["subscription"], "subscribable_name"),
-            _by(tables["assignable"], "subscribable_name"),
-            guids,
-            place,
-            unasked,
-        )
-        number = text(row, "id")
-        feeds.append(_feed(row, items.get(number, ()), newsletters.get(number, ()), context))
-    feeds, refused = with_queues(feeds, tables, place)
+    newsletters, items = _by(tables["subscribable"], "feed_id"), _by(tables["item"], "feed_id")
+    context = _Context(
+        zone,
+        config.get("TimeZone", ""),
+        now,
+        options,
+        _by(tables["subscription"], "subscribable_name"),
+        _by(tables["assignable"], "subscribable_name"),
+        guids,
+        frozenset(map(asked_by, tables["immediately_mailable"])),
+    )
+    feeds = [
+        _feed(row, items.get(text(row, "id"), ()), newsletters.get(text(row, "id"), ()), context)
+        for row in sorted(tables["feed"], key=lambda row: int(text(row, "id")))
+    ]
+    feeds, refused = with_queues(feeds, tables)
     if not options.keeps_queued:
         refused = list(dropped(feeds, tables))
-    notes = notes_about(config, options.secrets, [feed.read_until for feed in feeds], zone)
-    return Interpretation(feeds, refused, notes, environment(config, options.secrets))
+    last = [feed.read_until for feed in feeds if feed.read_until]
+    notes = notes_about(config, options.secrets, last, zone)
+    settings = environment(config, options.secrets)
+    numbers = frozenset(int(text(row, "subscription_id")) for row in tables["subscription"])
+    return Contents(feeds, [*refused, *context.lines], notes, settings, numbers)
 
 
 def moment(text: str, zone: ZoneInfo, after: datetime | None = None) -> datetime:
@@ -158,33 +180,42 @@ def _feed(row: Row, items: Sequence[Row], newsletters: Sequence[Row], context: _
         "max_delay_minutes": max(shortest, longest),
         "recheck_every_minutes": _minutes(row, "assign_every_minutes"),
     }
-    if not is_address(url):
-        context.line(ImportResult.REFUSED, "feed", url, "It’s not an http or https URL.")
-    read = []
+    made = [each for each in (_newsletter(one, context) for one in newsletters) if each is not None]
+    collections = [one for each in made for one in each.collections]
+    waiting = {guid for one in collections if not one.is_stale for guid in one.guids}
+    stale = {guid for one in collections if one.is_stale for guid in one.guids} - waiting
+    posts = []
     for item in items:
-        if not text(item, "guid"):
-            context.line(ImportResult.REFUSED, "post", text(item, "link") or url, "It has an empty guid.")
+        guid, link, fate = text(item, "guid"), text(item, "link"), text(item, "assignability")
+        if not guid:
+            context.line(ImportResult.REFUSED, "post", link or url, "It has an empty guid.")
             continue
-        read.append(
-            OldItem(
-                guid=without_controls(text(item, "guid")),
-                state=text(item, "assignability"),
-                link=without_controls(text(item, "link")),
+        posts.append(
+            OldPost(
+                guid=without_controls(guid),
+                at=moment(text(item, "first_seen"), zone),
+                fate=Fate.KNOWN
+                if guid in stale
+                else Fate.WAITING
+                if fate == "Assigned" and guid in waiting
+                else FATES.get(fate, Fate.SENT),
+                link=without_controls(link),
                 document=text(item, "single_item_rss"),
-                first_seen=moment(text(item, "first_seen"), zone),
                 stable_since=moment(text(item, "stable_since"), zone),
+                reason=STALE if guid in stale else "",
             )
         )
-    made = [each for each in (_newsletter(one, url, context) for one in newsletters) if each is not None]
     return OldFeed(
-        number=text(row, "id"),
+        # Of several databases, whatever their time zone is said to be.
+        key=f"{text(row, 'id')}-{hashlib.sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
+        name=url,
         url=url,
-        timings=timings,
-        added=min(moment(text(row, "added"), zone), context.now),
+        read_from=min(moment(text(row, "added"), zone), context.now),
         read_until=_read_until(row, context),
-        items=tuple(read),
+        posts=tuple(posts),
         newsletters=tuple(made),
-        lines=tuple(context.lines),
+        timings=timings,
+        knows_all=True,
     )
 
 
@@ -199,7 +230,7 @@ def _read_until(row: Row, context: _Context) -> datetime:
     return min(at, context.now)
 
 
-def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
+def _newsletter(row: Row, context: _Context) -> OldNewsletter | None:
     name = text(row, "subscribable_name")
     manager = _json(row, "subscription_manager_json")
     kind = str(manager.get("type", ""))
@@ -220,7 +251,8 @@ def _newsletter(row: Row, url: str, context: _Context) -> OldNewsletter | None:
         n=max(1, int(manager.get("numItemsPerLetter", 1))) if arrangement == FIXED else None,
         # Its weeks begin on the weekday that 7 January has this year.
         weekday=date(context.now.year, 1, 7).weekday() if arrangement == "weekly" else 0,
-        subscriptions=tuple(_subscriptions(name, context)),
+        keeps_subjects=True,
+        subscribers=tuple(_subscribers(name, context)),
     )
     for key, ours in UNTEMPLATES.items():
         untemplate = str(manager.get(key, ""))
@@ -245,7 +277,7 @@ def _bridge(name: str, kind: Announced, manager: Mapping[str, Any], context: _Co
             continue
         accounts.append(
             OldAccount(
-                number=number_here(int(text(row, "subscription_id")), context.place),
+                number=int(text(row, "subscription_id")),
                 old_name=(str(old.get(kind.account, "")), str(old.get(kind.server, ""))),
                 fields=tuple((ours, str(old.get(theirs, ""))) for theirs, ours in kind.fields.items()),
                 token_field=kind.token_field,
@@ -255,10 +287,7 @@ def _bridge(name: str, kind: Announced, manager: Mapping[str, Any], context: _Co
         )
     bridge = OldNewsletter(
         name=name,
-        arrangement=EACH,
         zone=_zone(manager, context),
-        sender="",
-        reply_to="",
         params=_params(manager, name, context),
         channel=kind.channel,
         accounts=tuple(accounts),
@@ -266,7 +295,7 @@ def _bridge(name: str, kind: Announced, manager: Mapping[str, Any], context: _Co
     return _with_collections(bridge, "", context)
 
 
-def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
+def _subscribers(name: str, context: _Context) -> Iterator[OldSubscriber]:
     last = None
     for row in _by_number(context.subscriptions.get(name, ())):
         old = _json(row, "destination_json")
@@ -278,8 +307,8 @@ def _subscriptions(name: str, context: _Context) -> Iterable[OldSubscription]:
             context.line(ImportResult.REFUSED, "subscriber", f"{where} of {name}", words)
             continue
         address, is_confirmed = str(old.get("addressPart", "")), text(row, "confirmed") == "t"
-        yield OldSubscription(
-            number=number_here(int(text(row, "subscription_id")), context.place),
+        yield OldSubscriber(
+            number=int(text(row, "subscription_id")),
             address=address,
             name=one_line(str(old.get("displayNamePart") or "")),
             is_confirmed=is_confirmed,
@@ -307,8 +336,7 @@ def _with_collections(newsletter: OldNewsletter, completed: str, context: _Conte
             is_stale = len(guids) >= (newsletter.n or 1)
             numbers.append(number if is_stale else number - 1)
         else:
-            period = period_for(opened, newsletter.schedule, ZoneInfo(newsletter.zone))
-            is_stale = period.end <= context.now
+            is_stale = _end_of_period(opened, newsletter) <= context.now
         is_stale = is_stale and (
             newsletter.arrangement == EACH
             or (context.now - opened > STALE_AFTER and not context.options.sends_stale)
@@ -321,6 +349,14 @@ def _with_collections(newsletter: OldNewsletter, completed: str, context: _Conte
             context.line(ImportResult.REFUSED, "issue", name, words)
         collections.append(OldCollection(opened, guids, is_stale, number))
     return replace(newsletter, collections=tuple(collections), counter=max(numbers, default=0) + 1)
+
+
+def _end_of_period(opened: datetime, newsletter: OldNewsletter) -> datetime:
+    zone = ZoneInfo(newsletter.zone)
+    day, days = opened.astimezone(zone).date(), 1
+    if newsletter.arrangement == "weekly":
+        days = 7 - (day.weekday() - newsletter.weekday) % 7
+    return datetime.combine(day + timedelta(days), time(0), zone)
 
 
 def _zone(manager: Mapping[str, Any], context: _Context) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.refused import Refused
 from common.text import joined
-from feedletter_site.migrate_from.feedletter.environment import as_file
+from migrate_from.feedletter.environment import as_file
 
 MOST_BYTES = 1_000_000
 _BREAK = re.compile(r"\r\n|\r|\n")
