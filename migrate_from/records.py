@@ -222,6 +222,25 @@ class OldFeed:
 
 
 @dataclass(frozen=True, slots=True)
+class OldServerFeed:
+    """Feed of a channel in a Discord server. `polled_at` is None if it was never read."""
+
+    number: int
+    url: str
+    title: str
+    guild_id: int
+    channel_id: int
+    added_by: int
+    created_at: datetime
+    polled_at: datetime | None
+    posts: tuple[OldPost, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"server {self.guild_id}, feed {self.number}: {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """`refused` cannot be taken; `notes` are about everything; `environment` has settings for this site.
 

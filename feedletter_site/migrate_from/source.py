@@ -18,7 +18,7 @@ from migrate_from.records import ImportResult, Line, Options, Question
 from subscriptions.rules.lists.formulas import as_text
 
 SOURCES: Mapping[str, str] = {
-    "cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder",
+    "cordfeeder": "feedletter_site.migrate_from.servers.CordFeeder",
     "feedletter": "feedletter_site.migrate_from.mailers.Feedletter",
     "microsub": "feedletter_site.migrate_from.microsub.source.Microsub",
     "rss2email": "feedletter_site.migrate_from.mailers.Rss2Email",

@@ -24,7 +24,7 @@ from chat.models import GuildFeed
 from common.clock import utcnow
 from common.uploads import LEASE, WAITS_FOR, claim, unpacked
 from feedletter_site.migrate_from import take_over
-from feedletter_site.migrate_from.cordfeeder.source import AddressPart
+from feedletter_site.migrate_from.servers import AddressPart
 from feedletter_site.migrate_from.take_over import work_off_arrivals
 from feedletter_site.models import Arrival, ArrivalLine, ArrivalPiece, Origin
 from tests.chat.conftest import service, site
@@ -399,7 +399,7 @@ def test_a_file_is_given_up_after_three_unexpected_errors(
     def fail(*_: object, **__: object) -> None:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
-    monkeypatch.setattr("feedletter_site.migrate_from.cordfeeder.source.CordFeeder.read", fail)
+    monkeypatch.setattr("feedletter_site.migrate_from.servers.CordFeeder.read", fail)
     row = looked(admin_client, write_database(tmp_path / "c.db", []))
     states = [row.state]
     for _ in range(3):

@@ -1,38 +1,52 @@
-"""CordFeeder, a Discord bot for feeds."""
+"""Feeds that another bot posts in Discord servers. A feed is shared by its servers."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Max
 
 from chat.checks import missing_settings
 from chat.discord.api import ApiRefused, ask_bot
 from chat.guilds.account import ensure_account
-from chat.guilds.feeds import checked_channel
-from chat.guilds.shared import locked_settings, shared_feed
-from chat.guilds.taken_over import resume_feed, take_feed, take_guild_feed, why_not_taken
+from chat.guilds.feeds import checked_channel, feed_in_channel, post_feed
+from chat.guilds.servers import bot_settings, know_guild, language_of
+from chat.guilds.shared import TIMING, locked_settings, shared_feed
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.refusals import refusal_sentence
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, waiting_titles
-from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, read_rows, understood
 from feedletter_site.migrate_from.source import Origins, Plan, Source, TakenMeanwhile
 from feedletter_site.models import Origin
-from feeds.adding.add import new_feed
-from feeds.adding.known import sent_ids, waiting_among
+from feeds.adding.add import alter_feed, new_feed
+from feeds.adding.known import add_known_feed, mark_known, sent_ids, waiting_among
+from feeds.addresses import host_of_url, is_address, same_address
+from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed, Item
 from feeds.polling.read import FetchResult
-from migrate_from.records import ImportResult, Line, Options
+from migrate_from import cordfeeder
+from migrate_from.records import ImportResult, Line, OldPost, OldServerFeed, Options
+from subscriptions.collections.edits import note_by_hand
 
 SERVER_FEED = "server feed"
 ELSEWHERE = "That channel isn’t in this server."
 RUNS_STILL = timedelta(minutes=15)
+# CordFeeder forgets posts after 90 days.
+REMEMBERS = timedelta(days=89)
+# CordFeeder's format and ours.
+USUAL_LOOK = {"style": "compact"}
+# Not added by an interaction.
+NO_INTERACTION = 0
+LONGEST_NUMBER = 99_999_999
+NAMED = 3
 CHANGES_FOR_ALL = (
     "Posts look the same as before, in the compact style. `/feed edit` has others.",
     "A post is sent once it hasn’t changed for 5 minutes, at the latest after 30.",
@@ -54,13 +68,27 @@ class CordFeeder(Source):
 
     def read(self, place: str, *, options: Options, now: datetime) -> Plan:
         """Raises Refused."""
-        addresses, refused = understood(read_rows(Path(place)), now=now)
+        feeds, refused = cordfeeder.read(Path(place), now=now)
+        by_address: dict[str, list[OldServerFeed]] = defaultdict(list)
+        for one in feeds:
+            bare, secrets = split_address(one.url)
+            why = "Its URL can’t be read. Add the right one with /feed add." if not is_address(bare) else ""
+            if secrets:
+                why = (
+                    "Its URL contains a user name and a password, which others would see. Add the feed in the"
+                    " admin, and create a bridge for it."
+                )
+            if why:
+                refused.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
+            else:
+                by_address[same_address(bare)].append(replace(one, url=bare))
+        addresses = [Address(tuple(each)) for each in by_address.values()]
         notes = list(CHANGES_FOR_ALL)
         last = max((one.read_until for one in addresses if one.read_until), default=None)
         if last is not None:
             notes.insert(0, _about_last_look(last, now))
         channels: dict[int, ParsedDestination | str] = {}
-        keys = [each.old_key for one in addresses for each in one.feeds]
+        keys = [_old_key(each) for one in addresses for each in one.feeds]
         rows = GuildFeed.objects.present()
         gone = partial(gone_lines, kind=SERVER_FEED, keys=keys, rows=rows)
         return Plan([AddressPart(one, channels) for one in addresses], refused, notes, gone=gone)
@@ -78,6 +106,62 @@ class CordFeeder(Source):
             raise Refused(f"Discord does not take the bot's token: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Feed that servers share."""
+
+    feeds: tuple[OldServerFeed, ...]
+
+    @property
+    def url(self) -> str:
+        """Of the feed that was read last."""
+        return max(self.feeds, key=lambda one: (one.polled_at or one.created_at, one.number)).url
+
+    @property
+    def title(self) -> str:
+        return next((one.title for one in self.feeds if one.title), "")
+
+    @property
+    def old_key(self) -> str:
+        return sha256(same_address(self.url).encode()).hexdigest()[:32]
+
+    @property
+    def read_until(self) -> datetime | None:
+        return max((one.polled_at for one in self.feeds if one.polled_at), default=None)
+
+    @property
+    def posts(self) -> list[OldPost]:
+        """Sent to one server counts as sent."""
+        by_guid: dict[str, OldPost] = {}
+        for post in (post for one in self.feeds for post in one.posts):
+            there = by_guid.get(post.guid)
+            if there is None or (post.was_sent and not there.was_sent):
+                by_guid[post.guid] = post
+        return list(by_guid.values())
+
+    def differences(self) -> Iterable[tuple[OldServerFeed, list[str]]]:
+        sent = {post.guid: post.at for one in self.feeds for post in one.posts if post.was_sent}
+        for one in self.feeds:
+            here = {post.guid for post in one.posts}
+            lacking = [guid for guid, at in sent.items() if guid not in here and at > _read_from(one)]
+            if lacking:
+                yield one, lacking
+
+
+def _old_key(one: OldServerFeed) -> str:
+    """Addresses are unique within a server."""
+    return f"{one.guild_id}/{sha256(one.url.encode()).hexdigest()[:32]}"
+
+
+def _label(one: OldServerFeed) -> str:
+    return one.label + ("" if one.title else without_secrets(one.url))
+
+
+def _read_from(one: OldServerFeed) -> datetime:
+    """From then on all posts are known."""
+    return max(one.created_at, one.polled_at - REMEMBERS) if one.polled_at else one.created_at
+
+
 @dataclass(slots=True)
 class AddressPart:
     """`channels` caches Discord's answers for all parts."""
@@ -90,7 +174,7 @@ class AddressPart:
         for one in free:
             words, why = f"Continues in channel {one.channel_id}.", _foreseen(one)
             fate = ImportResult.REFUSED if why else ImportResult.TAKEN
-            lines.append(Line(fate, "server's feed", one.name, why or words))
+            lines.append(Line(fate, "server's feed", _label(one), why or words))
         if any(line.fate is ImportResult.TAKEN for line in lines) or origins.find(FEED, self.address.old_key):
             sent = sum(post.was_sent for post in self.address.posts)
             lines.append(self._about_feed(f"{pluralize(sent, 'post')} that it had sent are marked."))
@@ -100,11 +184,11 @@ class AddressPart:
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         """Check the channels, create the feed paused, then its servers, then resume it."""
         lines, free = self._known_and_free(origins)
-        ready: list[tuple[ServerFeed, ParsedDestination]] = []
+        ready: list[tuple[OldServerFeed, ParsedDestination]] = []
         for one in free:
             place = self._channel(one)
             if isinstance(place, str):
-                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, place))
+                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), place))
             else:
                 ready.append((one, place))
         origin = origins.find(FEED, self.address.old_key)
@@ -116,14 +200,14 @@ class AddressPart:
             why = refusal_sentence(error)
             return [
                 *lines,
-                *(Line(ImportResult.REFUSED, "server's feed", one.name, why) for one, _place in ready),
+                *(Line(ImportResult.REFUSED, "server's feed", _label(one), why) for one, _place in ready),
             ]
         for one, place in ready:
             lines += self._take_server_feed(one, place, feed, origins, now)
         with transaction.atomic():
             origin = origins.find(FEED, self.address.old_key)
             if origin is not None and origin.finished_at is None:
-                resume_feed(feed, now=now)
+                _resume(feed, now)
                 origins.finish(FEED, self.address.old_key, now=now)
         lines.append(self._about_feed(f"{pluralize(marked, 'post')} marked that it had sent or passed over."))
         return [*lines, *self._differences()]
@@ -147,24 +231,24 @@ class AddressPart:
         had = [set(waiting_among(feed=feed, posts=one.posts)) for one in free]
         return feed, {pk: title for pk, title in waiting.items() if any(pk not in keys for keys in had)}
 
-    def _known_and_free(self, origins: Origins) -> tuple[list[Line], list[ServerFeed]]:
+    def _known_and_free(self, origins: Origins) -> tuple[list[Line], list[OldServerFeed]]:
         lines, free = [], []
         there: set[tuple[int, int]] = set()
         for one in self.address.feeds:
-            origin, place = origins.find(SERVER_FEED, one.old_key), (one.guild_id, one.channel_id)
+            origin, place = origins.find(SERVER_FEED, _old_key(one)), (one.guild_id, one.channel_id)
             if origin is not None:
-                lines.append(Line(ImportResult.THERE, "server's feed", one.name, _since_then(one, origin)))
+                lines.append(Line(ImportResult.THERE, "server's feed", _label(one), _since_then(one, origin)))
             elif place in there:
                 why = "Another URL of the same feed already posts in that channel."
-                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
-            elif why := why_not_taken(guild_id=one.guild_id, url=one.url, channel_id=one.channel_id):
-                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
+                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
+            elif why := _why_not(one):
+                lines.append(Line(ImportResult.REFUSED, "server's feed", _label(one), why))
             else:
                 free.append(one)
             there.add(place)
         return lines, free
 
-    def _channel(self, one: ServerFeed) -> ParsedDestination | str:
+    def _channel(self, one: OldServerFeed) -> ParsedDestination | str:
         """Return the channel (network), or why it is unusable. Raises Refused if Discord cannot be asked."""
         channel = self.channels.get(one.channel_id)
         if channel is None:
@@ -194,16 +278,18 @@ class AddressPart:
         # Serializes runs; the second continues with the rows of the first.
         locked_settings()
         origin = origins.find(FEED, address.old_key)
-        feed, marked = take_feed(
-            url=address.url,
-            title=address.title,
-            posts=address.posts,
-            read_from=address.read_from,
-            read_until=address.read_until,
-            sender=CordFeeder.name,
-            now=now,
-            taken=self._taken(origin),
-        )
+        feed = self._taken(origin) or shared_feed(address.url)
+        if feed is None:
+            feed = add_known_feed(
+                url=address.url,
+                title=address.title,
+                read_from=min(map(_read_from, address.feeds)),
+                read_until=address.read_until,
+                now=now,
+                **TIMING,
+            )
+            BotFeed.objects.create(feed=feed)
+        marked = mark_known(feed=feed, posts=address.posts, sender=CordFeeder.name)
         if origin is None:
             origins.note(FEED, address.old_key, feed.pk, now=now)
         elif origin.row != feed.pk:
@@ -215,40 +301,30 @@ class AddressPart:
         """Leave out what CordFeeder posted since an earlier import, and waits here."""
         sent = {}
         for one in self.address.feeds:
-            origin = origins.find(SERVER_FEED, one.old_key)
+            origin = origins.find(SERVER_FEED, _old_key(one))
             if origin and (here := GuildFeed.objects.present().filter(pk=origin.row).first()):
                 sent[here.subscribable_id] = sent_ids(one.posts)
         mark_sent(feed, sent, sender=CordFeeder.name, now=now)
 
     def _take_server_feed(
-        self, one: ServerFeed, place: ParsedDestination, feed: Feed, origins: Origins, now: datetime
+        self, one: OldServerFeed, place: ParsedDestination, feed: Feed, origins: Origins, now: datetime
     ) -> Iterator[Line]:
         try:
             with transaction.atomic():
-                made = take_guild_feed(
-                    guild_id=one.guild_id,
-                    wanted_number=one.number,
-                    feed=feed,
-                    title=one.title or feed.title or one.url,
-                    to=place,
-                    posts=one.posts,
-                    added_by=one.added_by,
-                    added_at=one.created_at,
-                    now=now,
-                )
-                origins.note(SERVER_FEED, one.old_key, made.pk, now=now, finished=True)
+                made = _add_to_server(one, place, feed, now)
+                origins.note(SERVER_FEED, _old_key(one), made.pk, now=now, finished=True)
         except TakenMeanwhile:
-            yield Line(ImportResult.THERE, "server's feed", one.name, "Another run has just imported it.")
+            yield Line(ImportResult.THERE, "server's feed", _label(one), "Another run has just imported it.")
         except (InvalidDestination, ValidationError) as error:
-            yield Line(ImportResult.REFUSED, "server's feed", one.name, refusal_sentence(error))
+            yield Line(ImportResult.REFUSED, "server's feed", _label(one), refusal_sentence(error))
         else:
             words = f"Continues in channel {one.channel_id}, with the number {made.number}."
-            yield Line(ImportResult.TAKEN, "server's feed", one.name, words)
+            yield Line(ImportResult.TAKEN, "server's feed", _label(one), words)
             if made.number != one.number:
                 words = (
                     f"Its number was {one.number}, which another feed of the server has: now {made.number}."
                 )
-                yield Line(ImportResult.CHANGED, "server's feed", one.name, words)
+                yield Line(ImportResult.CHANGED, "server's feed", _label(one), words)
 
     def _about_feed(self, words: str) -> Line:
         servers = len({one.guild_id for one in self.address.feeds})
@@ -258,7 +334,7 @@ class AddressPart:
         for one, guids in self.address.differences():
             named = ", ".join(guid[:100] for guid in guids[:NAMED]) + (" …" if len(guids) > NAMED else "")
             words = f"{pluralize(len(guids), 'post')} that another server got will not come here: {named}"
-            yield Line(ImportResult.CHANGED, "posts", one.name, words)
+            yield Line(ImportResult.CHANGED, "posts", _label(one), words)
 
 
 def _about_last_look(last: datetime, now: datetime) -> str:
@@ -271,7 +347,7 @@ def _about_last_look(last: datetime, now: datetime) -> str:
     )
 
 
-def _foreseen(one: ServerFeed) -> str:
+def _foreseen(one: OldServerFeed) -> str:
     """Return why the channel is unusable, if a bot whose token is set can tell (network)."""
     if missing_settings():
         return ""
@@ -303,7 +379,7 @@ def _why_no_channel(channel_id: int) -> str:
     return f"Nobody can post in channel {channel_id}: it holds other channels. Use /feed add in another one."
 
 
-def _since_then(one: ServerFeed, origin: Origin) -> str:
+def _since_then(one: OldServerFeed, origin: Origin) -> str:
     here = GuildFeed.objects.filter(pk=origin.row).first()
     if here is None or here.removed_at is not None:
         return "It was imported before and then removed here."
@@ -313,3 +389,65 @@ def _since_then(one: ServerFeed, origin: Origin) -> str:
             f" `/feed move {here.number}` moves it."
         )
     return f"It has the number {here.number}."
+
+
+def _resume(feed: Feed, now: datetime) -> None:
+    """Start reading a feed, or mark it as unused. Feeds that were read before are unchanged."""
+    if feed.last_polled_at is not None:
+        return
+    if GuildFeed.objects.present().filter(feed=feed).exists():
+        alter_feed(feed=feed, status=Feed.Status.ACTIVE)
+    else:
+        alter_feed(feed=feed, status=Feed.Status.STOPPED)
+        BotFeed.objects.filter(feed=feed, unused_since=None).update(unused_since=now)
+
+
+def _why_not(one: OldServerFeed) -> str:
+    """Return "" if it can be migrated."""
+    if bot_settings().denies(host_of_url(one.url)):
+        return "The bot’s settings block its host. See the page “Discord bot”."
+    guild = Guild.objects.filter(pk=one.guild_id).first()
+    if guild is None:
+        return ""
+    if guild.banned_at is not None:
+        return "This server is banned. Lift the ban on the page “Servers”, and run the import again."
+    feed = shared_feed(one.url)
+    there = feed_in_channel(guild, feed, one.channel_id) if feed else None
+    if there is not None:
+        return f"The same feed is already in that channel, as number {there.number}."
+    return ""
+
+
+def _add_to_server(one: OldServerFeed, place: ParsedDestination, feed: Feed, now: datetime) -> GuildFeed:
+    """Add a feed to its channel, with its number if that is free, in the caller's transaction.
+
+    Of its posts, those waiting here for other servers are left out. The server's limit is raised if
+    necessary. Raises InvalidDestination and ValidationError.
+    """
+    limits = locked_settings()
+    know_guild(one.guild_id, locale="", now=now)
+    guild = Guild.objects.select_for_update(no_key=True).get(pk=one.guild_id)
+    numbers = guild.guild_feeds.all()
+    last = numbers.aggregate(last=Max("number"))["last"] or 0
+    is_free = one.number <= LONGEST_NUMBER and not numbers.filter(number=one.number).exists()
+    made = post_feed(
+        guild=guild,
+        number=one.number if is_free else max(guild.next_number, last + 1),
+        feed=feed,
+        title=one.title or feed.title or one.url,
+        to=place,
+        options=USUAL_LOOK,
+        language=language_of(guild),
+        now=now,
+        added_by=one.added_by,
+        added_at=one.created_at,
+        interaction_id=NO_INTERACTION,
+    )
+    for item_id in waiting_among(feed=feed, posts=one.posts):
+        note_by_hand(made.subscribable_id, item_id, now=now)
+    count = guild.guild_feeds.present().count()
+    limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
+    Guild.objects.filter(pk=guild.pk).update(
+        is_allowed=True, feed_limit=count if count > limit else guild.feed_limit
+    )
+    return made
