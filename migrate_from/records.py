@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from enum import StrEnum
+from typing import Any
 
 from common.refused import Refused
 
@@ -238,6 +239,70 @@ class OldServerFeed:
     @property
     def label(self) -> str:
         return f"server {self.guild_id}, feed {self.number}: {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class OldChannel:
+    """Of a reader; `owner` is "" for nobody. It hides by `kinds` and `pattern`; `lost` has no equivalent."""
+
+    key: str
+    uid: str
+    name: str
+    order: float
+    owner: str
+    kinds: tuple[str, ...] = ()
+    pattern: str = ""
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OldFollow:
+    """Feed in a channel. `trouble`: why it couldn’t be read there."""
+
+    key: str
+    channel: str
+    url: str
+    title: str
+    site_url: str
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class OldEntry:
+    """Post that somebody has or had read: `jf2` (https://jf2.spec.indieweb.org), not sanitized.
+
+    `guid` is the feed’s id of it, or ""; `digest` is known besides. `is_stripped`: its text is gone.
+    """
+
+    jf2: Mapping[str, Any] = field(repr=False)
+    guid: str
+    digest: str
+    feed_url: str
+    published: datetime | None
+    came_at: datetime | None
+    read_by: frozenset[str]
+    is_stripped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OldMention:
+    """Notification of `source` about `target`. Without an owner it is everybody’s."""
+
+    owner: str
+    source: str
+    target: str
+    kind: str
+    entry: OldEntry
+
+
+@dataclass(frozen=True, slots=True)
+class OldMute:
+    """Author whose posts are hidden, in one channel or in all. Without an owner it is everybody’s."""
+
+    owner: str
+    is_block: bool
+    channel: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from feedletter_site.migrate_from.again import FEED, NEWSLETTER, end_gone, mark_
 from feedletter_site.migrate_from.bridges import Connection, connected, planned_accounts, take_accounts
 from feedletter_site.migrate_from.confirmations import UNASKED
 from feedletter_site.migrate_from.queues import owners_of, take_queues
-from feedletter_site.migrate_from.source import Origins, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part, TakenMeanwhile
 from feeds.adding.add import alter_feed, new_feed
 from feeds.adding.known import add_known_feed, known_item, mark_known, sent_ids
 from feeds.addresses import is_address
@@ -102,7 +102,7 @@ def newsletter_key(feed: OldFeed, newsletter: OldNewsletter) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPart:
+class FeedPart(Part):
     feed: OldFeed
     sender: Sender
 

@@ -24,7 +24,7 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, waiting_titles
-from feedletter_site.migrate_from.source import Origins, Plan, Source, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part, Plan, Source, TakenMeanwhile
 from feedletter_site.models import Origin
 from feeds.adding.add import alter_feed, new_feed
 from feeds.adding.known import add_known_feed, mark_known, sent_ids, waiting_among
@@ -163,7 +163,7 @@ def _read_from(one: OldServerFeed) -> datetime:
 
 
 @dataclass(slots=True)
-class AddressPart:
+class AddressPart(Part):
     """`channels` caches Discord's answers for all parts."""
 
     address: Address

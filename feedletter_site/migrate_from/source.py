@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 
+from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.models import Origin
 from feeds.models import Feed
@@ -20,7 +21,7 @@ from subscriptions.rules.lists.formulas import as_text
 SOURCES: Mapping[str, str] = {
     "cordfeeder": "feedletter_site.migrate_from.servers.CordFeeder",
     "feedletter": "feedletter_site.migrate_from.mailers.Feedletter",
-    "microsub": "feedletter_site.migrate_from.microsub.source.Microsub",
+    "microsub": "feedletter_site.migrate_from.microsub.Microsub",
     "rss2email": "feedletter_site.migrate_from.mailers.Rss2Email",
 }
 COLUMNS = ("what", "kind", "name", "words")
@@ -118,27 +119,26 @@ def csv_rows(rows: Iterable[Iterable[str]]) -> Iterator[list[str]]:
         yield [as_text(cell) for cell in row]
 
 
-class Part(Protocol):
-    @property
-    def name(self) -> str: ...
+class Part(ABC):
+    name: Any
 
+    @abstractmethod
     def preview(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         """Change nothing, and ask no feed."""
-        ...
 
+    @abstractmethod
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
         """Take over what is missing, in several transactions with network calls in between.
 
         Must be resumable, and send nothing if it is interrupted. Raises Refused if no part can be taken.
         """
-        ...
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
         """Return the existing or an unsaved feed, or None if nothing is taken. Changes nothing.
 
         Raises Refused and ValidationError.
         """
-        ...
+        return None
 
     def take_feed(
         self, origins: Origins, answer: FetchResult, *, now: datetime
@@ -147,7 +147,7 @@ class Part(Protocol):
 
         `answer` is what its server has just sent. The caller rolls back. Raises Refused and ValidationError.
         """
-        ...
+        raise Refused("It has no feed.")
 
 
 @dataclass(frozen=True, slots=True)

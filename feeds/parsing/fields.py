@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import feedparser.datetimes
 
+from common.formats.written_dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from common.html.clean import bounded, plain
 from common.html.titles import decoded_again, plain_title
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from feeds.parsing.duplicate_guids import SYNTHETIC, digest_of
 from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced

@@ -13,12 +13,12 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 from bs4.element import AttributeValueList
 
+from common.formats.written_dates import moment_of, slack_of
 from common.html.balance import balance
 from common.html.clean import bounded
 from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls, words
 from feeds.parsing import expense, format
-from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.discovery import MAX_PAGE, decoded
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, identity, language

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from common.formats.written_dates import moment_of
 from common.text import one_line, shortened
-from feeds.parsing.dates import moment_of
 from feeds.parsing.entry import Citation, Person, Social, Spot
 from feeds.parsing.fields import MAX_ENTRY_TITLE
 from feeds.parsing.media import absolute

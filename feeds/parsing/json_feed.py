@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeGuard
 
+from common.formats.written_dates import moment_of, slack_of
 from common.html.clean import bounded
 from common.html.titles import decoded_again
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
 from feeds.parsing.fields import MAX_CONTENT, MAX_DESCRIPTION, MAX_ENTRY_TITLE, identity, is_empty, language
 from feeds.parsing.hints import Hint, announced, unknown_policy

@@ -14,11 +14,11 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
+from common.formats.written_dates import mail_date
 from common.html.clean import clean
 from common.html.headings import without_title
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
 from common.text import one_line, without_controls
-from feeds.parsing.dates import mail_date
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
-from feeds.parsing.dates import mail_date
+from common.formats.written_dates import mail_date
 
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)

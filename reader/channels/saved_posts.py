@@ -7,9 +7,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_noop
 
+from common.formats.written_dates import moment_of
 from common.refused import Refused
 from feeds.models import Feed, Item
-from feeds.parsing.dates import moment_of
 from feeds.parsing.identity import link_hash
 from feeds.polling.read import digest
 from reader.channels.follows import shared_feed_at

@@ -5,7 +5,7 @@ Each step can be repeated: known rows stay as they are.
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -19,9 +19,8 @@ from common.clock import utcnow
 from common.db.bulk import batched
 from common.refused import Refused
 from common.text import one_line, shortened
-from feeds.adding.add import MAX_FEED_TITLE, add_feed
-from feeds.addresses import host_of_url, is_address
-from feeds.credentials import split_address, without_secrets
+from feeds.addresses import host_of_url
+from feeds.credentials import without_secrets
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
@@ -32,7 +31,7 @@ from feeds.rules.only_read import ONLY_READ
 from feeds.rules.reposts import REPOST
 from reader.channels.channels import ALL_CHANNELS, LONGEST_CHANNEL_NAME, add_channel
 from reader.channels.filters import change_filters, mutes_in
-from reader.channels.follows import follow_feed, refuse_more_in, shared_feed_at
+from reader.channels.follows import follow_feed
 from reader.entries.filters import ask_again
 from reader.entries.place import arrival, insert_place, place_in_turn
 from reader.entries.take import said_by
@@ -40,7 +39,6 @@ from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
 
 POSTS_TOGETHER, MARKED_TOGETHER = 50, 500
-WITH_PASSWORD = "Its address contains a user name or password. Follow it again in the reader."  # noqa: S105
 _UID = re.compile(r"[A-Za-z0-9_-]{1,24}")
 
 
@@ -85,41 +83,6 @@ def _taken_channel(reader: Reader, uid: str, name: str) -> Channel:
         channel.uid = uid
         channel.save(update_fields=["uid"])
     return channel
-
-
-def take_deck(*, channels: Iterable[Channel], shown: Collection[int]) -> None:
-    """Show channels with the keys `shown` in the deck."""
-    for channel in channels:
-        Channel.objects.filter(pk=channel.pk).update(in_deck=channel.pk in shown)
-
-
-def feed_to_take(
-    *, channel: Channel, url: str, title: str, site_url: str, read_until: datetime | None, now: datetime
-) -> Feed:
-    """Return the shared feed at an address, or a new one, paused until `follow_taken`.
-
-    Unknown posts from before `read_until` will be read. In the caller's transaction. Raises Refused and
-    ValidationError.
-    """
-    refuse_password(url)
-    feed = shared_feed_at(url)
-    if feed is not None:
-        return feed
-    refuse_more_in(channel)
-    title = shortened(one_line(without_secrets(title)), MAX_FEED_TITLE)
-    feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
-    feed.status = Feed.Status.PAUSED
-    feed.site_url = site_url if is_address(site_url) else ""
-    if read_until is not None:
-        feed.first_polled_at = feed.read_elsewhere_until = min(read_until, now)
-    feed.save(update_fields=["status", "site_url", "first_polled_at", "read_elsewhere_until"])
-    return feed
-
-
-def refuse_password(url: str) -> None:
-    """Raises Refused."""
-    if split_address(url.strip())[1]:
-        raise Refused(WITH_PASSWORD, "url")
 
 
 def follow_taken(

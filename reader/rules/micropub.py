@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.backoff import delay
+from common.formats.written_dates import moment_of
 from common.html.clean import plain
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.dates import moment_of
 from feeds.parsing.media import absolute
 
 NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from common.formats.written_dates import moment_of
 from common.refused import Refused
 from common.text import one_line, shortened, without_controls
-from feeds.parsing.dates import moment_of
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.fields import MAX_CONTENT, MAX_ENTRY_TITLE, MAX_GUID
 from feeds.parsing.media import absolute

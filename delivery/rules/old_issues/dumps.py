@@ -8,6 +8,7 @@ from html import escape
 from typing import IO, Any
 
 from common.formats.pg_dump import dumped_tables
+from common.formats.written_dates import moment_of
 from common.refused import Refused
 from common.text import one_line
 from delivery.rules.old_issues import found
@@ -21,7 +22,6 @@ from delivery.rules.old_issues.found import (
     title_of,
 )
 from delivery.rules.old_issues.hosted import markdown_html, rows_of
-from feeds.parsing.dates import moment_of
 
 GHOST_URL = "__GHOST_URL__"
 NEEDS_ADDRESS = "Give the address of the old site, or its own links and pictures are lost."

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
+from common.formats.written_dates import moment_of
 from common.html.clean import MOST_NESTING
 from common.refused import Refused
 from common.text import one_line
@@ -28,7 +29,6 @@ from delivery.rules.old_issues.found import (
     title_of,
     without_parts,
 )
-from feeds.parsing.dates import moment_of
 
 _SUBSTACK_PARTS = frozenset(
     ("subscription-widget-wrap", "subscription-widget-wrap-editor", "button-wrapper", "captioned-button-wrap")

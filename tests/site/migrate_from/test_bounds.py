@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from feedletter_site.migrate_from.microsub.documents import MOST_VALUES, BadDocuments, json_documents
 from migrate_from.feedletter.dump import read_dump
+from migrate_from.microsub.documents import MOST_VALUES, BadDocuments, json_documents
 from tests.examples import NIGHTLY, some_now
 from tests.load.installation import sqlite_installation
 
@@ -36,7 +36,7 @@ import sys
 from pathlib import Path
 from common.refused import Refused
 from migrate_from.feedletter.dump import read_dump
-from feedletter_site.migrate_from.microsub.files import read_export
+from migrate_from.microsub.files import read_export
 try:
     read_dump(open(sys.argv[1])) if sys.argv[1].endswith("sql") else read_export(Path(sys.argv[1]))
 except Refused as error:

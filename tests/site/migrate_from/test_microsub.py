@@ -19,12 +19,13 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from feedletter_site.migrate_from.microsub import channels, feeds, files
-from feedletter_site.migrate_from.microsub.documents import ARCHIVE, END
+from feedletter_site.migrate_from import follows, readers
 from feedletter_site.migrate_from.take_over import begin_taking, work_off_arrivals
 from feedletter_site.models import Arrival
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
+from migrate_from.microsub import files
+from migrate_from.microsub.documents import ARCHIVE, END
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Follow, Mention, Mute, Reader, TimelineEntry, Unread
@@ -294,8 +295,8 @@ def test_a_run_that_is_cut_off_goes_on(
 
 def _cut_after(patch: pytest.MonkeyPatch, step: str, error: type[BaseException]) -> None:
     """Let the second call of a step fail after it has done its work."""
-    modules = {"take_channel": channels, "take_mention": channels}
-    holder = feeds.FeedPart if step == "_feed" else modules.get(step, feeds)
+    modules = {"take_channel": readers, "take_mention": readers}
+    holder = follows.FollowPart if step == "_feed" else modules.get(step, follows)
     done, calls = getattr(holder, step), count()
 
     def cut(*arguments: Any, **values: Any) -> Any:

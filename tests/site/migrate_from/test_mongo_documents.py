@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedletter_site.migrate_from.microsub import documents
-from feedletter_site.migrate_from.microsub.documents import (
-    BadDocuments,
-    archive_documents,
-    bson_documents,
-    json_documents,
-)
+from migrate_from.microsub import documents
+from migrate_from.microsub.documents import BadDocuments, archive_documents, bson_documents, json_documents
 from tests.site.migrate_from.test_microsub import bson, mongodump
 
 TEXT = (

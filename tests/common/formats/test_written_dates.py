@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.parsing.dates import moment_of, slack_of
+from common.formats.written_dates import moment_of, slack_of
 
 NINE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -10,29 +10,26 @@ from common.admin.refusals import refusal_sentence
 from common.clock import utcnow
 from common.net.client import client
 from common.refused import Refused
-from common.text import pluralize
-from feedletter_site.migrate_from.microsub import rows
-from feedletter_site.migrate_from.microsub.channels import FEED, REST, MicrosubPart, Move
-from feedletter_site.migrate_from.microsub.documents import Document
-from feedletter_site.migrate_from.microsub.rows import OldChannel, OldFeed
-from feedletter_site.migrate_from.source import Origins, TakenMeanwhile
+from common.text import one_line, pluralize, shortened
+from feedletter_site.migrate_from.jf2 import post_of
+from feedletter_site.migrate_from.readers import FEED, REST, Move
+from feedletter_site.migrate_from.source import Origins, Part, TakenMeanwhile
 from feedletter_site.models import Origin
-from feeds.adding.add import add_feed, new_feed
-from feeds.credentials import without_secrets
+from feeds.adding.add import MAX_FEED_TITLE, add_feed, new_feed
+from feeds.addresses import is_address
+from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
+from feeds.parsing.duplicate_guids import SYNTHETIC
+from feeds.parsing.entry import Entry as Post
 from feeds.polling.claims import asks
 from feeds.polling.read import FetchResult, fetch
-from migrate_from.records import ImportResult, Line
-from reader.channels.taken_over import (
-    OldPost,
-    feed_to_take,
-    follow_taken,
-    mark_posts,
-    missing_posts,
-    refuse_password,
-    take_posts,
-)
+from migrate_from.microsub.rows import digest_of, entries_of
+from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldFollow
+from reader.channels.follows import refuse_more_in, shared_feed_at
+from reader.channels.taken_over import OldPost, follow_taken, mark_posts, missing_posts, take_posts
 from reader.models import Channel, Follow
+
+WITH_PASSWORD = "Its address contains a user name or password. Follow it again in the reader."  # noqa: S105
 
 
 @dataclass(slots=True)
@@ -50,42 +47,37 @@ class _Facts:
 
 def _facts(move: Move, key: tuple[str, str]) -> _Facts:
     facts, unread = _Facts(), set[str]()
-    for document in move.export.items.read(key):
-        guid, (uid, url) = rows.own_id(document), rows.known_ids(document)
-        date = rows.date_of(document, move.now)
+    for entry in entries_of(move.export, key):
+        date = min(entry.published or move.came_at(entry), move.now)
         facts.newest = max(facts.newest or date, date)
-        facts.urls |= {url} if url else set()
-        is_stripped, is_read = rows.is_stripped(document), rows.is_read(document, move.owners)
-        facts.stripped += is_stripped
-        facts.count += not is_stripped
-        name = guid or uid
-        if is_read:
-            facts.read.add(name)
-        else:
-            unread.add(name)
-        if uid and (not guid or guid == rows.text_of(document, "name").strip()):
-            facts.unknown.add(uid)
+        facts.urls |= {entry.feed_url} if entry.feed_url else set()
+        facts.stripped += entry.is_stripped
+        facts.count += not entry.is_stripped
+        name = entry.guid or entry.digest
+        (facts.read if move.is_read(entry) else unread).add(name)
+        if entry.digest and (not entry.guid or entry.guid == str(entry.jf2.get("name")).strip()):
+            facts.unknown.add(entry.digest)
     facts.unread = len(unread - facts.read)
     return facts
 
 
 def _posts(move: Move, key: tuple[str, str], facts: _Facts, guids: Mapping[str, str]) -> Iterator[OldPost]:
     """Yield posts with text; `guids` found by their digests."""
-    for document in move.export.items.read(key):
-        if not rows.is_stripped(document):
-            yield _post(move, document, facts, guids)
+    for entry in entries_of(move.export, key):
+        if not entry.is_stripped:
+            yield _post(move, entry, facts, guids)
 
 
-def _post(move: Move, document: Document, facts: _Facts, guids: Mapping[str, str]) -> OldPost:
-    own, uid = rows.own_id(document), rows.known_ids(document)[0]
-    read = (own or uid) in facts.read
-    guid = guids.get(uid) or ("" if uid in facts.unknown else own)
-    return rows.old_post(document, move.owners, read=read, guid=guid, now=move.now)
+def _post(move: Move, entry: OldEntry, facts: _Facts, guids: Mapping[str, str]) -> OldPost:
+    is_read = (entry.guid or entry.digest) in facts.read or move.is_read(entry)
+    guid = guids.get(entry.digest) or ("" if entry.digest in facts.unknown else entry.guid)
+    return OldPost(post_of(entry.jf2, guid), move.came_at(entry), is_read)
 
 
 @dataclass
-class FeedPart(MicrosubPart):
-    feed: OldFeed
+class FollowPart(Part):
+    move: Move
+    feed: OldFollow
 
     @property
     def name(self) -> str:
@@ -119,27 +111,31 @@ class FeedPart(MicrosubPart):
 
         A later run adds the posts that are missing.
         """
-        if origin := self._taken(origins):
-            follow = self._follow(origins, origin)
-            return self._take_missing(follow, origin, now) if follow else [self._there(None, 0)]
-        channel = self.move.channel(origins, self.feed.channel)
+        origin = self._taken(origins)
+        follow = self._follow(origins, origin) if origin else None
+        if origin and not follow:
+            return [self._there(None, 0)]
+        channel = follow.channel if follow else self.move.channel(origins, self.feed.channel)
         if channel is None:
             why = "Its channel wasn’t imported, or was deleted here."
             return [Line(ImportResult.REFUSED, "feed", self.name, why)]
         try:
             self._check()
             guids, trouble = self._look(now)
-            feed = self._feed(origins, channel, now)
+            feed = follow.feed if follow else self._feed(origins, channel, now)
             mark_posts(feed=feed, posts=self._stripped(guids))
             posts = _posts(self.move, self._key, self.facts, guids)
+            if origin and follow:
+                posts = self._missing(follow, origin, guids)
             taken = take_posts(reader=self.move.reader, channel=channel, feed=feed, posts=posts, now=now)
-            follow_taken(channel=channel, feed=feed, name=self.feed.title, read_until=self.facts.newest)
-            origins.finish(FEED, self._old_key, now=now)
+            if not follow:
+                follow_taken(channel=channel, feed=feed, name=self.feed.title, read_until=self.facts.newest)
+                origins.finish(FEED, self._old_key, now=now)
         except TakenMeanwhile:
             return [Line(ImportResult.THERE, "feed", self.name, "Another run has just imported it.")]
         except (Refused, ValidationError) as error:
             return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
-        return [*self._lines(taken), *trouble]
+        return [*([self._there(follow, taken)] if follow else self._lines(taken)), *trouble]
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
         """Refused feeds were listed before."""
@@ -157,7 +153,7 @@ class FeedPart(MicrosubPart):
         """Name posts that would be unread: those newer than the newest that it knew."""
         feed = add_feed(url=self.feed.url, now=now, for_letters=False)
         known = set(self._guids_in(answer).values())
-        known |= {rows.own_id(document) for document in self.move.export.items.read(self._key)}
+        known |= {entry.guid for entry in entries_of(self.move.export, self._key)}
         new: dict[int, str] = {}
         for number, post in enumerate(answer.parsed.entries if answer.parsed else (), 1):
             names = {post.guid, post.link} if post.link else {post.guid}
@@ -168,27 +164,13 @@ class FeedPart(MicrosubPart):
 
     def _check(self) -> None:
         """Raises Refused and ValidationError."""
-        refuse_password(self.feed.url)
+        if split_address(self.feed.url.strip())[1]:
+            raise Refused(WITH_PASSWORD, "url")
         new_feed(url=self.feed.url, now=self.move.now)
 
     def _taken(self, origins: Origins) -> Origin | None:
         origin = origins.find(FEED, self._old_key)
         return origin if origin is not None and origin.finished_at is not None else None
-
-    def _take_missing(self, follow: Follow, origin: Origin, now: datetime) -> Sequence[Line]:
-        try:
-            guids, trouble = self._look(now)
-            mark_posts(feed=follow.feed, posts=self._stripped(guids))
-            taken = take_posts(
-                reader=self.move.reader,
-                channel=follow.channel,
-                feed=follow.feed,
-                posts=self._missing(follow, origin, guids),
-                now=now,
-            )
-        except Refused as error:
-            return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
-        return [self._there(follow, taken), *trouble]
 
     def _missing(self, follow: Follow, origin: Origin, guids: Mapping[str, str]) -> Iterator[OldPost]:
         posts, since = _posts(self.move, self._key, self.facts, guids), origin.finished_at or self.move.now
@@ -228,18 +210,22 @@ class FeedPart(MicrosubPart):
         there = Feed.objects.filter(pk=origin.row).first() if origin else None
         if there is not None:
             return there
-        feed = feed_to_take(
-            channel=channel,
-            url=self.feed.url,
-            title=self.feed.title,
-            site_url=self.feed.site_url,
-            read_until=self.facts.newest,
-            now=now,
-        )
+        feed = shared_feed_at(self.feed.url) or self._new_feed(channel, now)
         if origin is None:
             origins.note(FEED, self._old_key, feed.pk, now=now)
         else:
             origins.renew(origin, feed.pk)
+        return feed
+
+    def _new_feed(self, channel: Channel, now: datetime) -> Feed:
+        """Add it paused until it is followed. Unknown posts from before the newest known one will be read."""
+        refuse_more_in(channel)
+        old, title = self.feed, shortened(one_line(without_secrets(self.feed.title)), MAX_FEED_TITLE)
+        feed = add_feed(url=old.url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
+        feed.status = Feed.Status.PAUSED
+        feed.site_url = old.site_url if is_address(old.site_url) else ""
+        feed.first_polled_at = feed.read_elsewhere_until = self.facts.newest
+        feed.save(update_fields=["status", "site_url", "first_polled_at", "read_elsewhere_until"])
         return feed
 
     def _look(self, now: datetime) -> tuple[Mapping[str, str], list[Line]]:
@@ -259,20 +245,27 @@ class FeedPart(MicrosubPart):
         return {
             digest: post.guid
             for post in reversed(entries)
-            for digest in rows.digests_of(post, urls)
+            for digest in _digests_of(post, urls)
             if digest in self.facts.unknown
         }
 
     def _stripped(self, guids: Mapping[str, str]) -> list[OldPost]:
-        documents = filter(rows.is_stripped, self.move.export.items.read(self._key))
-        posts = [_post(self.move, document, self.facts, guids) for document in documents]
+        entries = entries_of(self.move.export, self._key)
+        posts = [_post(self.move, entry, self.facts, guids) for entry in entries if entry.is_stripped]
         return [old for old in posts if old.post.guid]
 
 
+def _digests_of(post: Post, urls: Collection[str]) -> Iterator[str]:
+    """Return what its digest may be there."""
+    names = ("" if post.guid.startswith(SYNTHETIC) else post.guid, post.link, post.title)
+    return (digest_of(url, name) for url in urls for name in names if name)
+
+
 @dataclass
-class UnfollowedPart(MicrosubPart):
+class UnfollowedPart(Part):
     """Posts of a feed that is no longer followed."""
 
+    move: Move
     channel: OldChannel
     feed_key: str
 

@@ -8,7 +8,8 @@ from common.optional_apps import is_on
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import gone_lines
-from feedletter_site.migrate_from.microsub.channels import (
+from feedletter_site.migrate_from.follows import FollowPart, UnfollowedPart
+from feedletter_site.migrate_from.readers import (
     CHANNEL,
     FEED,
     ChannelsPart,
@@ -16,15 +17,16 @@ from feedletter_site.migrate_from.microsub.channels import (
     MutesPart,
     NotificationsPart,
 )
-from feedletter_site.migrate_from.microsub.feeds import FeedPart, UnfollowedPart
-from feedletter_site.migrate_from.microsub.files import ITEMS, Export, read_export
-from feedletter_site.migrate_from.microsub.rows import DEFAULT, OldChannel, channel_of, feed_of
 from feedletter_site.migrate_from.source import Origins, Part, Plan, Source
-from migrate_from.records import ImportResult, Line, Options, Question, Undecided
+from migrate_from.microsub.files import ITEMS, Export, read_export
+from migrate_from.microsub.rows import channels_of, follows_of
+from migrate_from.records import ImportResult, Line, OldChannel, Options, Question, Undecided
 from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.rules.identity import same_profile
 
+# The person in an installation for one.
+DEFAULT = "default"
 NOTES = (
     "Your app needs the new address of the endpoint: your page’s rel=microsub names it. Channels keep their"
     " uids.",
@@ -57,7 +59,7 @@ class Microsub(Source):
             raise Refused("The reader is switched off. Set READER to another value first.")
         export = read_export(Path(place))
         row = _reader_called(options.reader)
-        channels = [channel_of(document) for document in export.small["channels"]]
+        channels = channels_of(export)
         orphans = [_ORPHANS] if any(not one.owner for one in channels) else []
         owners, questions = _owners(channels, row, options.user, orphans)
         wanted = [one for one in channels if one.owner in owners or (options.orphans and not one.owner)]
@@ -67,11 +69,10 @@ class Microsub(Source):
         parts: list[Part] = [ChannelsPart(move, wanted)]
         known = {one.key for one in channels}
         followed: set[tuple[str, str]] = set()
-        for document in export.small["feeds"]:
-            feed = feed_of(document)
+        for feed in follows_of(export):
             followed.add((feed.channel, feed.key))
             if feed.channel in move.channels:
-                parts.append(FeedPart(move, feed))
+                parts.append(FollowPart(move, feed))
             elif feed.channel not in known:
                 why = "Its channel isn’t in the export. Follow it again in the reader."
                 refused.append(Line(ImportResult.REFUSED, "feed", feed.title or feed.key, why))
@@ -89,7 +90,7 @@ class Microsub(Source):
         notes = [f"It is imported for the reader {row}.", *NOTES]
         if ITEMS in export.lacking:
             notes.insert(1, "The export has no posts (microsub_items): feeds begin as if newly followed.")
-        keys = [move.key(feed_of(document).key) for document in export.small["feeds"]]
+        keys = [move.key(feed.key) for feed in follows_of(export)]
 
         def gone(origins: Origins) -> Iterator[Line]:
             own, prefix = [move.key(key) for key in known], move.key("")
@@ -140,7 +141,6 @@ def _refused(channel: OldChannel, export: Export) -> list[Line]:
             "It belongs to nobody: its userId is empty. Import it, too, with --orphans, or with “Answer"
             " questions” in the admin."
         )
-    feeds = [feed_of(document) for document in export.small["feeds"]]
     own = [Line(ImportResult.REFUSED, "channel", channel.name, why)]
     return own + [
         Line(
@@ -149,6 +149,6 @@ def _refused(channel: OldChannel, export: Export) -> list[Line]:
             feed.title or feed.key,
             f"Its channel “{channel.name}” isn’t imported.",
         )
-        for feed in feeds
+        for feed in follows_of(export)
         if feed.channel == channel.key
     ]

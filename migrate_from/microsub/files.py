@@ -13,7 +13,7 @@ from typing import IO
 from common.archives import BadArchive, Budget, is_zip, memory_of, open_member, open_zip, pieces_of
 from common.body_limits import MEGABYTE
 from common.refused import Refused
-from feedletter_site.migrate_from.microsub.documents import (
+from migrate_from.microsub.documents import (
     ARCHIVE,
     BadDocuments,
     Document,
