@@ -1,13 +1,14 @@
 """Pages of uploaded files that a worker processes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.forms.widgets import Script
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern, reverse
@@ -22,7 +23,8 @@ from common.admin.refusals import require
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.parts import Facts, Part, Table, Template
-from common.ports.panels import Action
+from common.ports.panels import Action, Panel
+from common.text import pluralize
 from common.uploads import MOST_BYTES, PIECE_SIZE, Upload
 
 EVERY_SECONDS = 1
@@ -183,8 +185,7 @@ class UploadAdmin(ReadOnlyAdmin):
     class Media:
         js = (Script("feedletter/issue.js", defer=True),)
 
-    @staticmethod
-    def how_far(row: Any) -> Part:
+    def how_far(self, row: Any) -> Part:
         raise NotImplementedError
 
     def report_of(self, row: Any) -> tuple[str, Iterator[list[str]]]:
@@ -216,27 +217,84 @@ class UploadAdmin(ReadOnlyAdmin):
 
 
 class ReportedUploadAdmin(UploadAdmin):
-    """Upload whose lines have results, and which is chosen on the page to add one."""
+    """Upload whose lines have results, and which is chosen on the page to add one.
+
+    `results` has the labels of each result before and after an import, the most urgent first; `result` is
+    the lines’ field, `total` counts them, and `unit` is what `parts` counts.
+    """
 
     page: UploadPage
     upload_form: type[forms.Form]
+    results: Mapping[Any, tuple[str, str]]
+    result, unit = "result", "issue"
+    total: Any = Count("pk")
+    heads: Sequence[str]
     outcome = column(
         "outcome", lambda row: ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)
     )
 
-    @staticmethod
-    def counts_of(rows: Sequence[Any]) -> dict[int, list[tuple[str, int]]]:
-        """Return labels and numbers of lines by primary key."""
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        progress = Panel("Progress", self.how_far, order=10)
+        self.own_panels = (progress, Panel("Report", self.report_of_lines, order=30), *self.own_panels)
+
+    def words_of(self, row: Any, now: datetime) -> str:
+        """Return a sentence about a row that no worker processes."""
         raise NotImplementedError
+
+    def cells_of(self, row: Any, line: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def numbers_of(self, rows: Sequence[Any]) -> dict[int, dict[str, int]]:
+        """Return the numbers of lines by primary key and result."""
+        lines = self.model._meta.get_field("lines").related_model
+        name = self.model._meta.get_field("lines").field.name
+        found = lines._default_manager.filter(**{f"{name}__in": [row.pk for row in rows]}).order_by()
+        numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
+        for pk, result, number in found.values_list(name, self.result).annotate(number=self.total):
+            numbers[pk][result] = number
+        return numbers
+
+    def expected(self, row: Any) -> Collection[Any]:
+        """Return results that are shown without lines, too."""
+        return ()
+
+    def counts_of(self, row: Any, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+        shown = (each for each in self.results if each in numbers or each in self.expected(row))
+        return [(self.label_of(row, each), numbers.get(each, 0)) for each in shown]
+
+    def label_of(self, row: Any, result: Any) -> str:
+        return self.results[result][row.begun_at is not None]
+
+    def how_far(self, row: Any) -> Part:
+        """Polled by the page while a worker is busy."""
+        now = utcnow()
+        return work_progress(
+            row,
+            percent=100 * row.done // row.parts if row.parts else 0,
+            lines=pluralize(row.parts, self.unit) if row.parts else "",
+            words=words_about_worker(row, now) if row.state in row.OPEN else self.words_of(row, now),
+            facts=Facts(*self.counts_of(row, self.numbers_of([row])[row.pk])),
+        )
+
+    def report_of_lines(self, row: Any) -> Part:
+        """Show the first lines of each result."""
+        numbers = self.numbers_of([row])[row.pk]
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{self.report}"
+        sections = [
+            (self.label_of(row, each), numbers.get(each, 0), row.lines.filter(**{self.result: each}))
+            for each in self.results
+        ]
+        return report_panel(reverse(name, args=[row.pk]), self.heads, sections, partial(self.cells_of, row))
 
     def keep(self, request: HttpRequest, form: Any) -> Upload:
         raise NotImplementedError
 
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)
-        counts = self.counts_of(rows)
+        numbers = self.numbers_of(rows)
         for row in rows:
-            row.counts = counts[row.pk]
+            row.counts = self.counts_of(row, numbers[row.pk])
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self._has(request, "add")

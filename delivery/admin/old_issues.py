@@ -1,14 +1,13 @@
 """Admin pages of imports of old issues."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
-from django.db.models import Count
 from django.http import HttpRequest
-from django.urls import reverse
 
 from common.admin.html import add_url, column, list_link, when
 from common.admin.lists import asks
@@ -20,12 +19,9 @@ from common.admin.uploads import (
     UploadPage,
     begin_action,
     pieces_of,
-    report_panel,
     size_of,
     stop_action,
     upload_facts,
-    words_about_worker,
-    work_progress,
 )
 from common.admin.widgets import StyledForm
 from common.clock import utcnow
@@ -56,46 +52,6 @@ SENTENCES = {
     State.UNUSABLE: "The file is deleted. Issues imported before stay until you undo the import.",
     State.UNDONE: "The issues of this import are deleted, and so are the pictures copied for them.",
 }
-
-
-def counts_of(rows: Sequence[IssueImport]) -> dict[int, list[tuple[str, int]]]:
-    lines = IssueImportLine.objects.filter(upload__in=[row.pk for row in rows]).order_by()
-    numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
-    for pk, result, number in lines.values_list("upload", "result").annotate(n=Count("pk")):
-        numbers[pk][result] = number
-    return {
-        row.pk: [(label_of(row, result), found[result]) for result in Result if result in found]
-        for row in rows
-        for found in (numbers[row.pk],)
-    }
-
-
-def label_of(row: IssueImport, result: str) -> str:
-    return RESULTS_AS_SHOWN[Result(result)][row.begun_at is not None]
-
-
-def how_far(row: IssueImport) -> Part:
-    """Polled by the page while a worker is busy."""
-    is_open = row.state in row.OPEN
-    return work_progress(
-        row,
-        percent=100 * row.done // row.parts if row.parts else 0,
-        lines=pluralize(row.parts, "issue") if row.parts else "",
-        words=words_about_worker(row, utcnow()) if is_open else SENTENCES.get(State(row.state), ""),
-        facts=Facts(*counts_of([row])[row.pk]),
-    )
-
-
-def report(row: IssueImport) -> Part:
-    """Show the first lines of each result."""
-    numbers, zone = dict(counts_of([row])[row.pk]), row.subscribable.zone
-    labels = [(label_of(row, result), row.lines.filter(result=result)) for result in Result]
-    return report_panel(
-        reverse("admin:delivery_issueimport_report", args=[row.pk]),
-        ("issue", "sent", "note"),
-        [(label, numbers.get(label, 0), lines) for label, lines in labels],
-        lambda line: (shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words),
-    )
 
 
 def about_import(row: IssueImport) -> Part:
@@ -192,11 +148,7 @@ class IssueImportAdmin(ReportedUploadAdmin):
         PAGE,
         "admin:delivery_issueimport_add",
     )
-    own_panels = (
-        Panel("Progress", how_far, order=10),
-        Panel("Report", report, order=20),
-        Panel("About this import", about_import, order=30),
-    )
+    own_panels = (Panel("About this import", about_import, order=40),)
     own_actions = (
         begin_action(
             IssueImport, State.LOOKED, "run", "Import these issues", begin_taking, "The import has started."
@@ -210,7 +162,7 @@ class IssueImportAdmin(ReportedUploadAdmin):
         ),
         stop_action(IssueImport, what_stays),
     )
-    how_far, counts_of = staticmethod(how_far), staticmethod(counts_of)
+    results, heads = RESULTS_AS_SHOWN, ("issue", "sent", "note")
     upload_form = IssueImportForm
     page = UploadPage(
         PAGE,
@@ -220,6 +172,13 @@ class IssueImportAdmin(ReportedUploadAdmin):
         IssueImport.objects.select_related("subscribable"),
     )
     newsletter = column("newsletter", lambda row: row.subscribable, ordering="subscribable")
+
+    def words_of(self, row: IssueImport, now: datetime) -> str:
+        return SENTENCES.get(State(row.state), "")
+
+    def cells_of(self, row: IssueImport, line: IssueImportLine) -> tuple[Any, ...]:
+        zone = row.subscribable.zone
+        return shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words
 
     def keep(self, request: HttpRequest, form: Any) -> IssueImport:
         data = dict(form.cleaned_data)

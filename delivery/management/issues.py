@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from common.clock import utcnow
 from common.text import pluralize
 from delivery.models import IssueImport
 from delivery.old_issues import store
-from delivery.old_issues.store import Line
 from delivery.old_issues.worker import State, import_file, undo_now
 from subscriptions.management.options import add_newsletter, find_subscribable
 
@@ -71,7 +70,7 @@ class ImportIssues(FeedletterCommand):
         )
         if options["dry_run"]:
             with store.opened(row, path, now=utcnow()) as found:
-                lines = [*store.refused_lines(found), *store.preview(row, found)]
+                lines = [*found.refused, *store.preview(row, found)]
             return _printed(lines, found.program, {"dry_run": True}, "Nothing was changed.")
         with self.progress("importing issues") as progress:
 
@@ -79,12 +78,11 @@ class ImportIssues(FeedletterCommand):
                 progress.done, progress.total = done, total
 
             import_file(row, path, told=tell)
-        lines = [Line(each.result, each.title, each.at, each.words) for each in row.lines.order_by("pk")]
         last = f"Nothing was sent. To undo it: import_issues {subscribable.name} --undo {row.pk}"
-        return _printed(lines, row.program, {"dry_run": False, "import": row.pk}, last)
+        return _printed(row.lines.order_by("pk"), row.program, {"dry_run": False, "import": row.pk}, last)
 
 
-def _printed(lines: Sequence[Line], program: str, about: dict[str, Any], last: str) -> Printed:
+def _printed(lines: Iterable[Any], program: str, about: dict[str, Any], last: str) -> Printed:
     rows = [
         {"result": line.result, "issue": line.title, "sent": line.at, "note": line.words} for line in lines
     ]

@@ -30,9 +30,9 @@ from common.text import pluralize, shortened, without_controls
 from delivery.issues.contents import card_of
 from delivery.models import Issue, IssueImport, IssueImportLine, IssueImportPicture, IssueItem
 from delivery.rules.audience import Audience
-from delivery.rules.old_issues.found import EMPTY, Found, OldIssue, Wanted
-from delivery.rules.old_issues.reading import opened_export
 from feeds.parsing.entry import Entry
+from migrate_from.old_issues.found import EMPTY, Found, IssueLine, OldIssue, Wanted
+from migrate_from.old_issues.reading import opened_export
 from subscriptions.branding.brands import kept_picture, picture_url
 from subscriptions.models import Picture, Subscribable
 
@@ -141,14 +141,6 @@ class PictureKeeper:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    result: str
-    title: str
-    at: datetime | None
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """Issue whose text was read, cleaned, and freed of foreign pictures."""
 
@@ -170,16 +162,16 @@ def opened(row: IssueImport, path: Path, *, now: datetime) -> Iterator[Found]:
         yield found
 
 
-def refused_lines(found: Found) -> list[Line]:
-    return [Line(Result.REFUSED, each.title, each.at, each.why) for each in found.refused]
+def line_of(issue: OldIssue, result: str, words: str = "") -> IssueLine:
+    return IssueLine(issue.title, words, issue.at, result)
 
 
-def preview(row: IssueImport, found: Found) -> list[Line]:
+def preview(row: IssueImport, found: Found) -> list[IssueLine]:
     """Return what would be done, without reading texts."""
     old = Issue.objects.filter(subscribable=row.subscribable, within_type_id__startswith=KEYS).order_by()
     there = set(old.values_list("within_type_id", flat=True))
     return [
-        Line(Result.THERE if key_of(issue) in there else Result.TAKEN, issue.title, issue.at, _notes(issue))
+        line_of(issue, Result.THERE if key_of(issue) in there else Result.TAKEN, _notes(issue))
         for issue in found.issues
     ]
 
@@ -222,7 +214,7 @@ def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> 
     return Prepared(entry, " ".join(filter(None, words)))
 
 
-def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetime) -> Line:
+def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetime) -> IssueLine:
     """Store an issue unless it is there, in the caller's transaction."""
     entry = prepared.entry
     # As if it had been sent long ago, and its emails deleted: no stage has anything to do with it.
@@ -241,13 +233,13 @@ def store(row: IssueImport, issue: OldIssue, prepared: Prepared, *, now: datetim
     about = {"subscribable": row.subscribable, "within_type_id": entry.guid}
     stored, is_new = Issue.objects.get_or_create(**about, defaults=values)
     if not is_new:
-        return Line(Result.THERE, issue.title, issue.at)
+        return line_of(issue, Result.THERE)
     IssueItem.objects.create(issue=stored, position=0, entry=entry.to_json())
     card_of(stored, [entry]).save(force_insert=True)
-    return Line(Result.CHANGED if prepared.words else Result.TAKEN, issue.title, issue.at, prepared.words)
+    return line_of(issue, Result.CHANGED if prepared.words else Result.TAKEN, prepared.words)
 
 
-def keep_lines(row: IssueImport, lines: Sequence[Line]) -> None:
+def keep_lines(row: IssueImport, lines: Sequence[IssueLine]) -> None:
     """PostgreSQL stores no NUL."""
     IssueImportLine.objects.bulk_create(
         IssueImportLine(

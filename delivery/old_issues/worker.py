@@ -17,16 +17,16 @@ from urllib.parse import parse_qs, urlsplit
 from django.db import transaction
 
 from common.clock import utcnow
-from common.db.leases import held
+from common.db.leases import held, lease
 from common.html.tags import VALUES, attributes, written
 from common.passes import TimeBudget
 from common.refused import Refused
-from common.uploads import NotPossible, process_uploads, unpacked
+from common.uploads import LEASE, NotPossible, process_uploads, unpacked
 from delivery.links import issue_url
 from delivery.models import Issue, IssueImport, IssueImportLine, IssueItem
 from delivery.old_issues import store
-from delivery.old_issues.store import KEYS, Line, PictureKeeper, key_of
-from delivery.rules.old_issues.found import Found, OldIssue
+from delivery.old_issues.store import KEYS, PictureKeeper, key_of
+from migrate_from.old_issues.found import Found, IssueLine, OldIssue
 from subscriptions.models import Subscribable
 
 State = IssueImport.State
@@ -76,38 +76,35 @@ def _work(row: IssueImport, left: TimeBudget) -> None:
     with unpacked(row, FOLDER) as path:
         try:
             with store.opened(row, path, now=utcnow()) as found:
-                if row.state == State.LOOKING:
-                    _look(row, found)
-                elif row.done or _begin(row, found):
+                if row.done or _begin(row, found):
                     _take(row, found, left)
         except Refused as error:
             row.trouble = str(error)
             row.finish(State.UNUSABLE)
 
 
-def _look(row: IssueImport, found: Found) -> None:
+def _begin(row: IssueImport, found: Found) -> bool:
+    """Store what is refused, and end a preview. Return False if nothing is to be taken, or another has it."""
+    is_preview = row.state == State.LOOKING
     with held(row) as is_ours:
         if is_ours:
             # A killed worker may have left lines.
             row.lines.all().delete()
-            store.keep_lines(row, [*store.refused_lines(found), *store.preview(row, found)])
-            row.program, row.parts = found.program, len(found.issues)
-            row.end(State.LOOKED, utcnow())
-
-
-def _begin(row: IssueImport, found: Found) -> bool:
-    """Return False if another worker has the row."""
-    with held(row) as is_ours:
-        if is_ours:
-            row.lines.all().delete()
-            store.keep_lines(row, store.refused_lines(found))
+            store.keep_lines(row, [*found.refused, *(store.preview(row, found) if is_preview else ())])
             row.program, row.parts = found.program, len(found.issues)
             row.save()
-    return is_ours
+            if is_preview:
+                row.end(State.LOOKED, utcnow())
+    return is_ours and not is_preview
 
 
-def _take(row: IssueImport, found: Found, left: TimeBudget) -> None:
-    keeper = keeper_of(row, row.renew)
+def _take(
+    row: IssueImport,
+    found: Found,
+    left: TimeBudget,
+    told: Callable[[int, int], object] = lambda done, parts: None,
+) -> None:
+    keeper = PictureKeeper(row, row.renew) if row.pictures == IssueImport.Pictures.KEEP else None
     for issue in islice(found.issues, row.done, None):
         if left.is_spent:
             row.release()
@@ -119,6 +116,7 @@ def _take(row: IssueImport, found: Found, left: TimeBudget) -> None:
             store.keep_lines(row, [step()])
             row.done += 1
             row.note_progress()
+        told(row.done, row.parts)
     lines = relink(row, found, row.renew)
     with held(row) as is_ours:
         if is_ours:
@@ -126,21 +124,17 @@ def _take(row: IssueImport, found: Found, left: TimeBudget) -> None:
             row.end(State.DONE, utcnow())
 
 
-def keeper_of(row: IssueImport, renew: Callable[[], object]) -> PictureKeeper | None:
-    return PictureKeeper(row, renew) if row.pictures == IssueImport.Pictures.KEEP else None
-
-
 def prepared_step(
     row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None, *, now: datetime
-) -> Callable[[], Line]:
+) -> Callable[[], IssueLine]:
     """Read an issue, and return a function that stores it in the caller's transaction."""
     if store.is_there(row, issue):
-        return lambda: Line(Result.THERE, issue.title, issue.at)
+        return lambda: store.line_of(issue, Result.THERE)
     try:
         prepared = store.prepare(row, issue, keeper)
     except Refused as error:
         why = str(error)
-        return lambda: Line(Result.REFUSED, issue.title, issue.at, why)
+        return lambda: store.line_of(issue, Result.REFUSED, why)
     return lambda: store.store(row, issue, prepared, now=now)
 
 
@@ -158,27 +152,16 @@ def _undo(row: IssueImport, left: TimeBudget) -> None:
 
 
 def import_file(row: IssueImport, path: Path, *, told: Callable[[int, int], object]) -> None:
-    """Import an export on this machine into a stored row. A run that is cut off can be repeated.
+    """Import an export on this machine, for a new row. A run that is cut off can be repeated.
 
     Raises Refused. `told` gets the numbers of done and of all issues.
     """
     with store.opened(row, path, now=utcnow()) as found:
-        row.program, row.parts = found.program, len(found.issues)
-        with transaction.atomic():
-            row.save()
-            store.keep_lines(row, store.refused_lines(found))
-        keeper = keeper_of(row, lambda: None)
-        for issue in found.issues:
-            step = prepared_step(row, issue, keeper, now=utcnow())
-            with transaction.atomic():
-                store.keep_lines(row, [step()])
-                row.done += 1
-                row.save(update_fields=["done"])
-            told(row.done, row.parts)
-        lines = relink(row, found, lambda: None)
-    with transaction.atomic():
-        store.keep_lines(row, lines)
-        row.end(State.DONE, utcnow())
+        taken = lease(utcnow(), LEASE)
+        row.lease_token, row.lease_until = taken.token, taken.until
+        row.save()
+        if _begin(row, found):
+            _take(row, found, TimeBudget(None), told)
 
 
 def undo_now(row: IssueImport) -> int:
@@ -192,7 +175,7 @@ def undo_now(row: IssueImport) -> int:
     return count
 
 
-def relink(row: IssueImport, found: Found, renew: Callable[[], object]) -> list[Line]:
+def relink(row: IssueImport, found: Found, renew: Callable[[], object]) -> list[IssueLine]:
     """Rewrite the links of all old issues of the newsletter. Name those to its old site that stay.
 
     Repeatable: links that lead here are no more links to the old site.
@@ -222,7 +205,7 @@ def relink(row: IssueImport, found: Found, renew: Callable[[], object]) -> list[
             more = f" and {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
             words = f"Links that lead to the old site: {', '.join(rest[:MOST_NAMED])}{more}."
             at = item.issue.published_at
-            lines.append(Line(IssueImportLine.Result.CHANGED, item.issue.title, at, words))
+            lines.append(IssueLine(item.issue.title, words, at, Result.CHANGED))
     return lines
 
 

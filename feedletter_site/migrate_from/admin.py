@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
@@ -8,7 +8,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.db.models import Sum
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html_join
 from unfold.widgets import UnfoldAdminSelectWidget
 
@@ -21,12 +20,9 @@ from common.admin.uploads import (
     UploadPage,
     begin_action,
     pieces_of,
-    report_panel,
     size_of,
     stop_action,
     upload_facts,
-    words_about_worker,
-    work_progress,
 )
 from common.admin.widgets import StyledForm
 from common.clock import utcnow
@@ -36,15 +32,7 @@ from common.ports.panels import Action, Panel
 from common.refused import Refused
 from common.text import pluralize, shortened
 from feedletter_site.migrate_from.confirmations import send_confirmations, unsent_confirmations
-from feedletter_site.migrate_from.source import (
-    COLUMNS,
-    ORDER,
-    READING,
-    SOURCES,
-    Source,
-    csv_rows,
-    source_called,
-)
+from feedletter_site.migrate_from.source import COLUMNS, READING, SOURCES, Source, csv_rows, source_called
 from feedletter_site.migrate_from.take_over import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from migrate_from.records import ImportResult, Options
@@ -72,54 +60,6 @@ SAID = {
 }
 UNCHANGED = "Nothing has changed yet. Only the servers of feeds were contacted."
 PAGE, OTHERWISE = "Import from another program", "Use the command migrate_from."
-
-
-def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
-    lines = ArrivalLine.objects.filter(arrival__in=[row.pk for row in rows]).order_by()
-    numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
-    for pk, what, number in lines.values_list("arrival", "what").annotate(number=Sum("count")):
-        numbers[pk][what] = number
-    return {row.pk: _as_shown(row, numbers[row.pk]) for row in rows}
-
-
-def _as_shown(row: Arrival, found: Mapping[str, int]) -> list[tuple[str, int]]:
-    shown = (fate for fate in ORDER if found.get(fate) or (row.is_read and fate in READING))
-    return [(label_of(row, fate), found.get(fate, 0)) for fate in shown]
-
-
-def label_of(row: Arrival, fate: ImportResult) -> str:
-    return FATES_AS_SHOWN[fate][row.begun_at is not None]
-
-
-def how_far(row: Arrival) -> Part:
-    """Refreshes itself while a worker works."""
-    return work_progress(
-        row,
-        percent=100 * row.done // row.parts if row.parts else 0,
-        lines=pluralize(row.parts, "feed") if row.parts else "",
-        words=sentence_about_state(row, utcnow()),
-        facts=Facts(*counts_of([row])[row.pk]),
-    )
-
-
-def sentence_about_state(row: Arrival, now: datetime) -> str:
-    if row.state in row.OPEN:
-        return words_about_worker(row, now)
-    if row.state == State.LOOKED and not row.is_read:
-        return f"{UNCHANGED} Read the feeds to see which posts would be new, so that nothing is sent twice."
-    return SAID.get(State(row.state), UNCHANGED)
-
-
-def report(row: Arrival) -> Part:
-    """Show the first lines of each fate, the most urgent first."""
-    numbers = dict(counts_of([row])[row.pk])
-    labels = [(label_of(row, fate), row.lines.filter(what=fate)) for fate in ORDER]
-    return report_panel(
-        reverse("admin:feedletter_site_arrival_report", args=[row.pk]),
-        ("what", "name", "why, or how"),
-        [(label, numbers.get(label, 0), lines) for label, lines in labels],
-        lambda line: (line.kind, shortened(line.name, LONGEST_NAME), line.words),
-    )
 
 
 def about_arrival(row: Arrival) -> Part:
@@ -310,9 +250,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
         "admin:feedletter_site_arrival_add",
     )
     own_panels = (
-        Panel("Progress", how_far, order=10),
         Panel("Notes", lambda row: tuple(row.notes), order=20),
-        Panel("Report", report, order=30),
         Panel("About this import", about_arrival, order=40),
     )
     own_actions = (
@@ -341,7 +279,8 @@ class ArrivalAdmin(ReportedUploadAdmin):
         ),
         stop_action(Arrival, what_stays),
     )
-    how_far, counts_of = staticmethod(how_far), staticmethod(counts_of)
+    results, result, unit = FATES_AS_SHOWN, "what", "feed"
+    total, heads = Sum("count"), ("what", "name", "why, or how")
     upload_form = ArrivalForm
     page = UploadPage(
         PAGE,
@@ -352,6 +291,19 @@ class ArrivalAdmin(ReportedUploadAdmin):
         Arrival.objects.all(),
     )
     program = column("from", lambda row: source_called(row.source).name, ordering="source")
+
+    def words_of(self, row: Arrival, now: datetime) -> str:
+        if row.state == State.LOOKED and not row.is_read:
+            return (
+                f"{UNCHANGED} Read the feeds to see which posts would be new, so that nothing is sent twice."
+            )
+        return SAID.get(State(row.state), UNCHANGED)
+
+    def cells_of(self, row: Arrival, line: ArrivalLine) -> tuple[Any, ...]:
+        return line.kind, shortened(line.name, LONGEST_NAME), line.words
+
+    def expected(self, row: Arrival) -> Sequence[ImportResult]:
+        return READING if row.is_read else ()
 
     def keep(self, request: HttpRequest, form: Any) -> Arrival:
         data = form.cleaned_data

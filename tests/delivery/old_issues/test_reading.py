@@ -15,11 +15,11 @@ import pytest
 
 from common.html.clean import clean
 from common.refused import Refused
-from delivery.rules.old_issues import found
-from delivery.rules.old_issues.dumps import NEEDS_ADDRESS, lexical_html
-from delivery.rules.old_issues.found import Archive, Wanted, opened_zip, title_of, without_parts
-from delivery.rules.old_issues.hosted import buttondown_html
-from delivery.rules.old_issues.reading import opened_export
+from migrate_from.old_issues import found
+from migrate_from.old_issues.dumps import NEEDS_ADDRESS, lexical_html
+from migrate_from.old_issues.found import Archive, Wanted, opened_zip, title_of, without_parts
+from migrate_from.old_issues.hosted import buttondown_html
+from migrate_from.old_issues.reading import opened_export
 from tests.delivery.old_issues.exports import TAKEN, export
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ def read(path: Path, data: bytes, wanted: Wanted = WANTED) -> tuple[dict[str, st
     path.write_bytes(data)
     with opened_export(path, wanted) as found:
         texts = {issue.title: clean(issue.read(), base=wanted.address) for issue in found.issues}
-        return texts, {each.title: each.why for each in found.refused}
+        return texts, {each.title: each.words for each in found.refused}
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -84,7 +84,7 @@ def test_mailchimp_campaigns_of_one_title_are_told_apart_by_their_order(tmp_path
         # The account's times have no zone.
         assert found.issues[0].at == datetime(2019, 5, 19, 16, tzinfo=UTC)
         assert "Copyright" not in found.issues[0].read()
-        assert {each.title: each.why for each in found.refused}["104_never-sent.html"]
+        assert {each.title: each.words for each in found.refused}["104_never-sent.html"]
 
 
 def test_ghosts_document_becomes_html(tmp_path: Path) -> None:

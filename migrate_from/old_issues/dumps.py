@@ -11,8 +11,8 @@ from common.formats.pg_dump import dumped_tables
 from common.formats.written_dates import moment_of
 from common.refused import Refused
 from common.text import one_line
-from delivery.rules.old_issues import found
-from delivery.rules.old_issues.found import (
+from migrate_from.old_issues import found
+from migrate_from.old_issues.found import (
     MOST_PAGE,
     Collected,
     Found,
@@ -21,7 +21,7 @@ from delivery.rules.old_issues.found import (
     refuse_too_much,
     title_of,
 )
-from delivery.rules.old_issues.hosted import markdown_html, rows_of
+from migrate_from.old_issues.hosted import markdown_html, rows_of
 
 GHOST_URL = "__GHOST_URL__"
 NEEDS_ADDRESS = "Give the address of the old site, or its own links and pictures are lost."

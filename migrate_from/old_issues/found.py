@@ -62,10 +62,13 @@ class OldIssue:
 
 
 @dataclass(frozen=True, slots=True)
-class NotTaken:
+class IssueLine:
+    """Of a report. `result`: of delivery’s IssueImportLine."""
+
     title: str
-    why: str
+    words: str = ""
     at: datetime | None = None
+    result: str = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Found:
 
     program: str
     issues: Sequence[OldIssue]
-    refused: Sequence[NotTaken] = ()
+    refused: Sequence[IssueLine] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Collected:
     program: str
     wanted: Wanted
     issues: list[OldIssue] = field(default_factory=list)
-    refused: list[NotTaken] = field(default_factory=list)
+    refused: list[IssueLine] = field(default_factory=list)
 
     def add(
         self,
@@ -123,9 +126,9 @@ class Collected:
             except Refused as error:
                 why = str(error)
         if at is None or why:
-            self.refused.append(NotTaken(title, why or NO_DATE, at))
+            self.refused.append(IssueLine(title, why or NO_DATE, at))
         elif at > self.wanted.now:
-            self.refused.append(NotTaken(title, IN_THE_FUTURE, at))
+            self.refused.append(IssueLine(title, IN_THE_FUTURE, at))
         else:
             ends = frozenset(str(name).lower() for name in names if name)
             self.issues.append(OldIssue(key, title, at, read, note, ends, is_private and not is_paid))

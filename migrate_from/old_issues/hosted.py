@@ -12,14 +12,14 @@ from common.formats.written_dates import moment_of
 from common.html.clean import MOST_NESTING
 from common.refused import Refused
 from common.text import one_line
-from delivery.rules.old_issues import found
-from delivery.rules.old_issues.found import (
+from migrate_from.old_issues import found
+from migrate_from.old_issues.found import (
     MOST_PAGE,
     MOST_TABLE,
     Archive,
     Collected,
     Found,
-    NotTaken,
+    IssueLine,
     Wanted,
     json_of,
     refuse_too_many,
@@ -117,7 +117,7 @@ def mailchimp(archive: Archive, wanted: Wanted) -> Found:
             names=[own],
             size=archive.size(name) if name else 0,
         )
-    collected.refused.extend(NotTaken(PurePosixPath(name).name, found.NO_DATE) for name in pages.left)
+    collected.refused.extend(IssueLine(PurePosixPath(name).name, found.NO_DATE) for name in pages.left)
     return collected.found()
 
 

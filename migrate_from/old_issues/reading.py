@@ -7,8 +7,8 @@ from pathlib import Path
 from common.body_limits import MEGABYTE
 from common.formats.pg_dump import refuse_unless_plain
 from common.refused import Refused
-from delivery.rules.old_issues import dumps, hosted
-from delivery.rules.old_issues.found import MOST_JSON, Found, Wanted, json_of, opened_zip
+from migrate_from.old_issues import dumps, hosted
+from migrate_from.old_issues.found import MOST_JSON, Found, Wanted, json_of, opened_zip
 
 UNKNOWN = (
     "This isn’t an export with issues that we know. Use the zip file of Substack, Mailchimp or Buttondown,"
