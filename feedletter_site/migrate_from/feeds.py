@@ -23,7 +23,7 @@ from feedletter_site.migrate_from.again import FEED, NEWSLETTER, end_gone, mark_
 from feedletter_site.migrate_from.bridges import Connection, connected, planned_accounts, take_accounts
 from feedletter_site.migrate_from.confirmations import UNASKED
 from feedletter_site.migrate_from.queues import owners_of, take_queues
-from feedletter_site.migrate_from.source import Origins, Part, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part
 from feeds.adding.add import alter_feed, new_feed
 from feeds.adding.known import add_known_feed, known_item, mark_known, sent_ids
 from feeds.addresses import is_address
@@ -77,14 +77,14 @@ DONE = (Fate.SENT, Fate.KNOWN)
 class Sender:
     """The other program. `agreed`: words of its subscribers’ consent.
 
-    `numbers` has all subscriptions of its database, whose place is `place`; empty if it numbers none.
+    `numbers` has all subscriptions of its database, whose place is `place`; None if it numbers none.
     `as_of`: when it last ran.
     """
 
     name: str
     agreed: str
     as_of: datetime
-    numbers: frozenset[int] = frozenset()
+    numbers: frozenset[int] | None = None
     place: int = 0
     keeps_queued: bool = False
 
@@ -133,7 +133,7 @@ class FeedPart(Part):
     def take_feed(
         self, origins: Origins, answer: FetchResult, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
-        feed, _lines = self._take(origins, now, self._answers(answer))
+        feed, _lines = FeedImport(self.feed, self.sender, origins, self._answers(answer), now).run()
         return feed, waiting_titles(feed)
 
     def _ask(self, now: datetime) -> Answers:
@@ -154,81 +154,89 @@ class FeedPart(Part):
     def _lines_of(self, origins: Origins, now: datetime, answers: Answers) -> Sequence[Line]:
         try:
             with transaction.atomic():
-                return self._take(origins, now, answers)[1]
-        except TakenMeanwhile:
-            return [self._there()]
+                return FeedImport(self.feed, self.sender, origins, answers, now).run()[1]
         except (Refused, ValidationError) as error:
             return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
 
-    def _take(self, origins: Origins, now: datetime, answers: Answers) -> tuple[Feed, list[Line]]:
-        if (origin := origins.find(FEED, self.feed.key)) is None:
-            return self._add(origins, now, answers)
+
+@dataclass(frozen=True, slots=True)
+class FeedImport:
+    """Adds a feed, or what is new of it, in the caller’s transaction. Raises Refused and ValidationError."""
+
+    feed: OldFeed
+    sender: Sender
+    origins: Origins
+    answers: Answers
+    now: datetime
+
+    def run(self) -> tuple[Feed, list[Line]]:
+        if (origin := self.origins.find(FEED, self.feed.key)) is None:
+            return self._add()
         feed = Feed.objects.filter(pk=origin.row).first()
         if feed is None:
             raise Refused("It was imported before, and deleted here.")
-        lines = self._add_more(feed, origins, now, answers)
-        is_same = all(line.fate is ImportResult.REFUSED for line in lines)
-        return feed, [self._there(), *lines] if is_same else lines
+        lines = self._add_more(feed)
+        if all(line.fate is ImportResult.REFUSED for line in lines):
+            there = Line(ImportResult.THERE, "feed", self.feed.name, "It was imported before.")
+            lines.insert(0, there)
+        return feed, lines
 
-    def _there(self) -> Line:
-        return Line(ImportResult.THERE, "feed", self.name, "It was imported before.")
-
-    def _add(self, origins: Origins, now: datetime, answers: Answers) -> tuple[Feed, list[Line]]:
+    def _add(self) -> tuple[Feed, list[Line]]:
         old = self.feed
         if not is_address(split_address(old.url)[0]):
             raise Refused("Its address is not an http or https URL.")
         feed = add_known_feed(
             url=old.url,
             title="",
-            read_from=old.read_from or now,
+            read_from=old.read_from or self.now,
             read_until=old.read_until,
-            now=now,
+            now=self.now,
             **old.timings,
         )
-        origins.note(FEED, old.key, feed.pk, now=now, finished=True)
-        known, items, lines = self._add_posts(feed, None, answers)
+        self.origins.note(FEED, old.key, feed.pk, now=self.now, finished=True)
+        known, items, lines = self._add_posts(feed, None)
         waiting = sum(post.fate not in DONE for post in old.posts)
-        posts = pluralize(known, "post") if answers.answer or not old.recognise else "Its posts"
+        posts = pluralize(known, "post") if self.answers.answer or not old.recognise else "Its posts"
         paused = "" if old.is_active else " It is paused, as it was."
         words = f"{posts} known, {waiting} waiting to be sent.{paused}"
-        lines = [Line(ImportResult.TAKEN, "feed", self.name, words), *old.lines, *lines]
+        lines = [Line(ImportResult.TAKEN, "feed", self.feed.name, words), *old.lines, *lines]
         for each in old.newsletters:
-            lines += self._add_newsletter(each, feed, items, origins, now, answers)
-            lines += self._take_people(each, origins, now, answers, is_new=True)
+            lines += self._add_newsletter(each, feed, items)
+            lines += self._take_people(each, is_new=True)
         alter_feed(feed=feed, status=Feed.Status.ACTIVE if old.is_active else Feed.Status.PAUSED)
         return feed, lines
 
-    def _add_more(self, feed: Feed, origins: Origins, now: datetime, answers: Answers) -> list[Line]:
+    def _add_more(self, feed: Feed) -> list[Line]:
         old = self.feed
         known = frozenset(feed.items.values_list("guid_hash", flat=True)) if old.knows_all else frozenset()
-        more, _items, lines = self._add_posts(feed, known, answers)
+        more, _items, lines = self._add_posts(feed, known)
         if more:
             words = f"{pluralize(more, 'more post')} known."
-            lines.append(Line(ImportResult.TAKEN, "feed", self.name, words))
+            lines.append(Line(ImportResult.TAKEN, "feed", self.feed.name, words))
         keys = {each.name: newsletter_key(old, each) for each in old.newsletters}
-        if not any(origins.find(NEWSLETTER, key) for key in keys.values()):
+        if not any(self.origins.find(NEWSLETTER, key) for key in keys.values()):
             # Release 0.1.0 noted none.
             for each in old.newsletters:
                 named = Q(name=each.name) | Q(old_names__name=without_controls(each.name).strip())
                 rows = feed.subscribables.filter(Q() if each.is_private else named).order_by("pk")
                 for pk in rows.values_list("pk", flat=True)[:1]:
-                    origins.note(NEWSLETTER, keys[each.name], pk, now=now, finished=True)
-        here = {each.name: origins.find(NEWSLETTER, keys[each.name]) for each in old.newsletters}
-        sent = {row.row: self._sent(each, answers) for each in old.newsletters if (row := here[each.name])}
-        lines += mark_sent(feed, sent, sender=self.sender.name, now=now)
+                    self.origins.note(NEWSLETTER, keys[each.name], pk, now=self.now, finished=True)
+        here = {each.name: self.origins.find(NEWSLETTER, keys[each.name]) for each in old.newsletters}
+        sent = {row.row: self._sent(each) for each in old.newsletters if (row := here[each.name])}
+        lines += mark_sent(feed, sent, sender=self.sender.name, now=self.now)
         for each in old.newsletters:
             if here[each.name] is None:
                 items = {item.guid: item for item in feed.items.defer("entry")}
-                lines += self._add_newsletter(each, feed, items, origins, now, answers)
-            lines += self._take_people(each, origins, now, answers, is_new=here[each.name] is None)
+                lines += self._add_newsletter(each, feed, items)
+            lines += self._take_people(each, is_new=here[each.name] is None)
         return lines
 
     def _add_posts(
-        self, feed: Feed, known: Collection[str] | None, answers: Answers
+        self, feed: Feed, known: Collection[str] | None
     ) -> tuple[int, dict[str, Item], list[Line]]:
-        """Return how many are new and done, and the new items by guid.
+        """Add posts, in a later import those with other digests. Return how many, and the items by guid.
 
-        A later import adds those whose digests aren’t known.
+        The first time, posts that wait aren’t counted.
         """
         old = self.feed
         if old.knows_all:
@@ -237,22 +245,23 @@ class FeedPart(Part):
                 feed.read_elsewhere_until, feed.fetched_through = None, old.read_until
                 feed.save(update_fields=["read_elsewhere_until", "fetched_through"])
             rows, lines = self._add_items(feed, known)
-            return sum(row.entry is None for row in rows.values()), rows, lines
-        marked = mark_known(feed=feed, posts=self._sent_posts(answers), sender=self.sender.name)
+            done = [row for row in rows.values() if known is not None or row.entry is None]
+            return len(done), rows, lines
+        marked = mark_known(feed=feed, posts=self._sent_posts(), sender=self.sender.name)
         lines = []
-        if answers.guids is not None:
+        if self.answers.guids is not None:
             # Each post of the feed was compared, so the others are new.
             feed.read_elsewhere_until = None
-        if answers.answer and old.has_hashes and not answers.guids:
+        if self.answers.answer and old.has_hashes and not self.answers.guids:
             why = "Its posts were known by their text, which couldn’t be compared. New posts wait for you."
-            lines.append(Line(ImportResult.CHANGED, "feed", self.name, why))
+            lines.append(Line(ImportResult.CHANGED, "feed", self.feed.name, why))
             feed.hold_next = True
         feed.save(update_fields=["read_elsewhere_until", "hold_next"])
         return marked, {}, lines
 
-    def _sent_posts(self, answers: Answers) -> list[OldPost]:
+    def _sent_posts(self) -> list[OldPost]:
         at = self.feed.read_until
-        known = [OldPost(guid, at, Fate.SENT) for guid in answers.guids or () if guid and at]
+        known = [OldPost(guid, at, Fate.SENT) for guid in self.answers.guids or () if guid and at]
         return [*self.feed.posts, *known]
 
     def _add_items(self, feed: Feed, known: Collection[str] | None) -> tuple[dict[str, Item], list[Line]]:
@@ -273,10 +282,10 @@ class FeedPart(Part):
         Item.objects.bulk_create(rows.values(), batch_size=ROWS_A_BATCH)
         return rows, lines
 
-    def _sent(self, newsletter: OldNewsletter, answers: Answers) -> Iterable[str]:
+    def _sent(self, newsletter: OldNewsletter) -> Iterable[str]:
         """Return the digests of posts that the newsletter got, or won’t get any more."""
         if not self.feed.knows_all:
-            return sent_ids(self._sent_posts(answers))
+            return sent_ids(self._sent_posts())
         live = {guid for one in newsletter.collections if not one.is_stale for guid in one.guids}
         return [
             digest(post.guid)
@@ -284,19 +293,11 @@ class FeedPart(Part):
             if post.fate == Fate.SENT or (post.fate == Fate.WAITING and post.guid not in live)
         ]
 
-    def _add_newsletter(
-        self,
-        old: OldNewsletter,
-        feed: Feed,
-        items: Mapping[str, Item],
-        origins: Origins,
-        now: datetime,
-        answers: Answers,
-    ) -> Iterator[Line]:
+    def _add_newsletter(self, old: OldNewsletter, feed: Feed, items: Mapping[str, Item]) -> Iterator[Line]:
         name, title, sender = unused_name(old.name), "", old.sender
         fields: dict[str, Any] = {"visibility": Subscribable.Visibility.UNLISTED, "time_zone": old.zone}
         if old.is_private:
-            parsed = answers.answer.parsed if answers.answer else None
+            parsed = self.answers.answer.parsed if self.answers.answer else None
             title, address = (
                 one_line((parsed.title if parsed else "") or old.name)[:200],
                 parseaddr(sender)[1],
@@ -320,9 +321,10 @@ class FeedPart(Part):
             **({"weekday": old.weekday} if old.arrangement == "weekly" else {}),
             **({"at": old.at} if old.at else {}),
         )
-        origins.note(NEWSLETTER, newsletter_key(self.feed, old), newsletter.pk, now=now, finished=True)
+        key = newsletter_key(self.feed, old)
+        self.origins.note(NEWSLETTER, key, newsletter.pk, now=self.now, finished=True)
         words = f"Imported from {self.sender.name}. Check the newsletter, then resume sending."
-        pause_newsletter(subscribable_id=newsletter.pk, reason=words, now=now)
+        pause_newsletter(subscribable_id=newsletter.pk, reason=words, now=self.now)
         if old.keeps_subjects:
             set_theme(subscribable=newsletter, subject="{upstream}")
         if name != old.name and not old.is_private:
@@ -331,19 +333,17 @@ class FeedPart(Part):
         newsletter.counter = old.counter
         for collection in old.collections:
             if not collection.is_stale:
-                _take_collection(newsletter, collection, items, now)
+                _take_collection(newsletter, collection, items, self.now)
         if newsletter.schedule.has_periods:
             opened = [one.opened for one in old.collections if not one.is_stale]
             newsletter.issued_through = period_for(
-                min(opened, default=now), newsletter.schedule, newsletter.zone
+                min(opened, default=self.now), newsletter.schedule, newsletter.zone
             ).start
         newsletter.save(update_fields=["counter", "issued_through"])
 
-    def _take_people(
-        self, old: OldNewsletter, origins: Origins, now: datetime, answers: Answers, *, is_new: bool
-    ) -> Iterator[Line]:
+    def _take_people(self, old: OldNewsletter, *, is_new: bool) -> Iterator[Line]:
         """Add who came, confirm who confirmed, and end who left."""
-        origin = origins.find(NEWSLETTER, newsletter_key(self.feed, old))
+        origin = self.origins.find(NEWSLETTER, newsletter_key(self.feed, old))
         newsletter = Subscribable.objects.filter(pk=origin.row).first() if origin else None
         if newsletter is None:
             yield Line(ImportResult.THERE, "newsletter", old.name, "It was deleted here.")
@@ -357,7 +357,7 @@ class FeedPart(Part):
         ]
         coming = [one for one in old.subscribers if _id(one) not in owners]
         new = replace(old, accounts=tuple(one for one in old.accounts if one.number not in owners))
-        added, lines = self._take_subscribers(newsletter, [*confirming, *coming], now, known=len(confirming))
+        added, lines = self._take_subscribers(newsletter, [*confirming, *coming], known=len(confirming))
         if is_new or added or confirming or new.accounts:
             people = pluralize(added, "subscriber")
             if old.is_bridge:
@@ -369,18 +369,18 @@ class FeedPart(Part):
             yield Line(ImportResult.TAKEN, kind, old.name, words)
         yield from planned_accounts(new)
         yield from lines
-        self._note_unasked(old, newsletter, origins, now)
+        self._note_unasked(old, newsletter)
         yield from take_accounts(
-            new, newsletter, answers.connections, place=sender.place, words=sender.agreed, now=now
+            new, newsletter, self.answers.connections, place=sender.place, words=sender.agreed, now=self.now
         )
-        yield from take_queues(old, newsletter, place=sender.place, adds=sender.keeps_queued, now=now)
+        yield from take_queues(old, newsletter, place=sender.place, adds=sender.keeps_queued, now=self.now)
         stayed = frozenset(self._owners(old, newsletter)[0].values())
         yield from end_gone(
             ours.exclude(pk__any_of=stayed),
             known=ours.filter(pk__any_of=stayed).count(),
             sender=sender.name,
             as_of=sender.as_of,
-            now=now,
+            now=self.now,
         )
 
     def _owners(
@@ -389,31 +389,29 @@ class FeedPart(Part):
         """Return subscriptions by numbers or addresses there, and all that came from there."""
         if not old.is_private:
             ours = newsletter.subscriptions.filter(upstream_id__range=numbers_of(self.sender.place))
-            return owners_of(self.sender.numbers, self.sender.place), ours
+            return owners_of(self.sender.numbers or (), self.sender.place), ours
         imported = Consent.objects.filter(act=Consent.Act.IMPORTED, words=self.sender.agreed)
         there = dict(newsletter.subscriptions.values_list("destination__core", "pk"))
         known = {_id(one): there[core] for one in old.subscribers if (core := _core(one.address)) in there}
         ours = newsletter.subscriptions.filter(Exists(imported.filter(subscription=OuterRef("pk"))))
         return known, ours
 
-    def _note_unasked(
-        self, old: OldNewsletter, newsletter: Subscribable, origins: Origins, now: datetime
-    ) -> None:
+    def _note_unasked(self, old: OldNewsletter, newsletter: Subscribable) -> None:
         """Remember whom it didn’t ask to confirm, and forget those whom it asked since."""
         place = self.sender.place
         unasked = {number_here(one.number, place): one.number for one in old.subscribers if one.is_unasked}
-        noted = origins.all(UNASKED)
+        noted = self.origins.all(UNASKED)
         ours = frozenset(newsletter.subscriptions.filter(pk__in=noted.values()).values_list("pk", flat=True))
         for key, pk in noted.items():
             if pk in ours and int(key) not in unasked:
-                origins.finish(UNASKED, key, now=now)
+                self.origins.finish(UNASKED, key, now=self.now)
         owners = owners_of(unasked.values(), place)
         for here, number in unasked.items():
             if number in owners and str(here) not in noted:
-                origins.note(UNASKED, str(here), owners[number], now=now)
+                self.origins.note(UNASKED, str(here), owners[number], now=self.now)
 
     def _take_subscribers(
-        self, newsletter: Subscribable, subscribers: Sequence[OldSubscriber], now: datetime, *, known: int
+        self, newsletter: Subscribable, subscribers: Sequence[OldSubscriber], *, known: int
     ) -> tuple[int, list[Line]]:
         """Return how many are new. `known`: how many of the subscribers aren’t."""
         if not subscribers:
@@ -421,7 +419,7 @@ class FeedPart(Part):
         report = import_subscribers(
             subscribable=newsletter,
             lines=_list(subscribers, self.sender.place),
-            now=now,
+            now=self.now,
             terms=Terms(words=self.sender.agreed),
         )
         lines = [

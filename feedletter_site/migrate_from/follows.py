@@ -13,7 +13,7 @@ from common.refused import Refused
 from common.text import one_line, pluralize, shortened
 from feedletter_site.migrate_from.jf2 import post_of
 from feedletter_site.migrate_from.readers import FEED, REST, Move
-from feedletter_site.migrate_from.source import Origins, Part, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part
 from feedletter_site.models import Origin
 from feeds.adding.add import MAX_FEED_TITLE, add_feed, new_feed
 from feeds.addresses import is_address
@@ -131,8 +131,6 @@ class FollowPart(Part):
             if not follow:
                 follow_taken(channel=channel, feed=feed, name=self.feed.title, read_until=self.facts.newest)
                 origins.finish(FEED, self._old_key, now=now)
-        except TakenMeanwhile:
-            return [Line(ImportResult.THERE, "feed", self.name, "Another run has just imported it.")]
         except (Refused, ValidationError) as error:
             return [Line(ImportResult.REFUSED, "feed", self.name, refusal_sentence(error))]
         return [*([self._there(follow, taken)] if follow else self._lines(taken)), *trouble]
@@ -297,8 +295,6 @@ class UnfollowedPart(Part):
             taken = take_posts(reader=self.move.reader, channel=channel, feed=feed, posts=posts, now=now)
             if origin is None:
                 origins.note(REST, self._old_key, channel.pk, now=now, finished=True)
-        except TakenMeanwhile:
-            return [self._line(0, is_again=True)]
         except Refused as error:
             return [Line(ImportResult.REFUSED, "posts", self.name, str(error))]
         return [self._line(taken, is_again=origin is not None)]

@@ -24,7 +24,7 @@ def _plan(contents: Contents, sender: Sender) -> Plan:
     def gone(origins: Origins) -> Iterator[Line]:
         keys = [newsletter_key(feed, one) for feed in contents.feeds for one in feed.newsletters]
         yield from gone_lines(origins, FEED, [feed.key for feed in contents.feeds], Feed.objects.all())
-        if sender.numbers:
+        if sender.numbers is not None:
             yield from gone_lines(origins, NEWSLETTER, keys, Subscribable.objects.all())
 
     return Plan(parts, contents.refused, contents.notes, contents.environment, gone=gone)

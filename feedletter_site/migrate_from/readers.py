@@ -13,7 +13,7 @@ from common.patterns import MATCHES, InvalidPattern, check_pattern
 from common.refused import Refused
 from common.text import one_line, pluralize, without_controls
 from feedletter_site.migrate_from.jf2 import author_of, post_of
-from feedletter_site.migrate_from.source import Origins, Part, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part
 from migrate_from.microsub.files import NOTIFICATIONS, Export
 from migrate_from.microsub.rows import deck_of, entries_of, mentions_of, mutes_of
 from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldMention, OldMute
@@ -95,9 +95,6 @@ class ChannelsPart(Part):
                     reader=self.move.reader, uid=old.uid, name=old.name, kinds=kinds, hide=hide
                 )
                 origins.note(CHANNEL, self.move.key(old.key), channel.pk, now=now, finished=True)
-        except TakenMeanwhile:
-            yield Line(ImportResult.THERE, "channel", old.name, "Another run has just imported it.")
-            return
         except Refused as error:
             yield Line(ImportResult.REFUSED, "channel", old.name, str(error))
             return
@@ -125,10 +122,7 @@ class ChannelsPart(Part):
                 pks = [one.pk for key in shown if (one := taken[key])]
                 own = Channel.objects.filter(pk__in=[channel.pk for channel in ordered])
                 own.update(in_deck=Q(pk__in=pks))
-            try:
-                origins.note(ORDER, self.move.key(ORDER), self.move.reader.pk, now=now, finished=True)
-            except TakenMeanwhile:
-                return
+            origins.note(ORDER, self.move.key(ORDER), self.move.reader.pk, now=now, finished=True)
         if not shown:
             return
         yield Line(ImportResult.TAKEN, "deck", "deck", f"It shows {pluralize(len(shown), 'channel')}.")
@@ -252,8 +246,6 @@ class MutesPart(Part):
             with transaction.atomic():
                 mute(reader=reader, channel=channel, url=one.url, now=now, is_block=one.is_block)
                 origins.note(MUTE, key, reader.pk, now=now, finished=True)
-        except TakenMeanwhile:
-            return _there(one)
         except Refused as error:
             return Line(ImportResult.REFUSED, _kind(one), one_line(one.url)[:200], str(error))
         return _hides(one, count)

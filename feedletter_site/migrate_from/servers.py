@@ -24,7 +24,7 @@ from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.migrate_from.again import FEED, gone_lines, mark_sent, waiting_titles
-from feedletter_site.migrate_from.source import Origins, Part, Plan, Source, TakenMeanwhile
+from feedletter_site.migrate_from.source import Origins, Part, Plan, Source
 from feedletter_site.models import Origin
 from feeds.adding.add import alter_feed, new_feed
 from feeds.adding.known import add_known_feed, mark_known, sent_ids, waiting_among
@@ -313,8 +313,6 @@ class AddressPart(Part):
             with transaction.atomic():
                 made = _add_to_server(one, place, feed, now)
                 origins.note(SERVER_FEED, _old_key(one), made.pk, now=now, finished=True)
-        except TakenMeanwhile:
-            yield Line(ImportResult.THERE, "server's feed", _label(one), "Another run has just imported it.")
         except (InvalidDestination, ValidationError) as error:
             yield Line(ImportResult.REFUSED, "server's feed", _label(one), refusal_sentence(error))
         else:

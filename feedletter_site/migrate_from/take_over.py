@@ -29,7 +29,15 @@ from common.secrets import opened
 from common.text import one_line, pluralize, shortened, without_controls
 from common.transactions import forbid_open_transaction
 from common.uploads import process_uploads, unpacked
-from feedletter_site.migrate_from.source import READING, Origins, Part, Plan, Source, source_called
+from feedletter_site.migrate_from.source import (
+    READING,
+    Origins,
+    Part,
+    Plan,
+    Source,
+    TakenMeanwhile,
+    source_called,
+)
 from feedletter_site.models import Arrival, ArrivalLine
 from feeds.addresses import host_of_url
 from feeds.items.dry_run import FAILED, DryRun, judged
@@ -88,12 +96,18 @@ def process(
     for parts in batched(plan.parts[begin:], TOGETHER[doing]):
         if doing is Doing.READ:
             lines = read_ahead(parts, origins, now=now, told=told)
-        elif doing is Doing.LOOK:
-            lines = [line for part in parts for line in part.preview(origins, now=now)]
         else:
-            lines = [line for part in parts for line in part.take(origins, now=now)]
+            lines = [line for part in parts for line in _lines_of(part, doing, origins, now)]
         done += len(parts)
         yield Batch(done, lines)
+
+
+def _lines_of(part: Part, doing: Doing, origins: Origins, now: datetime) -> Sequence[Line]:
+    try:
+        return (part.preview if doing is Doing.LOOK else part.take)(origins, now=now)
+    except TakenMeanwhile:
+        # Now its origin is there.
+        return _lines_of(part, doing, origins, now)
 
 
 class _Answered(NamedTuple):
