@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from common.clock import utcnow
+from common.net.client import client
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import pluralize
@@ -17,9 +19,12 @@ from delivery.issues.pause import CANCEL, move
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from feedletter_site.migrate_from.source import Origins
+from feeds.adding.add import new_feed
 from feeds.adding.known import sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
+from feeds.polling.claims import asks
+from feeds.polling.read import FetchResult, fetch
 from migrate_from.records import ImportResult, Line
 from subscriptions.collections.assign import clear_unneeded, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Consent, LeftOut, Subscribable, Subscription
@@ -28,6 +33,12 @@ from subscriptions.subscribers.bulk import end_subscriptions
 FEED, NEWSLETTER = "feed", "newsletter"
 # If more are gone than this, and more than stayed, it is probably another database.
 MOST_GONE = 10
+
+
+def read_once(url: str, *, now: datetime) -> FetchResult:
+    """Read a feed that isn’t here yet (network). Raises ValidationError."""
+    (ask,) = asks([new_feed(url=url, now=now)])
+    return fetch(ask, client(), utcnow)
 
 
 def gone_lines(

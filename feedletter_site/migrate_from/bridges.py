@@ -1,8 +1,9 @@
 """Accounts of imported bridges. Their services are asked before the transaction."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
@@ -16,8 +17,7 @@ UNKNOWN = "unknown"
 RECONNECT = "Open the bridge and press Connect again. Its posts wait until then."
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(NamedTuple):
     """`trouble` says what to do."""
 
     parsed: ParsedDestination
@@ -27,44 +27,28 @@ class Connection:
 def connected(newsletters: Iterable[OldNewsletter]) -> dict[OldAccount, Connection]:
     """Ask the services (network)."""
     return {
-        account: _connected(bridge.channel, account)
+        account: _connected(bridge.channel, parsed)
         for bridge in newsletters
         for account in bridge.accounts
-        if account.token and not refusal_of(bridge, account)
+        if account.token and not isinstance(parsed := _parsed(bridge.channel, account), str)
     }
 
 
-def _connected(channel: str, account: OldAccount) -> Connection:
-    parsed = parsed_account(channel, account)
+def _connected(channel: str, parsed: ParsedDestination) -> Connection:
     try:
         return Connection(channels.get(channel).check(parsed))
     except InvalidDestination as error:
         return Connection(parsed, f"It could not be connected: {error} {RECONNECT}")
 
 
-def parsed_account(channel: str, account: OldAccount) -> ParsedDestination:
-    """Raises InvalidDestination."""
+def _parsed(channel: str, account: OldAccount) -> ParsedDestination | str:
+    """Return the account, without secrets if its token is unknown, or why it is refused."""
     fields = {**dict(account.fields), account.token_field: account.token or UNKNOWN}
-    parsed = channels.get(channel).parse_destination(fields)
-    return parsed if account.token else replace(parsed, secrets={})
-
-
-def refusal_of(bridge: OldNewsletter, account: OldAccount) -> str:
     try:
-        parsed_account(bridge.channel, account)
+        parsed = channels.get(channel).parse_destination(fields)
     except InvalidDestination as error:
         return f"{error} Add the bridge by hand."
-    return ""
-
-
-def planned_accounts(bridge: OldNewsletter) -> Iterator[Line]:
-    for account in bridge.accounts:
-        name = f"{bridge.name} ({account.old_name[0][:100]})"
-        if refusal := refusal_of(bridge, account):
-            yield Line(ImportResult.REFUSED, "bridge", name, refusal)
-        elif not account.token:
-            words = f"Its token isn’t known. Give feedletter’s secrets file. Or: {RECONNECT}"
-            yield Line(ImportResult.CHANGED, "bridge", name, words)
+    return parsed if account.token else replace(parsed, secrets={})
 
 
 def take_accounts(
@@ -81,11 +65,13 @@ def take_accounts(
     The number of an account of another database may be in use.
     """
     for account in old.accounts:
-        if refusal_of(old, account):
+        name, parsed = f"{old.name} ({account.old_name[0][:100]})", _parsed(old.channel, account)
+        if isinstance(parsed, str):
+            yield Line(ImportResult.REFUSED, "bridge", name, parsed)
             continue
-        unchecked = Connection(parsed_account(old.channel, account))
-        connection = connections.get(account, unchecked)
-        parsed, name = connection.parsed, f"{old.name} ({account.old_name[0][:100]})"
+        parsed, trouble = connections.get(account, Connection(parsed))
+        if not account.token:
+            trouble = f"Its token isn’t known. Give feedletter’s secrets file. Or: {RECONNECT}"
         facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
         destination, is_new = Destination.objects.get_or_create(
             kind=old.channel, core=parsed.core, defaults={**facts, "added_at": account.added}
@@ -109,8 +95,8 @@ def take_accounts(
             Consent.objects.create(
                 subscription=subscription, act=Consent.Act.IMPORTED, at=now, how="list", words=words
             )
-        if connection.trouble:
-            yield Line(ImportResult.CHANGED, "bridge", name, connection.trouble)
+        if trouble:
+            yield Line(ImportResult.CHANGED, "bridge", name, trouble)
 
 
 def _is_used(number: int) -> bool:

@@ -11,16 +11,21 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.admin.refusals import refusal_sentence
-from common.clock import utcnow
-from common.net.client import client
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from common.text import one_line, pluralize, without_controls
 from delivery.customisation import set_theme
 from delivery.issues.pause import pause_newsletter
-from feedletter_site.migrate_from.again import FEED, NEWSLETTER, end_gone, mark_sent, waiting_titles
-from feedletter_site.migrate_from.bridges import Connection, connected, planned_accounts, take_accounts
+from feedletter_site.migrate_from.again import (
+    FEED,
+    NEWSLETTER,
+    end_gone,
+    mark_sent,
+    read_once,
+    waiting_titles,
+)
+from feedletter_site.migrate_from.bridges import Connection, connected, take_accounts
 from feedletter_site.migrate_from.confirmations import UNASKED
 from feedletter_site.migrate_from.queues import owners_of, take_queues
 from feedletter_site.migrate_from.source import Origins, Part
@@ -32,8 +37,7 @@ from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
 from feeds.parsing.identity import content_hash
-from feeds.polling.claims import asks
-from feeds.polling.read import FetchResult, clean_entry, digest, fetch
+from feeds.polling.read import FetchResult, clean_entry, digest
 from migrate_from.records import (
     FIXED,
     Fate,
@@ -140,8 +144,7 @@ class FeedPart(Part):
         """Ask the services of bridges, and read the feed to recognise its posts (network)."""
         answers = Answers()
         if self.feed.recognise:
-            (ask,) = asks([new_feed(url=self.feed.url, now=now)])
-            answers = self._answers(fetch(ask, client(), utcnow))
+            answers = self._answers(read_once(self.feed.url, now=now))
         return answers._replace(connections=connected(self.feed.newsletters))
 
     def _answers(self, answer: FetchResult) -> Answers:
@@ -367,7 +370,6 @@ class FeedImport:
                 words = f"{_pace(old)}, {people}. Sending is paused until you resume it."
             kind = "bridge" if old.is_bridge else "newsletter"
             yield Line(ImportResult.TAKEN, kind, old.name, words)
-        yield from planned_accounts(new)
         yield from lines
         self._note_unasked(old, newsletter)
         yield from take_accounts(

@@ -7,10 +7,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.admin.refusals import refusal_sentence
-from common.clock import utcnow
-from common.net.client import client
 from common.refused import Refused
 from common.text import one_line, pluralize, shortened
+from feedletter_site.migrate_from.again import read_once
 from feedletter_site.migrate_from.jf2 import post_of
 from feedletter_site.migrate_from.readers import FEED, REST, Move
 from feedletter_site.migrate_from.source import Origins, Part
@@ -21,8 +20,7 @@ from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
 from feeds.parsing.duplicate_guids import SYNTHETIC
 from feeds.parsing.entry import Entry as Post
-from feeds.polling.claims import asks
-from feeds.polling.read import FetchResult, fetch
+from feeds.polling.read import FetchResult
 from migrate_from.microsub.rows import digest_of, entries_of
 from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldFollow
 from reader.channels.follows import refuse_more_in, shared_feed_at
@@ -230,8 +228,7 @@ class FollowPart(Part):
         """Read the feed once if posts are known by digests alone (network). Return ids by digests."""
         if not self.facts.unknown:
             return {}, []
-        (ask,) = asks([new_feed(url=self.feed.url, now=now)])
-        answer = fetch(ask, client(), utcnow)
+        answer = read_once(self.feed.url, now=now)
         if answer.parsed is not None:
             return self._guids_in(answer), []
         words = "It couldn’t be read to recognise posts that are known by digests alone. They may come again."

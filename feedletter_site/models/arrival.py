@@ -51,10 +51,10 @@ class Arrival(Upload):
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     # Key of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
-    # Fields of feedletter_site.migrate_from.source.Options. Its secrets are deleted with the file.
+    # Fields of migrate_from.records.Options. Its secrets are deleted with the file.
     options = models.JSONField(default=dict)
     secrets = SecretsField()
-    # Of feedletter_site.migrate_from.source.Question: option, label and choices.
+    # Of migrate_from.records.Question: option, label and choices.
     questions = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
