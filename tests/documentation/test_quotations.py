@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "common", "feeds", "subscriptions", "channels", "delivery", "reader", "chat", "feedletter_site",
-    "templates",
+    "common", "migrate_from", "feeds", "subscriptions", "channels", "delivery", "reader", "chat",
+    "feedletter_site", "templates",
 )  # fmt: skip
 PAGES = [
     path
