@@ -11,7 +11,7 @@ from common.passes import TimeBudget
 from common.refused import Refused, TranslatedRefusal
 from feeds.addresses import MAX_FEED_URL, is_address
 from reader.entries.filters import ASKED_ABOUT, ask_filters_of, show_what_passes, verdict
-from reader.entries.place import place_in_turn
+from reader.entries.place import lock_placing
 from reader.entries.visibility import hide
 from reader.models import Channel, Entry, Mute, Reader, TimelineEntry
 from reader.models.entry import TimelineEntryQuerySet
@@ -120,7 +120,7 @@ def change_filters(
     filters = checked_filters(kinds=kinds, hide=hide, keep=keep)
     with transaction.atomic():
         # Posts are being placed by the old filters.
-        place_in_turn()
+        lock_placing()
         channel = Channel.objects.select_for_update(no_key=True).get(pk=channel.pk)
         if filters.stored != channel.filters:
             channel.filters, channel.filters_trouble = filters.stored, ""

@@ -23,7 +23,7 @@ from reader.channels.channels import NoSuchChannel, drop_channel
 from reader.channels.filters import mutes_in
 from reader.channels.followers import count_followers
 from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
-from reader.entries.place import arrival, insert_place, place_in_turn
+from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
 from reader.media.icons import want_icon
@@ -110,7 +110,7 @@ def _follow(
     channel: Channel, feed_id: int, name: str, reading: Reading | None, now: datetime, *, is_last: bool
 ) -> Followed | None:
     """Return None if the feed was polled meanwhile."""
-    place_in_turn()
+    lock_placing()
     now = arrival(now)
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
@@ -154,7 +154,7 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
             gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
         )
     if with_posts and to != follow.channel:
-        place_in_turn()
+        lock_placing()
         _move_places(TimelineEntry.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
     there = Follow.objects.filter(channel=to, feed=follow.feed_id).first()
     if there is not None and there.pk != follow.pk:
@@ -185,7 +185,7 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
         # Before old posts move: copies of them are then hidden as duplicates.
         follow_feed(channel=follow.channel, feed=new, name=follow.name, clock=clock)
         with transaction.atomic():
-            place_in_turn()
+            lock_placing()
             pks = TimelineEntry.objects.filter(channel=follow.channel, feed=feed).order_by("pk")
             for some in chunks(list(pks.select_for_update().values_list("pk", flat=True))):
                 TimelineEntry.objects.filter(pk__in=some).update(feed=new)
@@ -216,7 +216,7 @@ def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
     with transaction.atomic():
         for follow in channel.follows.select_related("feed").order_by("pk"):
             move_follow(follow=follow, to=into, now=now, with_posts=True)
-        place_in_turn()
+        lock_placing()
         _move_places(TimelineEntry.objects.filter(channel=channel), into)
     drop_channel(channel=channel, now=now)
 
@@ -303,13 +303,7 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
         elif entry.jf2 is None:
             # Forgotten, but new to this channel.
             Entry.objects.filter(pk=entry.pk).update(**columns(feed, reading, entry_id, entry.seen_at))
-    there = set(
-        TimelineEntry.objects.filter(channel=channel, entry__feed=feed).values_list("entry_id", flat=True)
-    )
-    is_block = mutes_in(channel)
-    for id_ in sorted(ids, key=lambda id_: (places[id_][0], ids.index(id_))):
-        entry, (at, is_unread) = entries[id_], places[id_]
-        if entry.pk in there or entry.withdrawn_at is not None or is_block.get(entry.author_key):
-            continue
-        insert_place(entry, channel, is_block, is_unread=is_unread, at=at, now=now)
+    in_order = sorted(ids, key=lambda id_: (places[id_][0], ids.index(id_)))
+    rows = [NewTimelineEntry(entries[id_], channel, *places[id_]) for id_ in in_order]
+    insert_timeline_entries(rows, now=now)
     ask_again([channel.pk])

@@ -30,10 +30,10 @@ from feeds.polling.read import clean_entry, digest
 from feeds.rules.only_read import ONLY_READ
 from feeds.rules.reposts import REPOST
 from reader.channels.channels import ALL_CHANNELS, LONGEST_CHANNEL_NAME, add_channel
-from reader.channels.filters import change_filters, mutes_in
+from reader.channels.filters import change_filters
 from reader.channels.follows import follow_feed
 from reader.entries.filters import ask_again
-from reader.entries.place import arrival, insert_place, place_in_turn
+from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
 from reader.entries.take import said_by
 from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
@@ -64,7 +64,7 @@ def take_channel(
 
     A new or empty one gets the uid, as apps know channels by it, and one without filters gets those.
     """
-    place_in_turn()
+    lock_placing()
     channel = _taken_channel(reader, uid, name)
     if channel.filters is None and not channel.is_notifications:
         channel = change_filters(channel=channel, kinds=kinds, hide=hide)
@@ -185,7 +185,7 @@ def _columns(old: OldPost, feed: Feed | None) -> dict[str, Any]:
 def _take(
     reader: Reader, channel: Channel | None, feed: Feed | None, rows: Sequence[_Row], now: datetime
 ) -> int:
-    place_in_turn()
+    lock_placing()
     now = arrival(now)
     if feed is not None:
         feed = Feed.objects.select_for_update().filter(pk=feed.pk).first()
@@ -210,7 +210,13 @@ def _take(
         elif row.entry.jf2 is None:
             Entry.objects.filter(pk=row.entry.pk).update(**row.columns)
     if channel is not None:
-        _place(channel, rows, now)
+        wanted = [
+            NewTimelineEntry(row.entry, channel, min(row.old.came_at, now), is_unread=not row.old.is_read)
+            for row in rows
+            if row.entry is not None
+        ]
+        insert_timeline_entries(wanted, now=now)
+        ask_again([channel.pk])
     starred = ((row.entry, min(row.old.came_at, now)) for row in rows if row.old.is_starred)
     stars = [Star(reader=reader, entry=entry, at=at) for entry, at in starred if entry is not None]
     Star.objects.bulk_create(stars, ignore_conflicts=True)
@@ -271,21 +277,3 @@ def _find_entries(reader: Reader, channel: Channel | None, rows: Sequence[_Row])
         by_hash = {entry.hash: entry for entry in seen}
     for row in rows:
         row.entry = by_item.get(row.item) if row.item is not None else by_hash.get(row.columns["hash"])
-
-
-def _place(channel: Channel, rows: Sequence[_Row], now: datetime) -> None:
-    entries = [row.entry for row in rows if row.entry is not None]
-    there = set(
-        TimelineEntry.objects.filter(channel=channel, entry__in=entries).values_list("entry_id", flat=True)
-    )
-    is_block = mutes_in(channel)
-    for row in rows:
-        entry = row.entry
-        if entry is None or entry.pk in there or entry.withdrawn_at is not None:
-            continue
-        if is_block.get(entry.author_key):
-            continue
-        there.add(entry.pk)
-        at = min(row.old.came_at, now)
-        insert_place(entry, channel, is_block, is_unread=not row.old.is_read, at=at, now=now)
-    ask_again([channel.pk])

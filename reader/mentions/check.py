@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from feeds.addresses import host_of_url
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from reader.channels.filters import mutes_in
-from reader.entries.place import arrival, insert_place, place_in_turn
+from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
 from reader.entries.take import said_by
 from reader.entries.visibility import hide
 from reader.mentions.look import Look, look_at
@@ -72,7 +72,7 @@ def _looked(row: Mention) -> Look:
 
 @transaction.atomic
 def record_look(*, mention: Mention, look: Look, now: datetime) -> None:
-    place_in_turn()
+    lock_placing()
     now = arrival(now)
     ours = Mention.objects.filter(pk=mention.pk, lease_token=mention.lease_token)
     row = ours.select_for_update().first()
@@ -104,7 +104,7 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     # A blocked site includes its authors.
     blocked = any(is_block.get(key) for key in (columns["author_key"], author_key(site.url)))
     if entry is None:
-        return {"problem": BLOCKED} if blocked else {"entry": show_mention(channel, columns, is_block, now)}
+        return {"problem": BLOCKED} if blocked else {"entry": show_mention(channel, columns, now)}
     places = TimelineEntry.objects.filter(entry=entry)
     if blocked or columns["author_key"] in is_block:
         hide(places, TimelineEntry.Hidden.REMOVED if blocked else TimelineEntry.Hidden.MUTED)
@@ -118,7 +118,6 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
 def show_mention(
     channel: Channel,
     columns: dict[str, Any],
-    is_block: Mapping[str, bool],
     now: datetime,
     *,
     at: datetime | None = None,
@@ -128,5 +127,5 @@ def show_mention(
     at = at or now
     entry: Entry = Entry.objects.create(seen_at=at, placed_at=now, **columns)
     # A post that mentions two pages is shown once.
-    insert_place(entry, channel, is_block, is_unread=is_unread, at=at, now=now)
+    insert_timeline_entries([NewTimelineEntry(entry, channel, at, is_unread)], now=now)
     return entry

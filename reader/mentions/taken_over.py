@@ -13,7 +13,7 @@ from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.channels.filters import mutes_in
-from reader.entries.place import arrival, place_in_turn
+from reader.entries.place import arrival, lock_placing
 from reader.entries.take import said_by
 from reader.mentions.check import show_mention
 from reader.mentions.receive import pair_of
@@ -48,7 +48,7 @@ def take_mention(
     columns = {**said_by(clean_entry(post, source), site, came_at), "kind": kind}
     columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
     with transaction.atomic():
-        place_in_turn()
+        lock_placing()
         now = arrival(now)
         Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
         pair = pair_of(source, target)
@@ -58,7 +58,7 @@ def take_mention(
         is_block = mutes_in(channel)
         if any(is_block.get(key) for key in (columns["author_key"], author_key(site.url))):
             return False
-        entry = show_mention(channel, columns, is_block, now, at=min(came_at, now), is_unread=not is_read)
+        entry = show_mention(channel, columns, now, at=min(came_at, now), is_unread=not is_read)
         Mention.objects.create(
             reader=reader,
             source=source,

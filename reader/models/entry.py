@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeAlias
 
 from django.db import models
 from django.db.models import Q
@@ -10,6 +10,7 @@ from common.db.leases import unleased
 from feeds.models import Feed, Item
 from reader.models.channel import Channel
 from reader.models.reader import Reader
+from reader.rules import placement
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -71,13 +72,7 @@ class TimelineEntryQuerySet(models.QuerySet["TimelineEntry"]):
 class TimelineEntry(models.Model):
     """Post in a channel, ordered by (`at`, `pk`), descending."""
 
-    class Hidden(models.IntegerChoices):
-        SEEN = 0
-        MUTED = 1
-        REMOVED = 2
-        DUPLICATE = 3
-        WITHDRAWN = 4
-        FILTERED = 5
+    Hidden: TypeAlias = placement.Hidden
 
     # `place_once` serves queries by channel; a reader's rows are deleted channel by channel.
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="places", db_index=False)
@@ -91,7 +86,9 @@ class TimelineEntry(models.Model):
     at = models.DateTimeField()
     # Google Reader clients ask for posts since then.
     came_at = models.DateTimeField(db_default=Now())
-    hidden = models.PositiveSmallIntegerField(choices=Hidden, default=Hidden.SEEN)
+    hidden = models.PositiveSmallIntegerField(
+        choices=[(one.value, one.name.title()) for one in Hidden], default=Hidden.SEEN
+    )
     # Whether showing a hidden place makes it unread.
     was_unread = models.BooleanField(default=False)
 

@@ -7,11 +7,12 @@ from django.db import transaction
 
 from common.refused import Refused
 from feeds.polling.known_items import chunks
-from reader.entries.place import PlaceIn, arrival, insert_places, place_in_turn
+from reader.entries.place import NewTimelineEntry, arrival, insert_timeline_entries, lock_placing
 from reader.entries.visibility import delete_unread, hide, insert_unread, show
 from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import Key
+from reader.rules.placement import Hidden
 from reader.timelines.pages import Timeline, from_here_down
 
 
@@ -56,13 +57,13 @@ def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
 @transaction.atomic
 def remove(timeline: Timeline, places: Collection[int]) -> int:
     """Remove posts for good."""
-    return sum(hide(_seen(timeline, pks), TimelineEntry.Hidden.REMOVED) for pks in chunks(sorted(places)))
+    return sum(hide(_seen(timeline, pks), Hidden.REMOVED) for pks in chunks(sorted(places)))
 
 
 @transaction.atomic
 def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datetime) -> int:
     """Move posts to the top of a channel, as read as before."""
-    place_in_turn()
+    lock_placing()
     now = arrival(now)
     rows = list(_seen(timeline, sorted(places)[:1_000]).exclude(channel=to).order_by("at", "pk"))
     entries = {
@@ -76,16 +77,14 @@ def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datet
     unread = set(Unread.objects.filter(place__in=[row.pk for row in rows]).values_list("place_id", flat=True))
     moved = 0
     for row in rows:
-        if not hide(_seen(timeline, [row.pk]), TimelineEntry.Hidden.REMOVED):
+        if not hide(_seen(timeline, [row.pk]), Hidden.REMOVED):
             continue
         moved += 1
         known = there.get(row.entry_id)
         if known is None:
-            insert_places(
-                entries[row.entry_id],
-                [PlaceIn(to.pk, to.reader_id, TimelineEntry.Hidden.SEEN, row.pk in unread, now)],
-            )
-        elif known.hidden != TimelineEntry.Hidden.SEEN:
+            new = NewTimelineEntry(entries[row.entry_id], to, now, row.pk in unread, hidden=Hidden.SEEN)
+            insert_timeline_entries([new], now=now)
+        elif known.hidden != Hidden.SEEN:
             TimelineEntry.objects.filter(pk=known.pk).update(at=now, came_at=now, was_unread=row.pk in unread)
             show(TimelineEntry.objects.filter(pk=known.pk))
         there[row.entry_id] = row

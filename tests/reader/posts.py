@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from itertools import count
 
-from reader.entries.place import PlaceIn, insert_places
+from reader.entries.place import NewTimelineEntry, insert_timeline_entries
 from reader.models import Channel, Entry, TimelineEntry
 from reader.rules.authors import author_key
 from reader.rules.jf2 import searched_text
@@ -42,8 +42,8 @@ def put(
 ) -> TimelineEntry:
     """Put a post into a channel; `came_at` is its arrival, if not `at`."""
     entry = entry or an_entry()
-    hidden = TimelineEntry.Hidden.SEEN
-    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at)])
+    row = NewTimelineEntry(entry, channel, at, is_unread, hidden=TimelineEntry.Hidden.SEEN)
+    insert_timeline_entries([row], now=came_at or at)
     return entry.places.get(channel=channel)
 
 

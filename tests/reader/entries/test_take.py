@@ -15,6 +15,7 @@ from reader.entries.place import place_due
 from reader.entries.prune import drop_unwanted_feeds, prune_entries
 from reader.entries.take import take
 from reader.models import Channel, Entry, TimelineEntry, Unread
+from reader.rules.placement import Hidden, placement
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside
@@ -200,6 +201,23 @@ def test_what_an_author_wrote_who_is_muted_or_blocked_does_not_show(blog: Blog, 
     blog.show("b", "a", link=site)
     poll(blog, 10)
     assert TimelineEntry.objects.count() == 1, "a block takes nothing more"
+
+
+@pytest.mark.parametrize(
+    ("facts", "hidden"),
+    [
+        ({}, Hidden.SEEN),
+        ({"is_filtered": True}, Hidden.FILTERED),
+        ({"has_copy": True, "is_filtered": True}, Hidden.DUPLICATE),
+        ({"mutes": {False}, "has_copy": True, "is_filtered": True}, Hidden.MUTED),
+        ({"mutes": {False, True}}, None),
+        ({"is_withdrawn": True}, None),
+        ({"is_known": True}, None),
+    ],
+)
+def test_the_strongest_reason_decides_whether_a_post_is_shown(facts: Any, hidden: Hidden | None) -> None:
+    usual = {"is_known": False, "is_withdrawn": False, "mutes": (), "has_copy": False, "is_filtered": False}
+    assert placement(**usual | facts) is hidden
 
 
 def failing(feed: Any, told: Any) -> None:
