@@ -26,7 +26,7 @@ from reader.microsub.actions import Call, answer
 from reader.models import Channel, Entry, Reader, Unread
 from reader.people.readers import add_reader
 from reader.people.tokens import make_token
-from reader.rules.order import Key, Stretch
+from reader.rules.order import Key, PageRequest
 from reader.rules.parameters import Parameters
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, page_of
@@ -69,20 +69,20 @@ def measured() -> list[dict[str, object]]:
     wanted = A_PAGE[vendor]
     home = reader.channels.get(uid="home")
     small = reader.channels.get(uid="c1")
-    pages: dict[str, tuple[Timeline, Stretch, bool]] = {
-        "the newest page": (Timeline(reader, home), Stretch(), False),
-        f"{DEEP:,} posts down": (Timeline(reader, home), Stretch(from_=key(home, DEEP)), False),
-        "of all channels": (Timeline(reader), Stretch(), False),
-        f"  {DEEP * 4:,} down": (Timeline(reader), Stretch(from_=key(reader, DEEP * 4)), False),
-        "of one feed": (Timeline(reader, home, feed=home.places.latest("pk").feed_id), Stretch(), False),
-        "unread posts": (Timeline(reader, small), Stretch(), True),
-        "what came since": (Timeline(reader, home), Stretch(newer_than=key(home, 5)), False),
+    pages: dict[str, tuple[Timeline, PageRequest, bool]] = {
+        "the newest page": (Timeline(reader, home), PageRequest(), False),
+        f"{DEEP:,} posts down": (Timeline(reader, home), PageRequest(from_=key(home, DEEP)), False),
+        "of all channels": (Timeline(reader), PageRequest(), False),
+        f"  {DEEP * 4:,} down": (Timeline(reader), PageRequest(from_=key(reader, DEEP * 4)), False),
+        "of one feed": (Timeline(reader, home, feed=home.places.latest("pk").feed_id), PageRequest(), False),
+        "unread posts": (Timeline(reader, small), PageRequest(), True),
+        "what came since": (Timeline(reader, home), PageRequest(newer_than=key(home, 5)), False),
     }
     results = []
     for name, (timeline, asked, unread_only) in pages.items():
 
         def ask(
-            timeline: Timeline = timeline, asked: Stretch = asked, unread_only: bool = unread_only
+            timeline: Timeline = timeline, asked: PageRequest = asked, unread_only: bool = unread_only
         ) -> object:
             return page_of(timeline, asked, unread_only=unread_only)
 

@@ -1,6 +1,5 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from reader.greader.app_call import (
     MOST_POSTS,
@@ -16,7 +15,7 @@ from reader.greader.items import Shown, microseconds, post_shown
 from reader.models import Reader
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName, stream_name
-from reader.rules.order import EPOCH, MICROSECOND, BadCursor, Key, limit_of
+from reader.rules.order import EPOCH, MICROSECOND, BadCursor, Key, PageRequest, limit_of
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline
 from reader.timelines.selections import (
@@ -66,18 +65,22 @@ def count_unread(call: AppCall) -> Shown:
 
 
 def list_ids(call: AppCall) -> Shown:
-    page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_IDS), **_stretch(call))
-    found: Shown = {"itemRefs": [{"id": str(entry)} for entry, _ in page.posts]}
-    return {**found, **_continuation(page.following)}
+    keys, limit = _page(call, MOST_IDS)
+    entries = list(keys)
+    refs = [{"id": str(entry)} for entry in entries[:limit]]
+    return {"itemRefs": refs, **_continuation(keys, entries[limit:])}
 
 
 def show_stream(call: AppCall) -> Shown:
     """Posts beyond the limit begin the next page."""
-    page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_POSTS), **_stretch(call))
-    shown, left = _items(call, [entry for entry, _ in page.posts])
-    following = dict(page.posts)[left] if left else page.following
-    name = str(stream_name(_stream(call)) or names.READING_LIST)
-    return {"id": name, "updated": int(call.now.timestamp()), "items": shown, **_continuation(following)}
+    keys, limit = _page(call, MOST_POSTS)
+    entries = list(keys)
+    shown, left = _items(call, entries[:limit])
+    name, more = (
+        stream_name(_stream(call)) or names.READING_LIST,
+        _continuation(keys, left or entries[limit:]),
+    )
+    return {"id": str(name), "updated": int(call.now.timestamp()), "items": shown, **more}
 
 
 def show_posts(call: AppCall) -> Shown:
@@ -182,28 +185,30 @@ def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | No
         raise bad_request(f"{name} is too far in the future.") from error
 
 
-def _stretch(call: AppCall) -> dict[str, Any]:
-    text = call.given.one("c")
+def _page(call: AppCall, most: int) -> tuple[dict[int, Key], int]:
+    """Return entries with their keys, and how many belong to this page: one more begins the next."""
+    text, limit = call.given.one("c"), limit_of(call.given.one("n"), most)
     try:
         from_ = Key.read(text) if text else None
     except BadCursor as error:
         raise bad_request("c isn’t a continuation from this server.") from error
-    return {"from_": from_, "oldest_first": call.given.one("r") == "o"}
+    asked = PageRequest(from_=from_, limit=limit, oldest_first=call.given.one("r") == "o")
+    return select(_selection(call), asked), limit
 
 
-def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], int | None]:
-    """Return the posts that fit, and the first other one."""
+def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], list[int]]:
+    """Return the posts that fit, and the first other one, if any."""
     shown: list[Shown] = []
     labels, characters = folders(call), 0
     for standing in standings(call.reader, entries):
         post = post_shown(standing, labels)
         characters += len(post["summary"]["content"])
         if shown and characters > MOST_CHARACTERS:
-            return shown, standing.entry.pk
+            return shown, [standing.entry.pk]
         shown.append(post)
-    return shown, None
+    return shown, []
 
 
-def _continuation(following: Key | None) -> Shown:
+def _continuation(keys: Mapping[int, Key], following: Sequence[int]) -> Shown:
     """Apps continue while it is present."""
-    return {"continuation": str(following)} if following else {}
+    return {"continuation": str(keys[following[0]])} if following else {}

@@ -17,7 +17,7 @@ from reader.models import Channel, FollowLine, Reader, TimelineEntry
 from reader.models import Follow as FollowRow
 from reader.resources import readers
 from reader.rules.kinds import KINDS
-from reader.rules.order import DEFAULT_LIMIT, Stretch
+from reader.rules.order import DEFAULT_LIMIT, PageRequest
 from reader.timelines.pages import Timeline, page_of
 
 
@@ -203,7 +203,7 @@ class ListEntries(FeedletterCommand):
         reader = readers.find(options["name"])
         named = options["channel"]
         timeline = Timeline(reader, found_channel(reader, named) if named is not None else None)
-        page = page_of(timeline, Stretch(limit=options["limit"]), unread_only=options["unread"])
+        page = page_of(timeline, PageRequest(limit=options["limit"]), unread_only=options["unread"])
         return (entry_row(place, is_read=place.pk not in page.unread) for place in page.places)
 
 

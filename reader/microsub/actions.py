@@ -29,7 +29,7 @@ from reader.microsub.items import Json, channel_json, feed_source, page_json
 from reader.models import Channel, Follow, Reader, TimelineEntry, Token, Unread
 from reader.rules import scopes
 from reader.rules.jf2 import without_nothing
-from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch, limit_of
+from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, limit_of
 from reader.rules.parameters import Parameters
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, page_of, unread_counts
@@ -132,7 +132,7 @@ def show_timeline(call: Call) -> Json:
         feed = _source_of(timeline, call.given.one("source"))
         timeline = Timeline(call.reader, timeline.channel, feed.pk)
         source = {"source": feed_source(feed)}
-    asked = Stretch(
+    asked = PageRequest(
         newer_than=_cursor(call, "before"),
         from_=_cursor(call, "after"),
         limit=limit_of(call.given.one("limit")),

@@ -29,7 +29,7 @@ from reader.pages.access import (
     surroundings,
 )
 from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
-from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
+from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
@@ -56,12 +56,12 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
 def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
     reader = timeline.reader
     unread_only = "unread" in request.GET or (reader.unread_only and "all" not in request.GET)
-    asked = _asked(request)
+    oldest_first = "oldest" in request.GET or (reader.oldest_first and "newest" not in request.GET)
+    asked = _asked(request, oldest_first=oldest_first)
     is_first_page = asked.from_ is None
     # First, so that posts between the two queries count as new.
     newest = newest_key(timeline) if is_first_page else None
-    oldest_first = "oldest" in request.GET or (reader.oldest_first and "newest" not in request.GET)
-    page = page_of(timeline, asked, unread_only=unread_only, oldest_first=oldest_first)
+    page = page_of(timeline, asked, unread_only=unread_only)
     is_filtered = timeline.channel and timeline.feed is None and not page.places
     return {
         "posts": shown_places(reader, page.places, page.unread),
@@ -237,10 +237,10 @@ def _key(pk: int) -> int:
     return pk
 
 
-def _asked(request: HttpRequest) -> Stretch:
+def _asked(request: HttpRequest, *, oldest_first: bool = False) -> PageRequest:
     text = request.GET.get("after", "")
     try:
-        return Stretch(from_=Key.read(text) if text else None)
+        return PageRequest(from_=Key.read(text) if text else None, oldest_first=oldest_first)
     except BadCursor as error:
         raise Http404("Page not found.") from error
 
@@ -295,7 +295,7 @@ def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
     columns = []
     for line in [line for line in around["channels"] if line.uid in chosen][:MOST_COLUMNS]:
         timeline = Timeline(reader, chosen[line.uid])
-        page = page_of(timeline, Stretch(limit=POSTS_IN_A_COLUMN), unread_only=unread_only)
+        page = page_of(timeline, PageRequest(limit=POSTS_IN_A_COLUMN), unread_only=unread_only)
         if line.is_notifications and not page.places:
             # Notifications are empty on most days.
             continue

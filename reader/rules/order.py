@@ -39,12 +39,13 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """`newer_than` is exclusive, `from_` inclusive and downwards."""
+class PageRequest:
+    """`newer_than` is exclusive, `from_` inclusive: pages go down from it, or up with `oldest_first`."""
 
     newer_than: Key | None = None
     from_: Key | None = None
     limit: int = DEFAULT_LIMIT
+    oldest_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def limit_of(text: str, most: int = MAX_LIMIT) -> int:
     return min(max(int(text), 1), most)
 
 
-def paging_of(asked: Stretch, keys: Sequence[Key]) -> Paging:
+def paging_of(asked: PageRequest, keys: Sequence[Key]) -> Paging:
     """Expects keys newest first: limit + 1 of them if there are more.
 
     `before` is "" in a window, and if it would lead back.

@@ -1,14 +1,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery
 
 from feeds.models import Feed
 from reader.models import Channel, Reader, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
-from reader.rules.order import EPOCH, Key, Paging, Stretch, paging_of
+from reader.rules.order import EPOCH, Key, PageRequest, Paging, paging_of
 
 # All forty columns of feeds took a sixth of a page's time.
 SHOWN_OF_FEED = {"id", "url", "host", "title", "site_url"}
@@ -18,6 +18,7 @@ NOT_SHOWN = (
 )
 # Unread posts that are counted by feed: 100,000 would take longer than a page.
 MOST_COUNTED = 2_000
+M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +52,24 @@ class Page:
     paging: Paging
 
 
-def page_of(
-    timeline: Timeline, asked: Stretch, *, unread_only: bool = False, oldest_first: bool = False
-) -> Page:
-    """With `oldest_first` the page goes up from `from_`."""
+def page_of(timeline: Timeline, asked: PageRequest, *, unread_only: bool = False) -> Page:
     rows: tuple[QuerySet[Any], str] = (timeline.seen(), "pk")
     if unread_only:
         rows = timeline.unread(), "place_id"
-    keys = _keys(*rows, asked, oldest_first=oldest_first)
-    pks = [key.place for key in keys[: asked.limit]]
-    places, unread = with_entries(pks)
+    keys = [Key(*row) for row in page_rows(asked, *rows).values_list("at", rows[1])]
+    places, unread = with_entries([key.place for key in keys[: asked.limit]])
     return Page(places, unread, paging_of(asked, keys))
+
+
+def page_rows(asked: PageRequest, rows: "QuerySet[M]", key: str = "pk", moment: str = "at") -> "QuerySet[M]":
+    """Return rows in order: limit + 1 of them if there are more."""
+    if asked.from_ is not None:
+        from_here = from_here_up if asked.oldest_first else from_here_down
+        rows = rows.filter(from_here(asked.from_, key, moment))
+    if asked.newer_than is not None:
+        rows = rows.filter(newer_than(asked.newer_than, key, moment))
+    way = "" if asked.oldest_first else "-"
+    return rows.order_by(f"{way}{moment}", f"{way}{key}")[: asked.limit + 1]
 
 
 def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozenset[int]]:
@@ -135,14 +143,3 @@ def neighbours(place: TimelineEntry) -> tuple[TimelineEntry | None, TimelineEntr
     key = Key(place.at, place.pk)
     newer = rows.filter(newer_than(key)).order_by("at", "pk").first()
     return newer, rows.filter(from_here_down(key)).order_by("-at", "-pk").first()
-
-
-def _keys(rows: "QuerySet[Any]", place: str, asked: Stretch, *, oldest_first: bool) -> list[Key]:
-    if asked.from_ is not None:
-        from_here = from_here_up if oldest_first else from_here_down
-        rows = rows.filter(from_here(asked.from_, place))
-    if asked.newer_than is not None:
-        rows = rows.filter(newer_than(asked.newer_than, place))
-    order = ("at", place) if oldest_first else ("-at", f"-{place}")
-    values = rows.order_by(*order).values_list("at", place)
-    return [Key(at, pk) for at, pk in values[: asked.limit + 1]]

@@ -15,8 +15,8 @@ from common.db.bulk import batched
 from reader.entries.visibility import delete_unread
 from reader.models import Channel, Entry, Follow, Reader, Star, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
-from reader.rules.order import Key
-from reader.timelines.pages import from_here_down, from_here_up
+from reader.rules.order import Key, PageRequest
+from reader.timelines.pages import page_rows
 from reader.timelines.stars import starred_among
 
 
@@ -50,14 +50,6 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """Entries with their page keys, and the key of the next page."""
-
-    posts: tuple[tuple[int, Key], ...]
-    following: Key | None
-
-
-@dataclass(frozen=True, slots=True)
 class Tally:
     posts: int
     newest: datetime
@@ -72,7 +64,7 @@ class Standing:
     is_starred: bool
 
 
-class _Walk(NamedTuple):
+class Query(NamedTuple):
     """Rows to search, names of their fields, and traits of all."""
 
     rows: "QuerySet[Any]"
@@ -84,31 +76,24 @@ class _Walk(NamedTuple):
     given: tuple[Trait, ...] = ()
 
 
-def select(
-    selection: Selection, *, limit: int, from_: Key | None = None, oldest_first: bool = False
-) -> Selected:
-    """Return a page from `from_`, inclusive, by one statement."""
-    walk = _walk(selection)
-    rows = walk.rows.filter(_condition(selection, walk))
-    if from_ is not None:
-        beyond = from_here_up if oldest_first else from_here_down
-        rows = rows.filter(beyond(from_, walk.key, walk.moment))
-    order = (walk.moment, walk.key) if oldest_first else (f"-{walk.moment}", f"-{walk.key}")
-    found = rows.order_by(*order).values_list(walk.entry, walk.moment, walk.key)[: limit + 1]
-    posts = tuple((entry, Key(moment, key)) for entry, moment, key in found)
-    return Selected(posts[:limit], posts[limit][1] if len(posts) > limit else None)
+def select(selection: Selection, asked: PageRequest) -> dict[int, Key]:
+    """Return entries in order, with their keys, by one statement: limit + 1 of them if there are more."""
+    query = _query(selection)
+    rows = query.rows.filter(_condition(selection, query))
+    page = page_rows(asked, rows, query.key, query.moment)
+    return {entry: Key(*key) for entry, *key in page.values_list(query.entry, query.moment, query.key)}
 
 
 def mark_selected_read(selection: Selection) -> int:
     """Return how many places were unread."""
-    walk = _unread(selection.reader)
-    return delete_unread(walk.rows.filter(_condition(selection, walk)))
+    query = _unread(selection.reader)
+    return delete_unread(query.rows.filter(_condition(selection, query)))
 
 
 def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:
     """Count by feed and by channel, omitting zeros."""
-    walk = _unread(reader)
-    rows = walk.rows.filter(_condition(Selection(reader), walk)).order_by()
+    query = _unread(reader)
+    rows = query.rows.filter(_condition(Selection(reader), query)).order_by()
     numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
     feeds = rows.values_list("place__feed").annotate(**numbers)
     same = rows.alias(whose=_computed("place__entry__places__reader"))
@@ -150,32 +135,32 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
             )
 
 
-def _walk(selection: Selection) -> _Walk:
+def _query(selection: Selection) -> Query:
     """Return the fewest rows with each post once."""
     reader, wanted = selection.reader, selection.wanted
     if ReadState.STARRED in wanted:
         stars = Star.objects.filter(reader=reader)
-        return _Walk(stars, "at", "pk", "entry_id", "entry__feed", "at", (ReadState.STARRED,))
+        return Query(stars, "at", "pk", "entry_id", "entry__feed", "at", (ReadState.STARRED,))
     if ReadState.UNREAD in wanted:
-        walk = _unread(reader)
-        return walk._replace(
-            rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
+        query = _unread(reader)
+        return query._replace(
+            rows=query.rows.filter(~_again(query, _places(reader).filter(unread__isnull=False)))
         )
     places = TimelineEntry.objects.seen()
     channel = next((trait for trait in wanted if isinstance(trait, Channel)), None)
     if channel is not None:
-        return _Walk(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
+        return Query(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
     # Clients stop at the newest post that they know.
     rows = places.filter(reader=reader)
-    walk = _Walk(rows, "came_at", "pk", "entry_id", "feed", "came_at")
-    return walk._replace(rows=rows.filter(~_again(walk, _places(reader))))
+    query = Query(rows, "came_at", "pk", "entry_id", "feed", "came_at")
+    return query._replace(rows=rows.filter(~_again(query, _places(reader))))
 
 
-def _unread(reader: Reader) -> _Walk:
+def _unread(reader: Reader) -> Query:
     """A post may have several."""
     rows = Unread.objects.filter(reader=reader)
     names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
-    return _Walk(rows, *names, (ReadState.UNREAD,))
+    return Query(rows, *names, (ReadState.UNREAD,))
 
 
 def _places(reader: Reader) -> TimelineEntryQuerySet:
@@ -191,37 +176,37 @@ def _computed(column: str) -> "ExpressionWrapper[Any]":
     return ExpressionWrapper(F(column) + 0, output_field=BigIntegerField())
 
 
-def _again(walk: _Walk, places: TimelineEntryQuerySet) -> Exists:
-    moment, key = OuterRef(walk.moment), OuterRef(walk.key)
-    newer = Q(**{f"{walk.moment}__gt": moment}) | Q(**{walk.moment: moment, "pk__gt": key})
-    return Exists(places.filter(newer, entry=OuterRef(walk.entry)))
+def _again(query: Query, places: TimelineEntryQuerySet) -> Exists:
+    moment, key = OuterRef(query.moment), OuterRef(query.key)
+    newer = Q(**{f"{query.moment}__gt": moment}) | Q(**{query.moment: moment, "pk__gt": key})
+    return Exists(places.filter(newer, entry=OuterRef(query.entry)))
 
 
-def _condition(selection: Selection, walk: _Walk) -> Q:
+def _condition(selection: Selection, query: Query) -> Q:
     condition = Q()
-    if walk.given != (ReadState.STARRED,):
+    if query.given != (ReadState.STARRED,):
         followed = Follow.objects.filter(channel__reader=selection.reader)
-        condition &= Q(**{f"{walk.feed}__in": followed.values("feed")})
+        condition &= Q(**{f"{query.feed}__in": followed.values("feed")})
     for trait in selection.wanted:
-        if trait not in walk.given:
-            condition &= _has(trait, selection.reader, walk)
+        if trait not in query.given:
+            condition &= _has(trait, selection.reader, query)
     for trait in selection.without:
         if trait not in OPPOSITES:
-            condition &= ~_has(trait, selection.reader, walk)
+            condition &= ~_has(trait, selection.reader, query)
     if selection.since is not None:
-        condition &= Q(**{f"{walk.came}__gte": selection.since})
+        condition &= Q(**{f"{query.came}__gte": selection.since})
     if selection.until is not None:
-        condition &= Q(**{f"{walk.came}__lte": selection.until})
+        condition &= Q(**{f"{query.came}__lte": selection.until})
     return condition
 
 
-def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
-    entry = OuterRef(walk.entry)
+def _has(trait: Trait, reader: Reader, query: Query) -> Q:
+    entry = OuterRef(query.entry)
     match trait:
         case ReadState.UNREAD:
             return Q(Exists(_places(reader).filter(unread__isnull=False, entry=entry)))
         case ReadState.READ:
-            return ~_has(ReadState.UNREAD, reader, walk)
+            return ~_has(ReadState.UNREAD, reader, query)
         case ReadState.STARRED:
             return Q(Exists(Star.objects.filter(reader=reader, entry=entry)))
         case ReadState.NOTHING:
@@ -229,4 +214,4 @@ def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
         case Channel():
             return Q(Exists(TimelineEntry.objects.seen().filter(channel=trait, entry=entry)))
         case _:
-            return Q(**{walk.feed: trait})
+            return Q(**{query.feed: trait})

@@ -6,8 +6,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.refused import Refused
 from reader.models import Entry, Reader, Star, TimelineEntry
-from reader.rules.order import Key, Paging, Stretch, paging_of
-from reader.timelines.pages import from_here_down
+from reader.rules.order import Key, PageRequest, Paging, paging_of
+from reader.timelines.pages import page_rows
 
 
 class NoSuchEntry(Refused):
@@ -47,13 +47,9 @@ def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
     return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
-def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
-    """Ignores `newer_than`."""
-    rows = Star.objects.filter(reader=reader)
-    if asked.from_ is not None:
-        rows = rows.filter(from_here_down(asked.from_))
-    rows = rows.select_related("entry", "entry__feed__icon").defer("entry__text").order_by("-at", "-pk")
-    stars = list(rows[: asked.limit + 1])
+def starred_page(reader: Reader, asked: PageRequest) -> StarredPage:
+    rows = Star.objects.filter(reader=reader).select_related("entry__feed__icon").defer("entry__text")
+    stars = list(page_rows(asked, rows))
     keys = [Key(row.at, row.pk) for row in stars]
     return StarredPage(tuple(row.entry for row in stars[: asked.limit]), paging_of(asked, keys))
 

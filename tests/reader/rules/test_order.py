@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reader.rules.order import BadCursor, Key, Paging, Stretch, limit_of, paging_of
+from reader.rules.order import BadCursor, Key, PageRequest, Paging, limit_of, paging_of
 
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 KEYS = st.builds(Key, MOMENTS, st.integers(1, 2**63 - 1))
@@ -51,21 +51,21 @@ def keys(*numbers: int) -> list[Key]:
 
 class TestCursorsOfAPage:
     def test_nothing_found_has_none(self) -> None:
-        assert paging_of(Stretch(), []) == Paging()
+        assert paging_of(PageRequest(), []) == Paging()
 
     def test_the_next_page_begins_with_the_first_row_that_is_not_shown(self) -> None:
         three, two, one = keys(3, 2, 1)
-        assert paging_of(Stretch(limit=2), [three, two, one]) == Paging(str(three), str(one))
-        assert paging_of(Stretch(limit=3), [three, two, one]) == Paging(str(three))
+        assert paging_of(PageRequest(limit=2), [three, two, one]) == Paging(str(three), str(one))
+        assert paging_of(PageRequest(limit=3), [three, two, one]) == Paging(str(three))
 
     def test_a_page_that_was_come_to_leads_not_back_to_itself(self) -> None:
         two, one = keys(2, 1)
-        assert paging_of(Stretch(from_=two), [two, one]) == Paging()
+        assert paging_of(PageRequest(from_=two), [two, one]) == Paging()
         # The row at its start is gone: the page now has a page before it.
-        assert paging_of(Stretch(from_=two), [one]) == Paging(str(one))
+        assert paging_of(PageRequest(from_=two), [one]) == Paging(str(one))
 
     def test_at_the_end_of_a_window_there_is_neither(self) -> None:
         three, two, one = keys(3, 2, 1)
-        window = Stretch(newer_than=one, from_=three, limit=1)
+        window = PageRequest(newer_than=one, from_=three, limit=1)
         assert paging_of(window, [three, two]) == Paging(after=str(two))
-        assert paging_of(Stretch(newer_than=one, from_=two), [two]) == Paging()
+        assert paging_of(PageRequest(newer_than=one, from_=two), [two]) == Paging()

@@ -13,7 +13,7 @@ from reader.entries.place import place_entry
 from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
 from reader.people.readers import add_reader
-from reader.rules.order import Key, Stretch
+from reader.rules.order import Key, PageRequest
 from reader.timelines import marks
 from reader.timelines.pages import Page, Timeline, page_of, unread_counts
 from tests.factories import NOW
@@ -94,8 +94,8 @@ class World:
         return set(Unread.objects.filter(channel=self.channel).values_list("place_id", flat=True))
 
     def page(self, *, before: str = "", after: str = "", limit: int = 20, unread_only: bool = False) -> Page:
-        asked = Stretch(Key.read(before) if before else None, Key.read(after) if after else None, limit=limit)
-        return page_of(self.timeline, asked, unread_only=unread_only)
+        newer_than, from_ = (Key.read(text) if text else None for text in (before, after))
+        return page_of(self.timeline, PageRequest(newer_than, from_, limit), unread_only=unread_only)
 
 
 def pks(page: Page) -> list[int]:
@@ -198,7 +198,7 @@ def test_the_count_is_always_that_of_the_timeline(moments: list[int], steps: lis
         world.happen(step)
         assert pks(world.page(limit=100)) == world.seen()[:100]
         for channel in (world.channel, world.other):
-            timeline, whole = Timeline(world.reader, channel), Stretch(limit=100)
+            timeline, whole = Timeline(world.reader, channel), PageRequest(limit=100)
             shown = page_of(timeline, whole).unread
             assert unread_counts([channel.pk]).get(channel.pk, 0) == len(shown)
             assert set(pks(page_of(timeline, whole, unread_only=True))) == set(shown)

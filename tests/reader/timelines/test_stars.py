@@ -7,7 +7,7 @@ import pytest
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Reader, TimelineEntry
-from reader.rules.order import Key, Stretch
+from reader.rules.order import Key, PageRequest
 from reader.timelines.stars import star, starred_page, unstar
 from tests.factories import NOW
 from tests.reader.posts import put
@@ -34,7 +34,7 @@ def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
     star(reader=ada, entries=[place.entry_id], now=NOW)
     place.delete()
     prune_entries(now=NOW + timedelta(days=400))
-    (entry,) = starred_page(ada, Stretch()).entries
+    (entry,) = starred_page(ada, PageRequest()).entries
     assert entry.jf2 is not None
 
 
@@ -54,11 +54,11 @@ def test_pages_of_stars_have_each_once(ada: Reader, home: Channel) -> None:
     entries = [put(home).entry for _ in range(5)]
     for entry in entries:
         star(reader=ada, entries=[entry.pk], now=NOW)
-    found, asked = [], Stretch(limit=2)
+    found, asked = [], PageRequest(limit=2)
     for _ in range(3):
         page = starred_page(ada, asked)
         found += [entry.pk for entry in page.entries]
         if page.paging.after:
-            asked = Stretch(from_=Key.read(page.paging.after), limit=2)
+            asked = PageRequest(from_=Key.read(page.paging.after), limit=2)
     assert found == [entry.pk for entry in reversed(entries)]
     assert not page.paging.after
