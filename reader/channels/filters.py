@@ -20,6 +20,7 @@ from reader.rules.filters import Filters, FilterVerdict, checked_filters
 from reader.rules.order import LARGEST_KEY
 
 MAX_MUTES = 1_000
+TRIED_ON = 30
 
 
 @transaction.atomic
@@ -92,9 +93,6 @@ def checked_key(url: str) -> str:
 def _places(reader: Reader, channel: Channel | None, key: str) -> TimelineEntryQuerySet:
     places = TimelineEntry.objects.filter(reader=reader, entry__author_key=key)
     return places.filter(channel=channel) if channel else places
-
-
-TRIED_ON = 30
 
 
 @dataclass(frozen=True, slots=True)

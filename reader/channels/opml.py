@@ -41,7 +41,7 @@ from feeds.parsing.opml import (
 )
 from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, add_channel
 from reader.channels.follows import follow_unseen
-from reader.channels.saved_posts import take_saved
+from reader.channels.saved_posts import import_saved_post
 from reader.models import Channel, Follow, FollowLine, FollowList, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.rules.saved_posts import MAX_POSTS, TOO_MANY_POSTS, EmptyPosts, SavedPost, is_json, parse_saved
@@ -279,7 +279,7 @@ def _followed(
 ) -> tuple[Outcome, str]:
     try:
         if line.post is not None:
-            is_new = take_saved(reader=reader, saved=SavedPost(**line.post), now=clock())
+            is_new = import_saved_post(reader=reader, saved=SavedPost(**line.post), now=clock())
             return Outcome.FOLLOWED if is_new else Outcome.KNOWN, ""
         if not is_address(line.url):
             return Outcome.REFUSED, NO_ADDRESS

@@ -21,7 +21,7 @@ NOT_FOLLOWED = gettext_noop("You don’t follow its feed.")
 NOTHING = gettext_noop("It has neither a text nor an address.")
 
 
-def take_saved(*, reader: Reader, saved: SavedPost, now: datetime) -> bool:
+def import_saved_post(*, reader: Reader, saved: SavedPost, now: datetime) -> bool:
     """Star or add a post, and mark it as read; never as unread. Return whether that changed anything.
 
     Raises Refused.

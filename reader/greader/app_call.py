@@ -6,9 +6,13 @@ from http import HTTPStatus
 from reader.channels.follows import shared_feed_at
 from reader.greader.items import Shown
 from reader.models import AppPassword, Channel, Follow, Reader
+from reader.people.app_passwords import token_for
 from reader.rules.google_names import StreamName, post_key, stream_name
-from reader.rules.order import LARGEST_KEY
+from reader.rules.order import number_in
 from reader.rules.parameters import Parameters
+
+MOST_POSTS = 1_000
+Answer = Shown | str
 
 
 class CallError(Exception):
@@ -32,11 +36,6 @@ def signed_out() -> CallError:
     return CallError(HTTPStatus.UNAUTHORIZED, "Unauthorized", headers=headers)
 
 
-MOST_POSTS = 1_000
-
-Told = Shown | str
-
-
 @dataclass(frozen=True, slots=True)
 class AppCall:
     """Authorized request. `rest` is the path after the call, `body` an uploaded file."""
@@ -50,12 +49,6 @@ class AppCall:
     @property
     def reader(self) -> Reader:
         return self.password.reader
-
-    def needed(self, name: str) -> str:
-        """Raises CallError if missing."""
-        if value := self.given.one(name):
-            return value
-        raise bad_request(f"The parameter {name} is missing.")
 
     def posts(self) -> list[int]:
         """Leave out invalid ids. Raises CallError without any."""
@@ -89,6 +82,21 @@ class AppCall:
         return next((stream.value for stream in self.streams(name) if stream.kind == "label"), "")
 
 
+def show_user(call: AppCall) -> Shown:
+    reader = call.reader
+    return {
+        "userId": str(reader.pk),
+        "userName": reader.slug,
+        "userProfileId": str(reader.pk),
+        "userEmail": reader.user.email,
+    }
+
+
+def show_token(call: AppCall) -> str:
+    """Liferea sends it in POSTs instead of the header."""
+    return token_for(call.password)
+
+
 def folders(call: AppCall) -> dict[int, str]:
     channels = call.reader.channels.filter(is_notifications=False).order_by("position", "pk")
     return dict(channels.values_list("pk", "name"))
@@ -109,6 +117,6 @@ def follows_of(reader: Reader, feed: str) -> list[Follow]:
 
 def feed_key(feed: str) -> int | None:
     if feed.isascii() and feed.isdigit():
-        return int(feed) if len(feed) <= 19 and int(feed) <= LARGEST_KEY else None
+        return number_in(feed)
     match = shared_feed_at(feed)
     return match.pk if match else None

@@ -121,7 +121,7 @@ def edit_tag(call: AppCall) -> str:
 
 def mark_stream_read(call: AppCall) -> str:
     """Mark posts of `s` that arrived by `ts`."""
-    call.needed("s")
+    call.given.needed("s")
     until = _moment(call, "ts", most_digits=19) or call.now
     for stream in call.streams("s"):
         if stream.kind == "feed":

@@ -1,4 +1,3 @@
-from collections.abc import Callable, Mapping
 from datetime import timedelta
 from http import HTTPStatus
 
@@ -40,7 +39,8 @@ def list_subscriptions(call: AppCall) -> Shown:
 
 
 def edit_subscription(call: AppCall) -> str:
-    act = EDITS.get(call.needed("ac"))
+    edits = {"subscribe": _subscribe, "unsubscribe": _unsubscribe, "edit": _edit}
+    act = edits.get(call.given.needed("ac"))
     if act is None:
         raise bad_request("ac must be subscribe, unsubscribe or edit.")
     feeds = [one.value for one in call.streams("s") if one.kind == "feed"]
@@ -65,7 +65,7 @@ def import_subscriptions(call: AppCall) -> str:
 
 def quick_add(call: AppCall) -> Shown:
     _count_look(call)
-    url = _address_of(call, call.needed("quickadd").removeprefix("feed/"))
+    url = _address_of(call, call.given.needed("quickadd").removeprefix("feed/"))
     try:
         channel = default_channel(call.reader)
         feed = follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed
@@ -134,13 +134,6 @@ def _edit(call: AppCall, feed: str) -> None:
     if name := call.given.one("t"):
         for follow in follows_of(call.reader, feed):
             rename_follow(follow=follow, name=name)
-
-
-EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
-    "subscribe": _subscribe,
-    "unsubscribe": _unsubscribe,
-    "edit": _edit,
-}
 
 
 def _count_look(call: AppCall) -> None:

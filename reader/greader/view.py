@@ -22,38 +22,26 @@ from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.rates import Limit, count_within
 from common.refused import Refused
 from reader.greader import posts, subscriptions
-from reader.greader.app_call import MOST_POSTS, AppCall, CallError, Told, bad_request, signed_out, unknown
-from reader.greader.items import Shown
+from reader.greader.app_call import (
+    MOST_POSTS,
+    Answer,
+    AppCall,
+    CallError,
+    bad_request,
+    show_token,
+    show_user,
+    signed_out,
+    unknown,
+)
 from reader.models import AppPassword
-from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in, token_for
+from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
 from reader.people.readers import may_read, note_seen
-from reader.rules.parameters import BadParameters, Parameters, read_parameters
+from reader.rules.parameters import Parameters, read_parameters
 
 log = logging.getLogger(__name__)
 
-Doing = Callable[[AppCall], Told]
-
-
-def show_user(call: AppCall) -> Shown:
-    reader = call.reader
-    return {
-        "userId": str(reader.pk),
-        "userName": reader.slug,
-        "userProfileId": str(reader.pk),
-        "userEmail": reader.user.email,
-    }
-
-
-def show_token(call: AppCall) -> str:
-    """Liferea sends it in POSTs instead of the header."""
-    return token_for(call.password)
-
-
-def nothing(answer: Told) -> Doing:
-    return lambda _: answer
-
-
-QUESTIONS: Mapping[str, Doing] = {
+Step = Callable[[AppCall], Answer]
+QUESTIONS: Mapping[str, Step] = {
     "token": show_token,
     "user-info": show_user,
     "tag/list": subscriptions.list_tags,
@@ -63,11 +51,11 @@ QUESTIONS: Mapping[str, Doing] = {
     "stream/items/ids": posts.list_ids,
     "stream/items/contents": posts.show_posts,
     "stream/contents": posts.show_stream,
-    "preference/list": nothing({"prefs": []}),
-    "preference/stream/list": nothing({"streamprefs": {}}),
-    "friend/list": nothing({"friends": []}),
+    "preference/list": lambda _: {"prefs": []},
+    "preference/stream/list": lambda _: {"streamprefs": {}},
+    "friend/list": lambda _: {"friends": []},
 }
-CHANGES: Mapping[str, Doing] = {
+CHANGES: Mapping[str, Step] = {
     "edit-tag": posts.edit_tag,
     "mark-all-as-read": posts.mark_stream_read,
     "subscription/edit": subscriptions.edit_subscription,
@@ -75,16 +63,14 @@ CHANGES: Mapping[str, Doing] = {
     "subscription/import": subscriptions.import_subscriptions,
     "rename-tag": subscriptions.rename_tag,
     "disable-tag": subscriptions.disable_tag,
-    "preference/set": nothing("OK"),
-    "preference/stream/set": nothing("OK"),
+    "preference/set": lambda _: "OK",
+    "preference/stream/set": lambda _: "OK",
 }
 XML_CALLS = frozenset({"subscription/export"})
 # Bodies are files, whatever their Content-Type.
 FILE_CALLS = frozenset({"subscription/import"})
 # With ETags.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
-
-
 LARGEST_CALL = 1_000_000
 CALLS = Limit("app-calls", 1_500)
 LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
@@ -113,7 +99,7 @@ def greader(request: HttpRequest, call: str) -> HttpResponse:
         return _text(str(error), status=error.status, headers=error.headers)
     except TooManyWrong as error:
         return _text(str(error), status=HTTPStatus.TOO_MANY_REQUESTS, headers={"Retry-After": "3600"})
-    except (BadParameters, Refused) as error:
+    except Refused as error:
         return _text(str(error), status=HTTPStatus.BAD_REQUEST)
     except ValidationError as error:
         return _text(" ".join(error.messages), status=HTTPStatus.BAD_REQUEST)
@@ -145,7 +131,7 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
         return HttpResponse(
             str(answer), content_type="application/xml; charset=utf-8", headers=IN_EVERY_ANSWER
         )
-    return _told(request, answer, is_tagged=name in SELDOM_CHANGED)
+    return _response(request, answer, is_tagged=name in SELDOM_CHANGED)
 
 
 def _name_of(call: str) -> tuple[str, str]:
@@ -203,7 +189,7 @@ def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
     )
 
 
-def _told(request: HttpRequest, answer: Told, *, is_tagged: bool) -> HttpResponse:
+def _response(request: HttpRequest, answer: Answer, *, is_tagged: bool) -> HttpResponse:
     if isinstance(answer, str):
         return _text(answer)
     response = JsonResponse(answer, headers=IN_EVERY_ANSWER, json_dumps_params={"ensure_ascii": False})
@@ -211,8 +197,8 @@ def _told(request: HttpRequest, answer: Told, *, is_tagged: bool) -> HttpRespons
         return response
     etag = quote_etag(hashlib.sha256(response.content).hexdigest()[:32])
     response.headers["ETag"] = etag
-    told: HttpResponse = get_conditional_response(request, etag=etag, response=response) or response
-    return told
+    unchanged: HttpResponse | None = get_conditional_response(request, etag=etag, response=response)
+    return unchanged or response
 
 
 def _wrong_method(allowed: str) -> CallError:

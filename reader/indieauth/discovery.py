@@ -18,6 +18,12 @@ from reader.rules.identity import origin_of, profile_url
 
 # Redirect targets after consent. Each caller of `begin` adds its own.
 RETURNS: tuple[str, ...] = ("reader:site_back", "reader_sign_in_back", "reader:connected")
+SECONDS = 5.0
+MAX_BYTES = 1_000_000
+PERMANENT = (301, 308)
+METADATA, AUTHORIZATION, TOKEN = "indieauth-metadata", "authorization_endpoint", "token_endpoint"
+MICROPUB, MICROSUB = "micropub", "microsub"
+_WANTED = (METADATA, AUTHORIZATION, TOKEN, MICROPUB, MICROSUB)
 
 
 def site_url(name: str, *args: object) -> str:
@@ -42,14 +48,6 @@ def is_trial() -> bool:
     host = urlsplit(settings.SITE_URL).hostname or ""
     address = read_address(host)
     return host == "localhost" or bool(address and address.is_loopback)
-
-
-SECONDS = 5.0
-MAX_BYTES = 1_000_000
-PERMANENT = (301, 308)
-METADATA, AUTHORIZATION, TOKEN = "indieauth-metadata", "authorization_endpoint", "token_endpoint"
-MICROPUB, MICROSUB = "micropub", "microsub"
-_WANTED = (METADATA, AUTHORIZATION, TOKEN, MICROPUB, MICROSUB)
 
 
 class NotConfirmed(Refused):
@@ -128,7 +126,7 @@ def sentence(error: FetchError, url: str) -> str:
 
 
 def endpoints_of(kept: Mapping[str, Any]) -> Endpoints:
-    return Endpoints(**{**kept, "urls": tuple(kept["urls"])})
+    return Endpoints(**{**kept, "urls": tuple(kept.get("urls", ()))})
 
 
 def fields_of(answer: Fetched) -> Mapping[str, Any]:

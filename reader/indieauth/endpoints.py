@@ -19,6 +19,19 @@ from reader.people.readers import may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
 from reader.rules.scopes import GRANTABLE, PROFILE
 
+Body = dict[str, Any]
+CODE, REFRESH = "authorization_code", "refresh_token"
+# Clients in browsers have other origins.
+OPEN_TO_ALL = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+    "Access-Control-Max-Age": "86400",
+    # RFC 6749 §5.1.
+    "Cache-Control": "no-store",
+    "Pragma": "no-cache",
+}
+
 
 @require_safe
 def client_document(request: HttpRequest) -> HttpResponse:
@@ -34,20 +47,6 @@ def client_document(request: HttpRequest) -> HttpResponse:
         "token_endpoint_auth_method": "none",
     }
     return JsonResponse(about)
-
-
-Body = dict[str, Any]
-CODE, REFRESH = "authorization_code", "refresh_token"
-# Clients in browsers have other origins.
-OPEN_TO_ALL = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
-    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
-    "Access-Control-Max-Age": "86400",
-    # RFC 6749 §5.1.
-    "Cache-Control": "no-store",
-    "Pragma": "no-cache",
-}
 
 
 class Unknown(Exception):

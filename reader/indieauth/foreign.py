@@ -43,7 +43,7 @@ class OfSomebodyElse(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TokenVerdict:
     """Cached answer. `me` is "" if invalid."""
 
     me: str = ""
@@ -65,8 +65,8 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
         return None
     endpoints = endpoints_of(reader.endpoints)
     digest = digest_of(f"{reader.pk} {reader.verified_at.timestamp()} {key}")
-    remembered = f"foreign-token-{digest}"
-    verdict: Verdict | None = cache.get(remembered)
+    remembered = f"foreign-verdict-{digest}"
+    verdict: TokenVerdict | None = cache.get(remembered)
     if verdict is None:
         # Valid tokens work on while others try made-up ones.
         was_good = f"foreign-good-{digest}"
@@ -89,7 +89,7 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
     )
 
 
-def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tuple[Verdict, int]:
+def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tuple[TokenVerdict, int]:
     """Return the answer, and seconds to cache it. Raises CannotAsk."""
     down = f"foreign-down-{reader.pk}"
     if cache.get(down):
@@ -148,14 +148,14 @@ def _good(answer: Fetched) -> Fetched:
     return answer
 
 
-def _verdict(said: Mapping[str, Any], now: datetime) -> tuple[Verdict, int]:
+def _verdict(said: Mapping[str, Any], now: datetime) -> tuple[TokenVerdict, int]:
     me, seconds = said.get("me"), GOOD_SECONDS
     if "exp" in said:
         end = str(said["exp"])
         left = int(end[:12]) - now.timestamp() if end.isascii() and end.isdigit() else 0
         seconds = min(seconds, int(left))
     if not isinstance(me, str) or not me or seconds <= 0:
-        return Verdict(), BAD_SECONDS
+        return TokenVerdict(), BAD_SECONDS
     scope = said.get("scope")
     words = scope if isinstance(scope, list) else str(scope or "").split()
     client_id = shortened(one_line(str(said.get("client_id") or "")), LONGEST_IDENTITY)
@@ -163,4 +163,4 @@ def _verdict(said: Mapping[str, Any], now: datetime) -> tuple[Verdict, int]:
     scopes = tuple(
         one for one in known_scopes(word for word in words if isinstance(word, str)) if one in SCOPES
     )
-    return Verdict(me, client_id, scopes), seconds
+    return TokenVerdict(me, client_id, scopes), seconds

@@ -171,13 +171,9 @@ class AlterChannel(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         channel = found_channel(readers.find(options["name"]), options["channel"])
-        changes: dict[str, Any] = {}
-        if options["unread"] is not None:
-            changes["unread_mode"] = options["unread"]
-        if options["keep_days"] is not None:
-            changes["keep_days"] = options["keep_days"] or None
-        if options["layout"] is not None:
-            changes["layout"] = options["layout"]
+        names = {"unread_mode": "unread", "keep_days": "keep_days", "layout": "layout"}
+        # No days: the settings' retention.
+        changes = {to: options[name] or None for to, name in names.items() if options[name] is not None}
         filters = {name: options[name] for name in ("kinds", "hide", "keep")}
         if not changes and not any(filters.values()) and not options["no_filters"]:
             raise CommandError("Name at least one change: --unread, --keep-days, --layout or filters.")

@@ -29,24 +29,6 @@ log = logging.getLogger(__name__)
 
 PURPOSE = "reader.media"
 LONGEST_URL = 4_000
-
-
-def media_path(url: str) -> str:
-    """Return "" unless it is on the web."""
-    if scheme(url) not in ("http", "https") or len(url) > LONGEST_URL:
-        return ""
-    packed = urlsafe_b64encode(url.encode()).decode().rstrip("=")
-    return reverse("reader:media", args=[stamp(PURPOSE, url), packed])
-
-
-def stamped_url(mac: str, packed: str) -> str | None:
-    try:
-        url = urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
-    except (Error, ValueError):
-        return None
-    return url if is_stamp(PURPOSE, url, mac) else None
-
-
 MAX_PICTURE = 5_000_000
 # Four bytes each when decoded. A file of a few kB may declare billions.
 MOST_PIXELS = 50_000_000
@@ -68,6 +50,22 @@ AVIF_HEADER = 64 * 1024
 FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+def media_path(url: str) -> str:
+    """Return "" unless it is on the web."""
+    if scheme(url) not in ("http", "https") or len(url) > LONGEST_URL:
+        return ""
+    packed = urlsafe_b64encode(url.encode()).decode().rstrip("=")
+    return reverse("reader:media", args=[stamp(PURPOSE, url), packed])
+
+
+def stamped_url(mac: str, packed: str) -> str | None:
+    try:
+        url = urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
+    except (Error, ValueError):
+        return None
+    return url if is_stamp(PURPOSE, url, mac) else None
 
 
 class Busy(Exception):

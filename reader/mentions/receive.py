@@ -21,6 +21,8 @@ OF_A_NETWORK = Limit("mention-of", 30)
 OF_A_HOST = Limit("mention-by", 20)
 TO_A_READER = Limit("mention-to", 200, HOUR)
 MANY = "Too many webmentions. Send it again later."
+WEBMENTION_TYPE = "application/x-www-form-urlencoded"
+THANKS = "Thank you. We’ll check the source soon."
 
 
 class TooMany(Refused):
@@ -83,10 +85,6 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
 
 def pair_of(source: str, target: str) -> str:
     return hashlib.sha256(f"{comparable(source)}\n{comparable(target)}".encode()).hexdigest()
-
-
-WEBMENTION_TYPE = "application/x-www-form-urlencoded"
-THANKS = "Thank you. We’ll check the source soon."
 
 
 @csrf_exempt

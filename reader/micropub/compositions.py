@@ -166,7 +166,7 @@ def call_posted(*, composition: Composition) -> Composition:
 
 
 @transaction.atomic
-def take_back(*, composition: Composition) -> Composition:
+def recall(*, composition: Composition) -> Composition:
     """Make it a draft again. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY and row.lease_token is not None:

@@ -12,13 +12,18 @@ from common.net.errors import host_of
 from common.refused import TranslatedRefusal
 from common.secrets import opened
 from reader.indieauth.client import Begun, Granted, begin, finish, renew
-from reader.indieauth.discovery import Endpoints, NotConfirmed, discover
+from reader.indieauth.discovery import NotConfirmed, discover, endpoints_of
 from reader.micropub.site import Site, ask_config
 from reader.models import Reader
 from reader.people.tokens import connect_site
 from reader.rules.micropub import Config, Target
 
 AN_HOUR, A_MINUTE = 3600, 60
+ASKED_SCOPES = ("create", "media")
+# Older servers call it "post".
+POSTING_SCOPES = frozenset({"create", "post"})
+# Renew tokens that end sooner.
+LEAST_LEFT = timedelta(minutes=2)
 
 
 def config_at(site: Site) -> Config:
@@ -31,13 +36,6 @@ def config_at(site: Site) -> Config:
     targets = [(one.uid, one.name) for one in config.targets]
     cache.set(key, (config.media, targets), AN_HOUR if config != Config() else A_MINUTE)
     return config
-
-
-ASKED_SCOPES = ("create", "media")
-# Older servers call it "post".
-POSTING_SCOPES = frozenset({"create", "post"})
-# Renew tokens that end sooner.
-LEAST_LEFT = timedelta(minutes=2)
 
 
 def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
@@ -83,9 +81,9 @@ def renewed(reader: Reader, *, now: datetime) -> Granted | None:
     ends_at, refresh_token = secrets.get("ends_at", ""), secrets.get("refresh_token", "")
     if not ends_at or not refresh_token or datetime.fromisoformat(ends_at) > now + LEAST_LEFT:
         return None
-    endpoints = Endpoints(**{**reader.endpoints, "urls": tuple(reader.endpoints.get("urls", ()))})
     scopes = tuple(secrets.get("scope", "").split())
-    return renew(Granted(reader.me, endpoints, "", refresh_token, scopes), now=now)
+    granted = Granted(reader.me, endpoints_of(reader.endpoints), "", refresh_token, scopes)
+    return renew(granted, now=now)
 
 
 def keep_token(*, reader: Reader, granted: Granted) -> None:

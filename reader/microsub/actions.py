@@ -29,12 +29,13 @@ from reader.microsub.items import Json, channel_json, feed_source, page_json
 from reader.models import Channel, Follow, Reader, TimelineEntry, Token, Unread
 from reader.rules import scopes
 from reader.rules.jf2 import without_nothing
-from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, limit_of
+from reader.rules.order import BadCursor, Key, PageRequest, limit_of, number_in
 from reader.rules.parameters import Parameters
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, page_of, unread_counts
 
 EVERYTHING = "everything"
+Act = Callable[["Call"], Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,12 @@ class Call:
     def reader(self) -> Reader:
         return self.token.reader
 
-    def needed(self, name: str) -> str:
-        """Raises ApiError if missing."""
-        if value := self.given.one(name):
-            return value
-        raise invalid(f"The parameter {name} is missing.")
-
     def channel(self, name: str = "channel") -> Channel:
         """Raises ApiError and NoSuchChannel."""
-        return channel_of(self.reader, self.needed(name))
+        return channel_of(self.reader, self.given.needed(name))
 
     def channel_or_all(self) -> Channel | None:
-        return None if self.needed("channel") == ALL_CHANNELS else self.channel()
+        return None if self.given.needed("channel") == ALL_CHANNELS else self.channel()
 
     def require(self, *wanted: str) -> None:
         """Raises ApiError."""
@@ -66,12 +61,9 @@ class Call:
             raise insufficient_scope(*wanted)
 
 
-Act = Callable[[Call], Json]
-
-
 def answer(call: Call, *, is_post: bool) -> Json:
     """Raises ApiError and Refused."""
-    action = call.needed("action")
+    action = call.given.needed("action")
     act = (POSTED if is_post else ASKED).get(action)
     if act is None:
         verb = "changes" if is_post else "tells"
@@ -113,7 +105,7 @@ def change_channels(call: Call) -> Json:
         return {"deleted": True}
     if method:
         raise invalid(f"Channels have no method {method[:50]}.")
-    name = call.needed("name")
+    name = call.given.needed("name")
     try:
         if call.given.one("channel"):
             channel = alter_channel(channel=call.channel(), name=name)
@@ -144,29 +136,23 @@ def show_timeline(call: Call) -> Json:
 def mark_timeline(call: Call) -> Json:
     call.require(scopes.READ)
     timeline = Timeline(call.reader, call.channel_or_all())
-    method = call.needed("method")
+    method = call.given.needed("method")
+    changes: Mapping[str, Callable[[Timeline, list[int]], int]] = {
+        "mark_read": marks.mark_read,
+        "mark_unread": marks.mark_unread,
+        "remove": marks.remove,
+        # `channel` is the target.
+        "move": lambda _, places: marks.move(Timeline(call.reader), places, to=call.channel(), now=call.now),
+    }
     if method == "mark_read" and (last := call.given.one("last_read_entry")):
         updated = _mark_from(timeline, last)
-    elif method in MARKS:
-        if not call.given.many("entry"):
-            raise invalid("The parameter entry is missing.")
-        updated = MARKS[method](call, timeline)
-    else:
+    elif method not in changes:
         raise invalid(f"Timelines have no method {method[:50]}.")
+    elif not call.given.many("entry"):
+        raise invalid("The parameter entry is missing.")
+    else:
+        updated = changes[method](timeline, _places(call))
     return {"result": "ok", "updated": updated}
-
-
-def _move(call: Call, _: Timeline) -> int:
-    to = call.channel()
-    return marks.move(Timeline(call.reader), _places(call), to=to, now=call.now)
-
-
-MARKS: Mapping[str, Callable[[Call, Timeline], int]] = {
-    "mark_read": lambda call, timeline: marks.mark_read(timeline, _places(call)),
-    "mark_unread": lambda call, timeline: marks.mark_unread(timeline, _places(call)),
-    "remove": lambda call, timeline: marks.remove(timeline, _places(call)),
-    "move": _move,
-}
 
 
 def list_follows(call: Call) -> Json:
@@ -177,7 +163,7 @@ def list_follows(call: Call) -> Json:
 
 def change_follow(call: Call) -> Json:
     call.require(scopes.FOLLOW)
-    channel, url = call.channel(), call.needed("url")
+    channel, url = call.channel(), call.given.needed("url")
     method = call.given.one("method")
     if method == "update":
         follows = Follow.objects.filter(channel__reader=call.reader, feed__url=url)
@@ -192,7 +178,7 @@ def change_follow(call: Call) -> Json:
 
 def end_follow(call: Call) -> Json:
     call.require(scopes.FOLLOW)
-    channel, url = call.channel(), call.needed("url")
+    channel, url = call.channel(), call.given.needed("url")
     follow = channel.follows.filter(feed__url=url).select_related("feed").first()
     feed = follow.feed if follow else shared_feed_at(url)
     if feed is not None:
@@ -201,7 +187,7 @@ def end_follow(call: Call) -> Json:
 
 
 def search(call: Call) -> Json:
-    query = call.needed("query")
+    query = call.given.needed("query")
     if call.given.one("channel"):
         call.require(scopes.READ)
         timeline = Timeline(call.reader, call.channel_or_all())
@@ -215,7 +201,7 @@ def search(call: Call) -> Json:
 
 def show_preview(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
-    feed, posts = preview(call.needed("url"), now=call.now)
+    feed, posts = preview(call.given.needed("url"), now=call.now)
     items = [jf2_by_proxy(post, site=settings.SITE_URL) for post in posts]
     return {**_found_feed(feed), "items": items}
 
@@ -238,7 +224,7 @@ def _card(url: str, author: Mapping[str, Any]) -> Json:
 def change_muted(is_block: bool, *, ends: bool) -> Act:
     def act(call: Call) -> Json:
         call.require(scopes.BLOCK if is_block else scopes.MUTE)
-        channel, url = call.channel_or_all(), call.needed("url")
+        channel, url = call.channel_or_all(), call.given.needed("url")
         if ends:
             unmute(reader=call.reader, channel=channel, url=url, is_block=is_block)
         else:
@@ -274,21 +260,15 @@ POSTED: Mapping[str, Act] = {
 def _mark_from(timeline: Timeline, last: str) -> int:
     if last == EVERYTHING:
         return marks.mark_all_read(timeline)
-    place = _number(last)
+    place = number_in(last)
     if place is None:
         raise invalid("last_read_entry isn’t a post in this channel.")
     return marks.mark_read_from(timeline, place)
 
 
 def _places(call: Call) -> list[int]:
-    numbers = map(_number, call.given.many("entry"))
+    numbers = map(number_in, call.given.many("entry"))
     return [number for number in numbers if number is not None]
-
-
-def _number(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        return None
-    return int(text) if int(text) <= LARGEST_KEY else None
 
 
 def _cursor(call: Call, name: str) -> Key | None:
@@ -301,7 +281,7 @@ def _cursor(call: Call, name: str) -> Key | None:
 
 def _source_of(timeline: Timeline, text: str) -> Feed:
     """Return a feed with follows or posts there. Raises ApiError."""
-    pk = _number(text)
+    pk = number_in(text)
     in_channel = {"channel": timeline.channel} if timeline.channel else {"channel__reader": timeline.reader}
     if pk is not None and (
         Follow.objects.filter(**in_channel, feed=pk).exists()

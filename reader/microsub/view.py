@@ -23,7 +23,7 @@ from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
 from reader.rules import scopes
-from reader.rules.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
+from reader.rules.parameters import MAX_BODY, Parameters, read_parameters
 from reader.rules.scopes import READ
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
 from reader.streams.watch import UNREAD_COUNT, Event, Watch
@@ -31,6 +31,7 @@ from reader.streams.watch import UNREAD_COUNT, Event, Watch
 log = logging.getLogger(__name__)
 
 EVENTS = "events"
+CALLS = Limit("microsub-calls", 600)
 
 
 def open_stream(
@@ -55,9 +56,6 @@ def data_of(event: Event, token: Token) -> Json:
         ((channel, count),) = event.channels
         return {"channel": channel.uid, **unread_json(channel, count)}
     return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
-
-
-CALLS = Limit("microsub-calls", 600)
 
 
 @csrf_exempt
@@ -129,14 +127,11 @@ def _parameters(request: HttpRequest) -> Parameters:
             f"The body is larger than {MAX_BODY:,} bytes.",
         )
     body = request.body if request.method == "POST" else b""
-    try:
-        return read_parameters(
-            query=request.META.get("QUERY_STRING", ""),
-            body=body,
-            content_type=request.headers.get("Content-Type", ""),
-        )
-    except BadParameters as error:
-        raise invalid(str(error)) from error
+    return read_parameters(
+        query=request.META.get("QUERY_STRING", ""),
+        body=body,
+        content_type=request.headers.get("Content-Type", ""),
+    )
 
 
 def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:

@@ -61,9 +61,6 @@ class Entry(models.Model):
         return f"entry {self.pk}"
 
 
-SEEN = Q(hidden=0)
-
-
 class TimelineEntryQuerySet(models.QuerySet["TimelineEntry"]):
     def seen(self) -> Self:
         return self.filter(hidden=TimelineEntry.Hidden.SEEN)

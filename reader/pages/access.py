@@ -33,7 +33,7 @@ from reader.media.icons import feed_icon
 from reader.micropub.compositions import NoSuchComposition
 from reader.models import Channel, Follow, Reader
 from reader.people.readers import may_read, note_seen
-from reader.rules.order import LARGEST_KEY
+from reader.rules.order import number_in
 from reader.timelines.marks import NoSuchPost
 from reader.timelines.pages import MOST_COUNTED, SHOWN_OF_FEED, newest_unread_by_feed, unread_counts
 from reader.timelines.stars import NoSuchEntry
@@ -48,17 +48,9 @@ NOT_FOUND = (NoSuchChannel, NoSuchComposition, NoSuchEntry, NoSuchPost, NothingT
 # A worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
 # Posts are untrusted: the page loads and runs only what this site serves.
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
@@ -284,13 +276,12 @@ class ReaderFormPage(ReaderPage, FormView):  # type: ignore[type-arg]
 
 def keys_in(texts: Iterable[str]) -> list[int]:
     """Return keys in form values; others are ignored."""
-    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
-    return [number for number in numbers if number <= LARGEST_KEY]
+    return [number for text in texts if (number := number_in(text)) is not None]
 
 
 def feed_in(given: Mapping[str, str]) -> int | None:
     """Return the key of the feed that a form is limited to, if any."""
-    return next(iter(keys_in([given.get("feed", "")])), None)
+    return number_in(given.get("feed", ""))
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

@@ -29,10 +29,11 @@ from reader.people.app_passwords import LONGEST_APP, active, make_app_password, 
 from reader.people.personal_data import data_file
 from reader.people.readers import leave
 from reader.people.tokens import ends_at, live_tokens, revoke_token
-from reader.rules.order import LARGEST_KEY
+from reader.rules.order import LARGEST_KEY, number_in
 from reader.rules.saving import EXAMPLES
 
 MOST_SHOWN = 200
+EMAIL, READING, DISCONNECT = "email", "reading", "disconnect"
 
 
 @for_readers
@@ -94,14 +95,10 @@ class AppPasswords(ReaderFormPage):
 
 
 def _revoke(reader: Reader, text: str) -> None:
-    is_key = text.isascii() and text.isdigit() and int(text) <= LARGEST_KEY
-    password = active(reader).filter(pk=int(text)).first() if is_key else None
+    password = active(reader).filter(pk=number_in(text) or 0).first()
     if password is None:
         raise Http404("App password not found.")
     revoke_app_password(password=password, now=utcnow())
-
-
-EMAIL, READING, DISCONNECT = "email", "reading", "disconnect"
 
 
 @sensitive_post_parameters("password")

@@ -21,7 +21,7 @@ from reader.micropub.connection import config_at, disconnect, site_of
 from reader.models import Composition, Entry, Reader
 from reader.pages.access import ReaderPage, back_to, for_readers, keys_in
 from reader.pages.connect import Connect
-from reader.pages.news import Line, lines_of
+from reader.pages.news import NewsLine, lines_of
 from reader.pages.posts import WRITTEN_KIND_WORDS
 from reader.rules.micropub import (
     ARTICLE,
@@ -41,7 +41,7 @@ from reader.rules.micropub import (
     cleaned,
     fitting,
 )
-from reader.rules.order import LARGEST_KEY
+from reader.rules.order import LARGEST_KEY, number_in
 from reader.timelines.stars import NoSuchEntry, entry_of
 
 # Four pictures and the text.
@@ -75,7 +75,7 @@ class ComposePage(ReaderPage):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if text := request.GET.get("draft", ""):
-            row = written.composition_of(self.reader, next(iter(keys_in([text])), 0))
+            row = written.composition_of(self.reader, number_in(text) or 0)
             if row.state not in written.CHANGEABLE:
                 return redirect("reader:composed", row.pk)
             self.said, self.key, self.entry = Said.from_json(row.said), row.key, row.entry
@@ -166,7 +166,7 @@ class ComposedPage(ReaderPage):
             case "is-there":
                 written.call_posted(composition=self.row)
             case "take-back":
-                written.take_back(composition=self.row)
+                written.recall(composition=self.row)
             case "throw-away":
                 written.throw_away(composition=self.row)
                 return redirect("reader:compose")
@@ -176,7 +176,7 @@ class ComposedPage(ReaderPage):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
-            line=Line(self.row, Said.from_json(self.row.said)),
+            line=NewsLine(self.row, Said.from_json(self.row.said)),
             host=host_of(self.reader.me),
             photos=self.row.photos.defer("data"),
             **kwargs,
@@ -228,5 +228,5 @@ def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
 
 
 def _entry(reader: Reader, text: str) -> Entry | None:
-    numbers = keys_in([text])
-    return entry_of(reader, numbers[0]) if numbers else None
+    number = number_in(text)
+    return None if number is None else entry_of(reader, number)

@@ -20,10 +20,11 @@ from reader.streams.watch import Watch
 from reader.timelines.pages import Timeline, count_newer
 
 LISTED = 20
+MOST_NEW = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NewsLine:
     row: Composition
     said: Said
 
@@ -45,12 +46,9 @@ class Line:
         return web_address(self.row.location)
 
 
-def lines_of(reader: Reader) -> Sequence[Line]:
+def lines_of(reader: Reader) -> Sequence[NewsLine]:
     rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
-    return [Line(row, Said.from_json(row.said)) for row in rows]
-
-
-MOST_NEW = 1_000
+    return [NewsLine(row, Said.from_json(row.said)) for row in rows]
 
 
 @for_readers

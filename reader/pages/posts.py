@@ -34,6 +34,39 @@ HEADERS = {
     # Clients in browsers have other origins.
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
+# Timelines show the beginning of longer posts.
+LONGEST_WHOLE = 900
+LONGEST_BEGINNING = 400
+LONGEST_EXCERPT = 200
+MOST_PICTURES = 20
+MOST_PLAYERS = 20
+_HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
+RELATIONS = {
+    "in-reply-to": gettext_lazy("In reply to"),
+    # Translators: a verb; a person is the subject, as in “Ada likes”.
+    "repost-of": gettext_lazy("Reposts"),
+    "like-of": gettext_lazy("Likes"),
+    "bookmark-of": gettext_lazy("Bookmarks"),
+    "quotation-of": gettext_lazy("Quotes"),
+    "mention-of": gettext_lazy("Mentions"),
+}
+WRITTEN_KIND_WORDS = {
+    micropub.NOTE: gettext_lazy("A note"),
+    micropub.ARTICLE: gettext_lazy("An article"),
+    micropub.REPLY: gettext_lazy("A reply"),
+    micropub.RSVP: gettext_lazy("A response to an invitation"),
+    micropub.LIKE: gettext_lazy("A like"),
+    micropub.REPOST: gettext_lazy("A repost"),
+    micropub.BOOKMARK: gettext_lazy("A bookmark"),
+}
+STATE_WORDS = {
+    Composition.State.KEPT: gettext_lazy("draft"),
+    Composition.State.WAITING: gettext_lazy("sending"),
+    Composition.State.SENDING: gettext_lazy("sending"),
+    Composition.State.UNSURE: gettext_lazy("perhaps posted"),
+    Composition.State.POSTED: gettext_lazy("posted"),
+    Composition.State.REFUSED: gettext_lazy("not posted"),
+}
 
 
 @require_safe
@@ -53,43 +86,6 @@ def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
     if picture is None:
         return HttpResponse(status=HTTPStatus.NOT_FOUND, headers={"Cache-Control": "public, max-age=600"})
     return HttpResponse(picture.body, content_type=picture.type, headers={**HEADERS, "ETag": etag})
-
-
-# Timelines show the beginning of longer posts.
-LONGEST_WHOLE = 900
-LONGEST_BEGINNING = 400
-LONGEST_EXCERPT = 200
-MOST_PICTURES = 20
-MOST_PLAYERS = 20
-_HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
-RELATIONS = {
-    "in-reply-to": gettext_lazy("In reply to"),
-    # Translators: a verb; a person is the subject, as in “Ada likes”.
-    "repost-of": gettext_lazy("Reposts"),
-    "like-of": gettext_lazy("Likes"),
-    "bookmark-of": gettext_lazy("Bookmarks"),
-    "quotation-of": gettext_lazy("Quotes"),
-    "mention-of": gettext_lazy("Mentions"),
-}
-
-
-WRITTEN_KIND_WORDS = {
-    micropub.NOTE: gettext_lazy("A note"),
-    micropub.ARTICLE: gettext_lazy("An article"),
-    micropub.REPLY: gettext_lazy("A reply"),
-    micropub.RSVP: gettext_lazy("A response to an invitation"),
-    micropub.LIKE: gettext_lazy("A like"),
-    micropub.REPOST: gettext_lazy("A repost"),
-    micropub.BOOKMARK: gettext_lazy("A bookmark"),
-}
-STATE_WORDS = {
-    Composition.State.KEPT: gettext_lazy("draft"),
-    Composition.State.WAITING: gettext_lazy("sending"),
-    Composition.State.SENDING: gettext_lazy("sending"),
-    Composition.State.UNSURE: gettext_lazy("perhaps posted"),
-    Composition.State.POSTED: gettext_lazy("posted"),
-    Composition.State.REFUSED: gettext_lazy("not posted"),
-}
 
 
 @dataclass(frozen=True, slots=True)

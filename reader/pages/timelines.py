@@ -29,15 +29,17 @@ from reader.pages.access import (
     surroundings,
 )
 from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
-from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest
+from reader.rules.order import LARGEST_KEY, BadCursor, Key, PageRequest, number_in
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
-from reader.timelines.undo import all_below, all_between, mark_read_undoably, older_than, these, undo
+from reader.timelines.undo import all_below, all_between, mark_read_undoably, undo
 
 FOUND = 50
 # Days.
 OLDEST = 3_650
+MOST_COLUMNS = 12
+POSTS_IN_A_COLUMN = 20
 
 
 @for_readers
@@ -209,22 +211,22 @@ def _filtered(channel: Channel) -> int:
 
 
 def _place(given: Mapping[str, str], name: str) -> int:
-    text = given.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+    number = number_in(given.get(name, ""))
+    if number is None:
         raise marks.NoSuchPost("This post isn’t in this channel.", name)
-    return _key(int(text))
+    return number
 
 
 def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     days = given.get("days", "")
     if not (days.isascii() and days.isdigit() and len(days) <= 4 and 1 <= int(days) <= OLDEST):
         raise Http404("Enter a number of days.")
-    return older_than(now - timedelta(days=int(days)))
+    return Q(at__lt=now - timedelta(days=int(days)))
 
 
 # By the forms' values of `act`.
 WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
-    "read": lambda _, given, __: these(keys_in(given.getlist("place"))),
+    "read": lambda _, given, __: Q(place__in=keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),
     "older": _older,
@@ -263,10 +265,6 @@ def _with_marking(address: str, marking: Marking | None) -> str:
     if marking is not None:
         query.append(("marked", marking.name))
     return parts._replace(query=urlencode(query)).geturl()
-
-
-MOST_COLUMNS = 12
-POSTS_IN_A_COLUMN = 20
 
 
 @dataclass(frozen=True, slots=True)

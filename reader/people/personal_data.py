@@ -104,8 +104,8 @@ def data_file(reader: Reader, *, now: datetime) -> Iterator[bytes]:
                 for line in lines:
                     file.write(line.encode())
                     if out.size >= PIECE:
-                        yield out.taken()
-    yield out.taken()
+                        yield out.pop()
+    yield out.pop()
 
 
 class _Pieces(io.RawIOBase):
@@ -124,7 +124,7 @@ class _Pieces(io.RawIOBase):
         self.size += len(self._written[-1])
         return len(self._written[-1])
 
-    def taken(self) -> bytes:
+    def pop(self) -> bytes:
         piece = b"".join(self._written)
         self._written, self.size = [], 0
         return piece

@@ -14,6 +14,12 @@ from reader.models import Reader, Token
 from reader.people.readers import may_read
 from reader.rules.scopes import GRANTABLE, SCOPES, known_scopes
 
+A_MINUTE = timedelta(minutes=1)
+# IndieAuth tokens expire when unused; those made by hand don't.
+IDLE = timedelta(days=90)
+LONGEST_CLIENT = 200
+PREFIX = "flr_"
+
 
 class TakenSite(Refused):
     pass
@@ -42,13 +48,6 @@ def reader_with_site(me: str) -> Reader | None:
     """Return the site's reader, if they may read."""
     reader = Reader.objects.select_related("user").filter(me=me).exclude(me="").first()
     return reader if reader is not None and may_read(reader) else None
-
-
-A_MINUTE = timedelta(minutes=1)
-# IndieAuth tokens expire when unused; those made by hand don't.
-IDLE = timedelta(days=90)
-LONGEST_CLIENT = 200
-PREFIX = "flr_"
 
 
 def make_token(

@@ -10,6 +10,7 @@ import regex
 from common.patterns import MATCHES, Deadline, InvalidPattern, OutOfTime, check_pattern, is_found
 from common.refused import Refused
 from common.text import comparable, one_line
+from reader.rules.jf2 import texts_of
 from reader.rules.kinds import KINDS
 
 MOST_TERMS = 50
@@ -103,15 +104,7 @@ def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
 
     Separately, so that /^ad:/ matches the title's start and words don't match across fields.
     """
-    author, content = jf2.get("author") or {}, jf2.get("content") or {}
-    parts = (
-        jf2.get("name"),
-        author.get("name"),
-        *jf2.get("category", ()),
-        jf2.get("summary"),
-        content.get("text"),
-    )
-    return tuple(str(part)[:MOST_LOOKED_AT] for part in parts if part) or ("",)
+    return tuple(text[:MOST_LOOKED_AT] for text in texts_of(jf2)) or ("",)
 
 
 def expression(term: str) -> str:

@@ -73,16 +73,15 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
     return without_nothing(post)
 
 
-def searched_text(jf2: Mapping[str, Any]) -> str:
+def texts_of(jf2: Mapping[str, Any]) -> list[str]:
+    """Return the fields that are searched and filtered, without empty ones."""
     author, content = jf2.get("author") or {}, jf2.get("content") or {}
-    fields = (
-        jf2.get("name"),
-        author.get("name"),
-        *jf2.get("category", ()),
-        jf2.get("summary"),
-        content.get("text"),
-    )
-    return searched_line((str(field) for field in fields if field), MAX_SEARCHED)
+    words = (jf2.get("name"), author.get("name"), *jf2.get("category", ()))
+    return [str(text) for text in (*words, jf2.get("summary"), content.get("text")) if text]
+
+
+def searched_text(jf2: Mapping[str, Any]) -> str:
+    return searched_line(texts_of(jf2), MAX_SEARCHED)
 
 
 def without_nothing(values: Mapping[str, Any]) -> Jf2:

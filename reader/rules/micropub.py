@@ -13,15 +13,8 @@ from common.html.clean import plain
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.media import absolute
 
-NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (
-    "note",
-    "article",
-    "reply",
-    "like",
-    "repost",
-    "bookmark",
-    "rsvp",
-)
+NOTE, ARTICLE, REPLY, LIKE = "note", "article", "reply", "like"
+REPOST, BOOKMARK, RSVP = "repost", "bookmark", "rsvp"
 WRITTEN_KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
 # A button can post these.
 WORDLESS = (LIKE, REPOST, BOOKMARK)

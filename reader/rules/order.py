@@ -56,6 +56,12 @@ class Paging:
     after: str = ""
 
 
+def number_in(text: str) -> int | None:
+    """Return a primary key written in digits, if it can be one."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_KEY))
+    return int(text) if is_number and int(text) <= LARGEST_KEY else None
+
+
 def limit_of(text: str, most: int = MAX_LIMIT) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
         return most if re.fullmatch(r"\d+", text, re.ASCII) else DEFAULT_LIMIT

@@ -9,6 +9,7 @@ from email.message import Message
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
+from common.refused import Refused
 from common.text import without_controls
 
 MAX_VALUES = 1_000
@@ -18,7 +19,7 @@ MULTIPART_TYPE = "multipart/form-data"
 _INDEXED = re.compile(r"(.+?)\[(\d{0,4})\]")
 
 
-class BadParameters(ValueError):
+class BadParameters(Refused):
     """Unreadable request."""
 
 
@@ -28,6 +29,12 @@ class Parameters:
 
     def one(self, name: str) -> str:
         return next(iter(self.values.get(name, ())), "")
+
+    def needed(self, name: str) -> str:
+        """Raises BadParameters if missing."""
+        if value := self.one(name):
+            return value
+        raise BadParameters(f"The parameter {name} is missing.", name)
 
     def many(self, name: str) -> tuple[str, ...]:
         return self.values.get(name, ())

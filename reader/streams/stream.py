@@ -60,7 +60,7 @@ class Stream:
         has_left: Callable[[], bool],
     ) -> None:
         """Take a slot. Raises TooManyStreams."""
-        _take(reader_id)
+        _occupy_slot(reader_id)
         self._reader_id, self._is_closed = reader_id, False
         self._watch, self._say = watch, say
         self._is_allowed, self._has_left = is_allowed, has_left
@@ -120,7 +120,7 @@ def whether_left(environ: Mapping[str, Any]) -> Callable[[], bool]:
     return lambda: bool(poller.poll(0))
 
 
-def _take(reader_id: int) -> None:
+def _occupy_slot(reader_id: int) -> None:
     with _lock:
         is_full = _open.total() >= settings.READER_STREAMS
         if is_full or _open[reader_id] >= STREAMS_A_PERSON:

@@ -61,7 +61,7 @@ class Watch:
         known = "" if self._is_lost else self._id()
         posts = self._posts()
         self._known = self._channels()
-        is_reset = self._take_state() or posts is None or self._is_lost
+        is_reset = self._has_new_state() or posts is None or self._is_lost
         if self._is_new and not self._is_lost and posts == []:
             # Without a state, changes during a disconnection would be missed.
             known = self._id()
@@ -74,7 +74,7 @@ class Watch:
         if posts == [] and not at_counts:
             return []
         before, self._known = self._known, self._channels()
-        is_reset = self._take_state() or posts is None
+        is_reset = self._has_new_state() or posts is None
         events = [Event(RESET, self._id())] if is_reset else self._announced(posts or [])
         return events + self._changed_channels(before)
 
@@ -104,7 +104,7 @@ class Watch:
     def _id(self, key: Key | None = None) -> str:
         return f"{self._state}_{key or self._key}".lstrip("_")
 
-    def _take_state(self) -> bool:
+    def _has_new_state(self) -> bool:
         """Return whether the timelines changed otherwise.
 
         Called after reading posts, so that a change which brought them is noticed.

@@ -37,11 +37,16 @@ def mark_all_read(timeline: Timeline) -> int:
 
 def mark_read_from(timeline: Timeline, place: int) -> int:
     """Mark from this post down. Raises NoSuchPost."""
-    row = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
-    if row is None:
-        raise NoSuchPost("This post isn’t in this channel.", "last_read_entry")
-    below = from_here_down(Key(row, place), "place_id")
+    below = from_here_down(key_in(timeline, place, "last_read_entry"), "place_id")
     return delete_unread(Unread.objects.filter(below, **timeline.owner))
+
+
+def key_in(timeline: Timeline, place: int, field: str = "place") -> Key:
+    """Raises NoSuchPost."""
+    at = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
+    if at is None:
+        raise NoSuchPost("This post isn’t in this channel.", field)
+    return Key(at, place)
 
 
 @transaction.atomic

@@ -1,7 +1,6 @@
 import json
 import secrets
 import zlib
-from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -10,9 +9,8 @@ from django.db.models import Q
 from common.refused import Refused
 from feeds.polling.known_items import chunks
 from reader.entries.visibility import delete_unread
-from reader.models import Marking, Reader, TimelineEntry, Unread
-from reader.rules.order import Key
-from reader.timelines.marks import NoSuchPost, mark_unread
+from reader.models import Marking, Reader, Unread
+from reader.timelines.marks import key_in, mark_unread
 from reader.timelines.pages import Timeline, from_here_down, from_here_up
 
 
@@ -22,21 +20,13 @@ class NothingToUndo(Refused):
 
 def all_below(timeline: Timeline, place: int) -> Q:
     """Raises NoSuchPost."""
-    return from_here_down(_key(timeline, place), "place_id")
+    return from_here_down(key_in(timeline, place), "place_id")
 
 
 def all_between(timeline: Timeline, top: int, place: int) -> Q:
     """Accept any order. Raises NoSuchPost."""
-    low, high = sorted((_key(timeline, top), _key(timeline, place)))
+    low, high = sorted((key_in(timeline, top), key_in(timeline, place)))
     return from_here_down(high, "place_id") & from_here_up(low, "place_id")
-
-
-def these(places: Collection[int]) -> Q:
-    return Q(place__in=list(places))
-
-
-def older_than(moment: datetime) -> Q:
-    return Q(at__lt=moment)
 
 
 @transaction.atomic
@@ -68,13 +58,6 @@ def undo(*, reader: Reader, name: str) -> int:
     done = mark_unread(Timeline(reader), _unpacked(bytes(marking.places)))
     marking.delete()
     return done
-
-
-def _key(timeline: Timeline, place: int) -> Key:
-    at = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
-    if at is None:
-        raise NoSuchPost("This post isn’t in this channel.", "place")
-    return Key(at, place)
 
 
 def _packed(places: list[int]) -> bytes:

@@ -22,8 +22,8 @@ from reader.micropub.compositions import (
     hand_over,
     keep,
     react,
+    recall,
     send_again,
-    take_back,
     throw_away,
 )
 from reader.micropub.send import send_due
@@ -424,7 +424,7 @@ def test_what_waits_can_be_taken_back_and_thrown_away(connected: Reader, ours: M
     one = written(connected)
     with pytest.raises(Refused):
         throw_away(composition=one)
-    take_back(composition=one)
+    recall(composition=one)
     assert (row().state, sent()) == (State.KEPT, 0)
     throw_away(composition=row())
     assert (Composition.objects.count(), ours.posts) == (0, [])
@@ -437,7 +437,7 @@ def test_what_is_being_sent_cannot_be_taken_back(
     mark = send.mark_sending
 
     def meanwhile(**given: Any) -> Any:
-        for act in (take_back, throw_away):
+        for act in (recall, throw_away):
             with pytest.raises(Refused) as refused:
                 act(composition=row())
             said.append(str(refused.value))
