@@ -13,7 +13,7 @@ from chat.discord.messages import (
     MOST_CHOICES,
     Later,
     Message,
-    Result,
+    Reply,
     channel_mention,
     menu,
     shown_link,
@@ -43,7 +43,7 @@ class _Wish:
     style: str
 
 
-def add(context: Context) -> Result:
+def add(context: Context) -> Reply:
     if not feed_to_move(context):
         checked_address(context.asked.fields.get("url", ""))
     chosen_channel(context)
@@ -116,7 +116,7 @@ def feeds_in(found: Discovery) -> list[Candidate]:
     return posts[:1] if found.is_feed else posts
 
 
-def pick(context: Context) -> Result:
+def pick(context: Context) -> Reply:
     _picked(context)
     return Later(in_place=True)
 

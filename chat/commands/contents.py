@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, feed_buttons, undone_by
 from chat.commands.feeds import named
-from chat.discord.messages import Form, Input, Message, Result, shown_title
+from chat.discord.messages import Form, Input, Message, Reply, shown_title
 from chat.guilds.filters import set_words, words_of
 from chat.rules.buttons import Pressed
 from common.formats.dates import clock
@@ -18,7 +18,7 @@ from subscriptions.rules.filter_words import typed_words
 EACH, DAILY, WEEKLY = "each", "daily", "weekly"
 
 
-def filter_form(context: Context) -> Result:
+def filter_form(context: Context) -> Reply:
     one = context.feed
     words = words_of(one)
     hint = _('Words, "phrases in quotes", or photo* for words that start with it')
@@ -31,25 +31,22 @@ def filter_form(context: Context) -> Result:
     return Form(Pressed("filter", one.number), _("Filter"), inputs)
 
 
-def filtered(context: Context) -> Result:
+def save_filter(context: Context) -> Reply:
     one, typed = context.feed, context.asked.fields
     words = set_words(one, keep=typed.get("keep", ""), drop=typed.get("drop", ""))
-    lines = []
-    if words["keep"]:
-        said = shown_title(typed_words(words["keep"]), 500)
-        lines.append(
-            _("%(feed)s only posts what contains one of: %(words)s") % {"feed": named(one), "words": said}
-        )
-    if words["drop"]:
-        said = shown_title(typed_words(words["drop"]), 500)
-        lines.append(
-            _("%(feed)s skips posts that contain one of: %(words)s") % {"feed": named(one), "words": said}
-        )
-    lines = lines or [_("%(feed)s posts everything.") % {"feed": named(one)}]
+    sentences = {
+        "keep": _("%(feed)s only posts what contains one of: %(words)s"),
+        "drop": _("%(feed)s skips posts that contain one of: %(words)s"),
+    }
+    lines = [
+        sentence % {"feed": named(one), "words": shown_title(typed_words(words[name]), 500)}
+        for name, sentence in sentences.items()
+        if words[name]
+    ] or [_("%(feed)s posts everything.") % {"feed": named(one)}]
     return Message("\n".join([*lines, undone_by("filter", one)]), [feed_buttons(one)])
 
 
-def digest(context: Context) -> Result:
+def digest(context: Context) -> Reply:
     one, typed = context.feed, context.asked.fields
     when = typed.get("when", EACH)
     if when == EACH:

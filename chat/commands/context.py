@@ -13,7 +13,7 @@ from chat.discord.messages import (
     DANGER,
     Body,
     Message,
-    Result,
+    Reply,
     button,
     channel_mention,
     shown_link,
@@ -42,7 +42,7 @@ class Context:
         return find_feed(self.guild, typed or "")
 
 
-Handler = Callable[[Context], Result]
+Handler = Callable[[Context], Reply]
 # May use the network.
 Work = Callable[[Context, Interaction], Message]
 

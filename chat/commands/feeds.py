@@ -22,7 +22,7 @@ from chat.discord.messages import (
     Body,
     Later,
     Message,
-    Result,
+    Reply,
     button,
     channel_mention,
     shown_link,
@@ -42,7 +42,7 @@ LONGEST_ANSWER = 1_950
 ALL = "all"
 
 
-def list_feeds(context: Context) -> Result:
+def list_feeds(context: Context) -> Reply:
     """A button's number is its page."""
     rows = _present(context)
     count = rows.count()
@@ -70,13 +70,13 @@ def fitting(lines: list[str]) -> str:
     return made
 
 
-def pause(context: Context) -> Result:
+def pause(context: Context) -> Reply:
     if _means_all(context):
         return _all_paused(context, is_paused=True)
     return _paused(context, is_paused=True)
 
 
-def resume(context: Context) -> Result:
+def resume(context: Context) -> Reply:
     if _means_all(context):
         is_refused = any(channel_refusal(one) for one in _present(context))
         return Later() if is_refused else _all_paused(context, is_paused=False)
@@ -158,7 +158,7 @@ def named(one: GuildFeed) -> str:
     return f"**{shown_title(one.title)}**"
 
 
-def remove(context: Context) -> Result:
+def remove(context: Context) -> Reply:
     one = context.feed
     said = _("Remove %(feed)s from %(channel)s? Waiting posts won’t be posted.")
     rows = [
@@ -168,7 +168,7 @@ def remove(context: Context) -> Result:
     return Message(said % {"feed": named(one), "channel": channel_mention(one.channel_id)}, [rows])
 
 
-def gone(context: Context) -> Result:
+def confirm_removal(context: Context) -> Reply:
     one = context.feed
     remove_feed(one, now=context.now)
     return Message(
@@ -176,12 +176,12 @@ def gone(context: Context) -> Result:
     )
 
 
-def kept(context: Context) -> Result:
+def cancel_removal(context: Context) -> Reply:
     one = context.feed
     return Message(_("%(feed)s stays.") % {"feed": named(one)}, [feed_buttons(one)])
 
 
-def why(context: Context) -> Result:
+def why(context: Context) -> Reply:
     one = context.feed
     fates = latest_fates(one, now=context.now)
     if not fates:
@@ -230,7 +230,7 @@ def fate_words(fate: PostFate) -> str:
     return _("not posted. Posts published while a feed is paused aren’t posted; `/feed resume` ends a pause.")
 
 
-def status(context: Context) -> Result:
+def status(context: Context) -> Reply:
     """Show troubles first."""
     rows = list(_present(context))
     limit = context.guild.feed_limit

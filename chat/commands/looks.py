@@ -17,7 +17,7 @@ from chat.discord.messages import (
     Input,
     Later,
     Message,
-    Result,
+    Reply,
     button,
     menu,
     role_menu,
@@ -46,7 +46,7 @@ HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUT
 AUTHOR = "author"
 
 
-def edit(context: Context) -> Result:
+def edit(context: Context) -> Reply:
     """Return the panel, or a form for people who may use the command but not buttons.
 
     A worker makes changes that need the network.
@@ -172,11 +172,11 @@ def choose(context: Context, name: str, known: Mapping[str, str]) -> Message:
     return _changed(context.feed, **({name: value} if value in known else {}))
 
 
-def chose_role(context: Context) -> Result:
+def chose_role(context: Context) -> Reply:
     return _changed(context.feed, role=next(iter(context.asked.values), ""))
 
 
-def chose_switches(context: Context) -> Result:
+def chose_switches(context: Context) -> Reply:
     """Other switches are off. A worker looks up the forum's tags."""
     one, chosen = context.feed, set(context.asked.values)
     wants_tags = "tags_by_category" in chosen and not one.subscribable.options.get("tags_by_category")
@@ -200,7 +200,7 @@ def _changed(one: GuildFeed, **changes: str) -> Message:
     return panel(one)
 
 
-def words_form(context: Context) -> Result:
+def words_form(context: Context) -> Reply:
     one = context.feed
     options = one.subscribable.options
     inputs = (
@@ -219,7 +219,7 @@ def words_form(context: Context) -> Result:
     return Form(Pressed("words", one.number), _("Change a feed"), inputs)
 
 
-def worded(context: Context) -> Result:
+def save_words(context: Context) -> Reply:
     one, typed = context.feed, context.asked.fields
     names = ("template", "footer", "colour", "role_words")
     options = options_of(one, **{name: typed.get(name, "").strip() for name in names})
@@ -228,7 +228,7 @@ def worded(context: Context) -> Result:
     return panel(one)
 
 
-def threads_form(context: Context) -> Result:
+def threads_form(context: Context) -> Reply:
     one = context.feed
     options = one.subscribable.options
     hours = str(int(options.get("thread_minutes") or 0) // 60 or "")
@@ -240,7 +240,7 @@ def threads_form(context: Context) -> Result:
     return Form(Pressed("threads", one.number), _("Threads"), inputs)
 
 
-def threaded(context: Context) -> Result:
+def save_threads(context: Context) -> Reply:
     one, typed = context.feed, context.asked.fields
     hours = typed.get("hours", "").strip()
     if hours and hours not in HOURS_OF_THREADS:

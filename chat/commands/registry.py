@@ -41,8 +41,8 @@ BUTTONS: Mapping[str, Handler] = {
     "words": looks.words_form,
     "threads": looks.threads_form,
     "remove": feeds.remove,
-    "gone": feeds.gone,
-    "kept": feeds.kept,
+    "gone": feeds.confirm_removal,
+    "kept": feeds.cancel_removal,
     "newest": partial(trials.decide, decision=ServerAlert.Decision.NEWEST),
     "all": partial(trials.decide, decision=ServerAlert.Decision.ALL),
     "skip": partial(trials.decide, decision=ServerAlert.Decision.SKIP),
@@ -55,7 +55,11 @@ IN_PLACE = frozenset(
     {"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"}
     | {"style", "image", "does", "role", "words", "threads"}
 )
-FORMS: Mapping[str, Handler] = {"filter": contents.filtered, "words": looks.worded, "threads": looks.threaded}
+FORMS: Mapping[str, Handler] = {
+    "filter": contents.save_filter,
+    "words": looks.save_words,
+    "threads": looks.save_threads,
+}
 # Commands that open a form, too, by the form's button.
 FORM_COMMANDS: Mapping[str, str] = {"words": "edit part:words", "threads": "edit part:threads"}
 # Sites and Discord may be slow.

@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 
 from chat.commands.contents import checked_zone
 from chat.commands.context import Context, chosen_channel, undone_by
-from chat.discord.messages import Message, Result, channel_mention
+from chat.discord.messages import Message, Reply, channel_mention
 from chat.models import Guild
 from common.refused import Refused
 
 
-def set_up_server(context: Context) -> Result:
+def set_up_server(context: Context) -> Reply:
     typed, changes = context.asked.fields, dict[str, Any]()
     if typed.get("log_channel"):
         changes["log_channel"] = chosen_channel(context, "log_channel")

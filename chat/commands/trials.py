@@ -7,7 +7,7 @@ from chat.alerts.decisions import decide as decide_alert
 from chat.commands.add import checked_address, discovered, moved
 from chat.commands.context import Context, chosen_channel
 from chat.commands.feeds import fitting, named, still_refused
-from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
+from chat.discord.messages import Later, Message, Reply, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import find_feed, subscription_of
 from chat.guilds.rights import ask_again
 from chat.models import GuildFeed, Interaction, ServerAlert
@@ -15,6 +15,8 @@ from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.models import RemotePost
+
+LOOKED_AT = 3
 
 
 def decide(context: Context, decision: ServerAlert.Decision) -> Message:
@@ -35,10 +37,7 @@ def decide(context: Context, decision: ServerAlert.Decision) -> Message:
     return Message(said % {"who": who}, public=True)
 
 
-LOOKED_AT = 3
-
-
-def preview(context: Context) -> Result:
+def preview(context: Context) -> Reply:
     if _known(context) is None:
         checked_address(context.asked.fields.get("feed", ""))
     return Later()
@@ -77,7 +76,7 @@ def _known(context: Context) -> GuildFeed | None:
         return None
 
 
-def test(context: Context) -> Result:
+def test(context: Context) -> Reply:
     find_feed(context.guild, str(context.feed.number))
     return Later()
 
@@ -104,7 +103,7 @@ def work_test(context: Context, row: Interaction) -> Message:
     return Message(f"{words} {remote.url if remote else ''}".strip())
 
 
-def move(context: Context) -> Result:
+def move(context: Context) -> Reply:
     context.feed  # noqa: B018 - raises where there is none
     chosen_channel(context)
     return Later()

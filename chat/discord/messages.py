@@ -85,7 +85,7 @@ class Later:
         return {"type": LATER, "data": {"flags": EPHEMERAL}}
 
 
-Result = Message | Form | Later
+Reply = Message | Form | Later
 
 
 def _input(one: Input) -> Body:

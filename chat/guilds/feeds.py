@@ -39,6 +39,7 @@ from subscriptions.subscribers.leave import leave
 log = logging.getLogger(__name__)
 
 KEPT_AFTER_REMOVAL = timedelta(days=30)
+TRIED_FOR = timedelta(hours=1)
 
 
 def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:
@@ -315,9 +316,6 @@ def forget_old(*, now: datetime) -> int:
         drop_subscribable(subscribable=one.subscribable, force=True, now=now)
         done += 1
     return done + drop_unused(before=before, now=now)
-
-
-TRIED_FOR = timedelta(hours=1)
 
 
 def post_first(*, now: datetime) -> int:

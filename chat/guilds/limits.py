@@ -15,6 +15,13 @@ from delivery.models import Delivery
 
 A_DAY = timedelta(days=1)
 REASON = "It has reached the daily maximum of posts for a feed of a Discord server."
+COMMANDS = Limit("chat commands", 20)
+# Of a server. Other edits are answered without asking anybody.
+NEW_ADDRESS = "new address"
+HOURLY = {
+    act: Limit(f"chat {act}", most, HOUR)
+    for act, most in {"add": 10, NEW_ADDRESS: 10, "preview": 30, "test": 5}.items()
+}
 
 
 def keep_quotas(*, now: datetime) -> int:
@@ -60,15 +67,6 @@ def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
     zone = zone_of(one.guild)
     today = now.astimezone(zone).date()
     return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
-
-
-COMMANDS = Limit("chat commands", 20)
-# Of a server. Other edits are answered without asking anybody.
-NEW_ADDRESS = "new address"
-HOURLY = {
-    act: Limit(f"chat {act}", most, HOUR)
-    for act, most in {"add": 10, NEW_ADDRESS: 10, "preview": 30, "test": 5}.items()
-}
 
 
 def refuse_haste(*, user_id: int, now: datetime) -> None:

@@ -17,6 +17,7 @@ from delivery.lanes.lanes import end_refusal, refusing_lane
 from subscriptions.subscribers.suppression import enable
 
 ROLE, USER = 1, 2
+UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
@@ -38,9 +39,6 @@ def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
     }
     # A person's permission has precedence over the roles'.
     return found.get(str(user_id), any(found.values()))
-
-
-UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 class ChannelRefusal(NamedTuple):
