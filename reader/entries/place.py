@@ -86,7 +86,8 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
         if hide(places, Hidden.WITHDRAWN):
             note_change(places)
     elif entry.placed_at is None:
-        channels = Channel.objects.filter(follows__feed=entry.feed_id).order_by("pk")
+        followers = Channel.objects.filter(follows__feed=entry.feed_id)
+        channels = followers.only("reader", "filters").order_by("pk")
         # `lock_placing` keeps them from changing now.
         answers = [(channel, *asked.get(channel.pk, (None, False))) for channel in channels]
         if any(channel.filters != filters for channel, filters, _ in answers):
@@ -122,12 +123,12 @@ def arrival(now: datetime) -> datetime:
 def insert_timeline_entries(wanted: Sequence[NewTimelineEntry], *, now: datetime) -> None:
     """Put posts into channels that never had them. Their entries must be locked."""
     for some in batched(wanted, INSERTED_TOGETHER):
-        authors, links = (
-            {getattr(row.entry, name) for row in some} - {""} for name in ("author_key", "link_hash")
-        )
+        authors, links = {row.entry.author_key for row in some}, {row.entry.link_hash for row in some}
         there = TimelineEntry.objects.filter(channel__in={row.channel.pk for row in some})
         known = set(there.filter(entry__in={row.entry.pk for row in some}).values_list("channel", "entry"))
-        copied = set(there.filter(entry__link_hash__in=links).values_list("channel", "entry__link_hash"))
+        # The index of links lacks the empty one.
+        linked = there.filter(entry__link_hash__in=links).exclude(entry__link_hash="")
+        copied = set(linked.values_list("channel", "entry__link_hash"))
         mutes: dict[tuple[int, int | None, str], set[bool]] = defaultdict(set)
         muted = Mute.objects.filter(reader__in={row.channel.reader_id for row in some}, key__in=authors)
         for whose, where, key, is_block in muted.values_list("reader", "channel", "key", "is_block"):
@@ -148,9 +149,9 @@ def insert_timeline_entries(wanted: Sequence[NewTimelineEntry], *, now: datetime
             known.add((pk, entry.pk))
             copied.add((pk, entry.link_hash))
             is_seen = hidden == Hidden.SEEN
-            shared: dict[str, Any] = {"channel": channel, "reader_id": reader, "at": at}
+            shared: dict[str, Any] = {"channel_id": pk, "reader_id": reader, "at": at}
             state = {"came_at": now, "hidden": hidden, "was_unread": is_unread and not is_seen}
-            new.append(TimelineEntry(**shared, **state, entry=entry, feed_id=entry.feed_id))
+            new.append(TimelineEntry(**shared, **state, entry_id=entry.pk, feed_id=entry.feed_id))
             if is_unread and is_seen:
                 unread.append(Unread(place=new[-1], **shared))
         TimelineEntry.objects.bulk_create(new)
