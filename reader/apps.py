@@ -15,14 +15,14 @@ class ReaderConfig(AppConfig):
         from common.cli.registry import add_commands, add_resources
         from common.ports.registries import audiences, holds
         from reader.entries.search_index import ensure_index
-        from reader.entries.take import take
+        from reader.entries.take import copy_posts
         from reader.micropub.compositions import doubt_unsent
 
         # Rows stay while the app is off, so restores and migrations include them.
         holds.append(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
         if self.is_on:
-            audiences.append(take)
+            audiences.append(copy_posts)
             add_commands(
                 "reader.management",
                 readers="add_reader app_password reader_token",

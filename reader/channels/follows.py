@@ -149,10 +149,7 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 @transaction.atomic
 def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
     """Move a follow, `with_posts` or without. Raises Refused."""
-    if to.is_notifications:
-        raise TranslatedRefusal(
-            gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
-        )
+    _refuse_notifications(to)
     if with_posts and to != follow.channel:
         lock_placing()
         _move_places(TimelineEntry.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
@@ -243,11 +240,15 @@ def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
         TimelineEntry.objects.filter(pk__in=pks).delete()
 
 
-def refuse_more_in(channel: Channel) -> None:
+def _refuse_notifications(channel: Channel) -> None:
     if channel.is_notifications:
         raise TranslatedRefusal(
             gettext("You can’t follow feeds in the notifications channel. Choose another channel."), "channel"
         )
+
+
+def refuse_more_in(channel: Channel) -> None:
+    _refuse_notifications(channel)
     most = channel.reader.max_feeds or settings.READER_MAX_FEEDS
     if Follow.objects.of(channel.reader).count() >= most:
         words = ngettext(

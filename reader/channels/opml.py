@@ -201,18 +201,14 @@ def report_of(kept: FollowList) -> ListReport:
 
 def _read(body: bytes) -> tuple[Opml, list[SavedPost]]:
     """Raises OpmlError, SavedPostsError and BadArchive."""
+    if len(body) > MAX_BYTES:
+        raise OpmlError(FILE_TOO_LARGE)
     if is_zip(body):
         return _unpacked(body)
-    if is_json(body):
-        if len(body) > MAX_BYTES:
-            raise OpmlError(FILE_TOO_LARGE)
-        return Opml(), parse_saved(body)
-    return parse_opml(body), []
+    return (Opml(), parse_saved(body)) if is_json(body) else (parse_opml(body), [])
 
 
 def _unpacked(body: bytes) -> tuple[Opml, list[SavedPost]]:
-    if len(body) > MAX_BYTES:
-        raise OpmlError(FILE_TOO_LARGE)
     opml, saved, budget = Opml(), list[SavedPost](), Budget(MAX_UNPACKED)
     with open_zip(BytesIO(body)) as archive:
         for member in archive.infolist():

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 
 from common.formats.written_dates import moment_of
 from common.refused import Refused
-from feeds.models import Feed, Item
+from feeds.models import Item
 from feeds.parsing.identity import link_hash
 from feeds.polling.read import digest
 from reader.channels.follows import shared_feed_at
@@ -27,8 +27,11 @@ def import_saved_post(*, reader: Reader, saved: SavedPost, now: datetime) -> boo
     Raises Refused.
     """
     feed = shared_feed_at(saved.feed_url) if saved.feed_url else None
-    is_exact = feed is not None and bool(saved.guid)
-    there = _seen(reader, _entries(feed, saved) if is_exact else _entries_at(saved.link))
+    entries = Entry.objects.filter(link_hash=link_hash(saved.link)).exclude(link_hash="")
+    if feed is not None and saved.guid:
+        ids = [digest(guid) for guid in guids_of(saved.guid)]
+        entries = Entry.objects.filter(item__feed=feed, item__guid_hash__in=ids)
+    there = _seen(reader, entries)
     if there is not None:
         return _marked(reader, there, saved, now)
     follow = Follow.objects.of(reader).filter(feed=feed).select_related("channel").first() if feed else None
@@ -44,15 +47,6 @@ def import_saved_post(*, reader: Reader, saved: SavedPost, now: datetime) -> boo
     old = OldPost(post, min(came_at, now), saved.is_read, saved.is_starred)
     take_posts(reader=reader, channel=follow.channel if follow else None, feed=feed, posts=[old], now=now)
     return True
-
-
-def _entries(feed: Feed | None, saved: SavedPost) -> "QuerySet[Entry]":
-    ids = [digest(guid) for guid in guids_of(saved.guid)]
-    return Entry.objects.filter(item__feed=feed, item__guid_hash__in=ids)
-
-
-def _entries_at(link: str) -> "QuerySet[Entry]":
-    return Entry.objects.filter(link_hash=link_hash(link)) if link else Entry.objects.none()
 
 
 def _seen(reader: Reader, entries: "QuerySet[Entry]") -> Entry | None:

@@ -22,10 +22,12 @@ from reader.rules.kinds import kind_of
 from reader.rules.retention import BACKFILLED, starting_unread
 
 
-def take(feed: Feed, told: Told) -> None:
+def copy_posts(feed: Feed, told: Told) -> None:
     known = _known(feed, told)
     _change(feed, told, known)
-    _withdraw(told)
+    for chunk in chunks(told.withdrawn):
+        rows = Entry.objects.filter(item__in=chunk, withdrawn_at=None)
+        rows.update(withdrawn_at=told.moment, due_at=told.moment)
     _insert(feed, told, known)
 
 
@@ -135,12 +137,6 @@ def _known(feed: Feed, told: Told) -> dict[str, _KnownEntry]:
             for link, *values in first.values_list("link_hash", *_KnownEntry._fields):
                 entries.setdefault(by_link[link], _KnownEntry(*values))
     return entries
-
-
-def _withdraw(told: Told) -> None:
-    for chunk in chunks(told.withdrawn):
-        rows = Entry.objects.filter(item__in=chunk, withdrawn_at=None)
-        rows.update(withdrawn_at=told.moment, due_at=told.moment)
 
 
 def _hash(reading: Reading, id_: str) -> str:

@@ -32,7 +32,7 @@ from reader.rules.jf2 import without_nothing
 from reader.rules.order import BadCursor, Key, PageRequest, limit_of, number_in
 from reader.rules.parameters import Parameters
 from reader.timelines import marks
-from reader.timelines.pages import Timeline, page_of, unread_counts
+from reader.timelines.pages import Timeline, channels_with_unread, page_of, unread_counts
 
 EVERYTHING = "everything"
 Act = Callable[["Call"], Json]
@@ -73,15 +73,12 @@ def answer(call: Call, *, is_post: bool) -> Json:
 
 def list_channels(call: Call) -> Json:
     call.require(scopes.READ)
-    channels = list(call.reader.channels.order_by("-is_notifications", "position", "pk"))
-    counts = unread_counts([channel.pk for channel in channels])
-    listed = [channel_json(channel, counts.get(channel.pk, 0)) for channel in channels]
-    if call.given.one("method") == "tree":
-        trees = _sources(call.reader)
-        listed = [
-            {**one, "sources": trees.get(channel.pk, [])}
-            for channel, one in zip(channels, listed, strict=True)
-        ]
+    is_tree = call.given.one("method") == "tree"
+    trees = _sources(call.reader) if is_tree else {}
+    listed = [
+        {**channel_json(channel, count), **({"sources": trees.get(channel.pk, [])} if is_tree else {})}
+        for channel, count in channels_with_unread(call.reader)
+    ]
     return {"channels": listed}
 
 
@@ -97,9 +94,7 @@ def change_channels(call: Call) -> Json:
         except Refused as error:
             # Not 404: the channel is one of several.
             raise invalid(str(error)) from error
-        counts = unread_counts(list(call.reader.channels.values_list("pk", flat=True)))
-        rows = call.reader.channels.order_by("-is_notifications", "position", "pk")
-        return {"channels": [channel_json(row, counts.get(row.pk, 0)) for row in rows]}
+        return {"channels": [channel_json(*line) for line in channels_with_unread(call.reader)]}
     if method == "delete":
         drop_channel(channel=call.channel(), now=call.now)
         return {"deleted": True}

@@ -1,5 +1,5 @@
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -22,40 +22,15 @@ from reader.microsub.items import Json, channel_json, item, unread_json
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
-from reader.rules import scopes
 from reader.rules.parameters import MAX_BODY, Parameters, read_parameters
 from reader.rules.scopes import READ
-from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
-from reader.streams.watch import UNREAD_COUNT, Event, Watch
+from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
+from reader.streams.watch import UNREAD_COUNT, Event
 
 log = logging.getLogger(__name__)
 
 EVENTS = "events"
 CALLS = Limit("microsub-calls", 600)
-
-
-def open_stream(
-    call: Call, *, since: str, environ: Mapping[str, Any], is_allowed: Callable[[], bool]
-) -> Iterable[bytes]:
-    """Raises ApiError and TooManyStreams."""
-    call.require(scopes.READ)
-    return Stream(
-        watch=Watch.after(call.reader, since),
-        reader_id=call.reader.pk,
-        say=lambda event: data_of(event, call.token),
-        is_allowed=is_allowed,
-        has_left=whether_left(environ),
-    )
-
-
-def data_of(event: Event, token: Token) -> Json:
-    """Return a post as in the timeline `global`, or channels."""
-    if event.place is not None:
-        return item(event.place, is_read=not event.is_unread, token=token, in_all=True)
-    if event.name == UNREAD_COUNT:
-        ((channel, count),) = event.channels
-        return {"channel": channel.uid, **unread_json(channel, count)}
-    return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
 
 
 @csrf_exempt
@@ -106,14 +81,26 @@ def _stream(request: HttpRequest, slug: str, call: Call) -> HttpResponseBase:
         except ApiError:
             return False
 
-    since = request.headers.get("Last-Event-ID", "")
+    call.require(READ)
     try:
-        body = open_stream(call, since=since, environ=request.META, is_allowed=is_allowed)
+        body = Stream(
+            request, call.reader, say=lambda event: data_of(event, call.token), is_allowed=is_allowed
+        )
     except TooManyStreams as error:
         wait = {"Retry-After": str(TRIES_AGAIN_AFTER)}
         status = HTTPStatus.SERVICE_UNAVAILABLE
         raise ApiError(status, "temporarily_unavailable", str(error), headers=wait) from error
     return StreamingHttpResponse(body, headers={**OPEN_TO_ALL, **STREAM_HEADERS})
+
+
+def data_of(event: Event, token: Token) -> Json:
+    """Return a post as in the timeline `global`, or channels."""
+    if event.place is not None:
+        return item(event.place, is_read=not event.is_unread, token=token, in_all=True)
+    if event.name == UNREAD_COUNT:
+        ((channel, count),) = event.channels
+        return {"channel": channel.uid, **unread_json(channel, count)}
+    return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
 
 
 def _parameters(request: HttpRequest) -> Parameters:

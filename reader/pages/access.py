@@ -35,7 +35,7 @@ from reader.models import Channel, Follow, Reader
 from reader.people.readers import may_read, note_seen
 from reader.rules.order import number_in
 from reader.timelines.marks import NoSuchPost
-from reader.timelines.pages import MOST_COUNTED, SHOWN_OF_FEED, newest_unread_by_feed, unread_counts
+from reader.timelines.pages import MOST_COUNTED, SHOWN_OF_FEED, channels_with_unread, newest_unread_by_feed
 from reader.timelines.stars import NoSuchEntry
 from reader.timelines.undo import NothingToUndo
 
@@ -156,10 +156,9 @@ def policy_to_own_sites() -> str:
 
 
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:
-    channels = list(reader.channels.order_by("-is_notifications", "position", "pk"))
-    counts = unread_counts([channel.pk for channel in channels])
+    channels = channels_with_unread(reader)
     by_feed = newest_unread_by_feed(reader)
-    more = "+" if sum(counts.values()) > MOST_COUNTED else ""
+    more = "+" if sum(count for _, count in channels) > MOST_COUNTED else ""
     shown = (f"feed__{name}" for name in (*SHOWN_OF_FEED, *HEALTH_OF_FEED))
     follows = Follow.objects.of(reader).select_related("feed__icon")
     feeds = defaultdict(list)
@@ -168,13 +167,13 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
     lines = [
         channel_line(
             channel,
-            counts.get(channel.pk, 0),
+            count,
             [
                 feed_line(channel, follow, by_feed.get((channel.pk, follow.feed_id), 0), more)
                 for follow in sorted(feeds[channel.pk], key=lambda follow: natural_order(follow.title))
             ],
         )
-        for channel in channels
+        for channel, count in channels
     ]
     here = next((line for line in lines if current and line.uid == current.uid), None)
     return {

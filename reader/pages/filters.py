@@ -56,28 +56,24 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
     if channel.is_notifications:
         raise Http404("The notifications channel has no filters.")
     kept = Filters.read(channel.filters)
-    kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
-    problem, reason, field = "", "", ""
-    lines: list[PreviewLine] = []
     # Links may propose a term.
     more = request.GET.get("hide", "") if request.method != "POST" else ""
-    if more and more not in kept.hide:
-        hide = "\n".join((*kept.hide, more))
-        try:
-            kept = checked_filters(kinds=kinds, hide=hide.splitlines(), keep=keep.splitlines())
-        except Refused as error:
-            problem, reason, field = str(error), _words_of(error), error.field
+    is_looking = request.method == "POST" or bool(more)
+    kinds, keep = list(kept.kinds), "\n".join(kept.keep)
+    hide = "\n".join(dict.fromkeys((*kept.hide, *filter(None, [more]))))
     if request.method == "POST":
         kinds = request.POST.getlist("kinds")
         hide, keep = request.POST.get("hide", ""), request.POST.get("keep", "")
-        given = {"kinds": kinds, "hide": hide.splitlines(), "keep": keep.splitlines()}
-        try:
-            if request.POST.get("act") == "save":
-                change_filters(channel=channel, at_once=WAITED_FOR, **given)
-                return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
-            kept = checked_filters(**given)
-        except Refused as error:
-            problem, reason, field = str(error), _words_of(error), error.field
+    problem, reason, field = "", "", ""
+    lines: list[PreviewLine] = []
+    given = {"kinds": kinds, "hide": hide.splitlines(), "keep": keep.splitlines()}
+    try:
+        if request.POST.get("act") == "save":
+            change_filters(channel=channel, at_once=WAITED_FOR, **given)
+            return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
+        kept = checked_filters(**given) if is_looking else kept
+    except Refused as error:
+        problem, reason, field = str(error), _words_of(error), error.field
     if not problem:
         previewed = preview_filters(channel, kept)
         posts = shown_places(reader, [preview.place for preview in previewed], ())
@@ -96,7 +92,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         "is_asking": channel.ask_below is not None,
         "lines": lines,
         "hidden": sum(bool(line.why) for line in lines),
-        "is_looking": request.method == "POST" or bool(more),
+        "is_looking": is_looking,
         "most_terms": MOST_TERMS,
         "longest_term": LONGEST_TERM,
     }

@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 from django.contrib.auth import get_user
@@ -15,8 +16,7 @@ from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
 from reader.people.readers import may_read
 from reader.rules.micropub import Said, fitting
 from reader.rules.order import BadCursor, Key
-from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
-from reader.streams.watch import Watch
+from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams
 from reader.timelines.pages import Timeline, count_newer
 
 LISTED = 20
@@ -70,13 +70,8 @@ def news(request: HttpRequest, reader: Reader) -> HttpResponse:
 def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
     """Stream events without content; the script then asks `news`."""
     try:
-        body = Stream(
-            watch=Watch.after(reader, request.headers.get("Last-Event-ID", "")),
-            reader_id=reader.pk,
-            say=lambda _: {},
-            is_allowed=lambda: _is_signed_in(request, reader),
-            has_left=whether_left(request.META),
-        )
+        is_allowed = partial(_is_signed_in, request, reader)
+        body = Stream(request, reader, say=lambda _: {}, is_allowed=is_allowed)
     except TooManyStreams as error:
         return HttpResponse(
             f"{error}\n",

@@ -14,10 +14,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error
+from django.http import HttpRequest
 
 from common.counters import count
 from common.refused import Refused
 from common.shutdown import stopping
+from reader.models import Reader
 from reader.streams.watch import Event, Watch
 
 log = logging.getLogger(__name__)
@@ -52,18 +54,18 @@ class Stream:
 
     def __init__(
         self,
+        request: HttpRequest,
+        reader: Reader,
         *,
-        watch: Watch,
-        reader_id: int,
         say: Callable[[Event], Mapping[str, Any]],
         is_allowed: Callable[[], bool],
-        has_left: Callable[[], bool],
     ) -> None:
-        """Take a slot. Raises TooManyStreams."""
-        _occupy_slot(reader_id)
-        self._reader_id, self._is_closed = reader_id, False
-        self._watch, self._say = watch, say
-        self._is_allowed, self._has_left = is_allowed, has_left
+        """Occupy a slot. Raises TooManyStreams."""
+        self._reader_id, self._is_closed = reader.pk, False
+        self._watch = Watch.after(reader, request.headers.get("Last-Event-ID", ""))
+        self._say, self._is_allowed, self._has_left = say, is_allowed, whether_left(request.META)
+        # Last: nothing would give it back after an error.
+        _occupy_slot(reader.pk)
 
     def __iter__(self) -> Iterator[bytes]:
         try:

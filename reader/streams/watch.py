@@ -6,7 +6,7 @@ from django.db.models import Count, Max
 
 from reader.models import Channel, Follow, Reader, TimelineEntry
 from reader.rules.order import MAX_LIMIT, BadCursor, Key
-from reader.timelines.pages import arrivals, newest_arrival, unread_counts, with_entries
+from reader.timelines.pages import arrivals, channels_with_unread, newest_arrival, with_entries
 
 STARTED, RESET = "started", "reset"
 NEW_ITEM, NEW_NOTIFICATION = "new-item", "new-notification"
@@ -135,9 +135,7 @@ class Watch:
         ]
 
     def _channels(self) -> dict[str, tuple[Channel, int]]:
-        rows = list(self._reader.channels.order_by("-is_notifications", "position", "pk"))
-        counts = unread_counts([row.pk for row in rows])
-        return {row.uid: (row, counts.get(row.pk, 0)) for row in rows}
+        return {line[0].uid: line for line in channels_with_unread(self._reader)}
 
 
 def _look_of(channel: Channel) -> tuple[str, str, str]:

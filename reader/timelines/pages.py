@@ -130,6 +130,13 @@ def unread_counts(channels: Sequence[int]) -> dict[int, int]:
     return dict(rows.values_list("channel", "n"))
 
 
+def channels_with_unread(reader: Reader) -> list[tuple[Channel, int]]:
+    """Return them in order, with their counts."""
+    channels = list(reader.channels.order_by("-is_notifications", "position", "pk"))
+    counts = unread_counts([channel.pk for channel in channels])
+    return [(channel, counts.get(channel.pk, 0)) for channel in channels]
+
+
 def newest_unread_by_feed(reader: Reader) -> Mapping[tuple[int, int | None], int]:
     """Count the newest MOST_COUNTED unread posts by (channel, feed)."""
     # For a join, PostgreSQL would scan all places, also of what is read.

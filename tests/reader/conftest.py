@@ -60,6 +60,11 @@ def web() -> Callable[[Reader], Client]:
 
 
 @pytest.fixture
+def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
+    return web(ada)
+
+
+@pytest.fixture
 def own_site(server: FeedServer) -> OwnSite:
     """Return Ada's own site, not connected yet."""
     return OwnSite(server)

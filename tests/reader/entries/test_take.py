@@ -13,7 +13,7 @@ from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
 from reader.entries.place import place_due
 from reader.entries.prune import drop_unwanted_feeds, prune_entries
-from reader.entries.take import take
+from reader.entries.take import copy_posts
 from reader.models import Channel, Entry, TimelineEntry, Unread
 from reader.rules.placement import Hidden, placement
 from tests.factories import FeedFactory
@@ -221,7 +221,7 @@ def test_the_strongest_reason_decides_whether_a_post_is_shown(facts: Any, hidden
 
 
 def failing(feed: Any, told: Any) -> None:
-    take(feed, told)
+    copy_posts(feed, told)
     raise RuntimeError("an audience that fails")
 
 
@@ -231,7 +231,7 @@ def test_what_failed_is_made_up_for_once(blog: Blog, home: Channel, monkeypatch:
     blog.show("a")
     poll(blog, 10)
     assert (blog.states(), names(home)) == ({"a": "unassigned"}, [])
-    monkeypatch.setattr(audience, "audiences", [take])
+    monkeypatch.setattr(audience, "audiences", [copy_posts])
     repair_audience(now=at(11))
     repair_audience(now=at(12))
     place_due(clock=lambda: at(13))

@@ -1,7 +1,6 @@
 """The page of app passwords: each is created, shown once, and revoked."""
 
 import re
-from collections.abc import Callable
 from urllib.parse import quote_plus
 
 import pytest
@@ -13,11 +12,6 @@ from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 PAGE = "/reader/app-passwords/"
-
-
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
 
 
 def test_a_password_is_shown_once_and_opens(browser: Client) -> None:

@@ -12,11 +12,6 @@ pytestmark = pytest.mark.django_db
 AUTHOR = "https://ada.example.org/"
 
 
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
-
-
 def names(ada: Reader) -> list[str]:
     return list(ada.channels.order_by("-is_notifications", "position", "pk").values_list("name", flat=True))
 

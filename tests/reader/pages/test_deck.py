@@ -14,11 +14,6 @@ pytestmark = pytest.mark.django_db
 PAGE = "/reader/deck/"
 
 
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
-
-
 def columns(browser: Client, query: str = "") -> list[str]:
     page = browser.get(PAGE + query).content.decode()
     return [part.split('"')[0] for part in page.split('aria-labelledby="column-')[1:]]

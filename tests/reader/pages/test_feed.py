@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
-
-
-@pytest.fixture
 def feed(home: Channel) -> Feed:
     feed: Feed = FeedFactory(title="Tides", first_polled_at=NOW, last_polled_at=NOW)
     Follow.objects.create(channel=home, feed=feed)

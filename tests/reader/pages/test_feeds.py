@@ -1,6 +1,5 @@
 """Following by pages: find, preview, choose, unfollow, undo; and the state of feeds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,11 +13,6 @@ from tests.reader.channels.test_follows import a_page
 from tests.reader.posts import an_entry, put
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
 
 
 def test_a_page_leads_to_its_feed_which_is_followed_left_and_followed_again(

@@ -18,11 +18,6 @@ PAGE = "/reader/feeds/opml/"
 GERMAN = {"accept-language": "de"}
 
 
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
-
-
 def a_file(body: str = LIST) -> BytesIO:
     file = BytesIO(body.encode())
     file.name = "feeds.opml"

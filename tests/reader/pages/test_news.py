@@ -6,15 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reader.models import Channel, Reader
+from reader.models import Channel
 from tests.reader.posts import minutes, put
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
 
 
 def since(browser: Client, address: str) -> str:

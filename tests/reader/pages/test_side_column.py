@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
-
-
-@pytest.fixture
 def feed(home: Channel) -> Feed:
     feed = FeedFactory(title="Harbour Notes")
     Follow.objects.create(channel=home, feed=feed)

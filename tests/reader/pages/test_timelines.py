@@ -1,7 +1,6 @@
 """The pages of timelines, and their forms."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,11 +14,6 @@ from reader.models import Channel, Marking, Reader, Star, Unread
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
-    return web(ada)
 
 
 def text(client: Client, address: str) -> str:

@@ -134,8 +134,7 @@ def test_it_ends_by_itself(
     ask: Open, ada: Reader, monkeypatch: pytest.MonkeyPatch, in_time: Callable[[str], None], why: str
 ) -> None:
     if why == "the client left":
-        monkeypatch.setattr("reader.microsub.view.whether_left", lambda _: lambda: True)
-        monkeypatch.setattr("reader.pages.news.whether_left", lambda _: lambda: True)
+        monkeypatch.setattr(stream, "whether_left", lambda _: lambda: True)
     try:
         with streamed(ask(ada)) as read:
             assert [name for name, *_ in read()] == ["started"]
