@@ -5,8 +5,7 @@ from django.http import HttpRequest
 
 from common.admin.html import ago
 from common.text import pluralize
-from feeds.models import Feed
-from feeds.polling.record import PollResult
+from feeds.models import Feed, Poll
 from feeds.rules.why import because
 
 JUST_NOW = timedelta(seconds=10)
@@ -36,7 +35,7 @@ def next_reading(feed: Feed, now: datetime) -> str:
     return f"In {ago(wait)}: {why}."
 
 
-def tell(request: HttpRequest, result: PollResult | None) -> None:
+def tell(request: HttpRequest, result: Poll | None) -> None:
     if result is None:
         messages.warning(request, "The feed is being read right now, or it is paused.")
     elif not result.ok:
@@ -45,7 +44,7 @@ def tell(request: HttpRequest, result: PollResult | None) -> None:
         messages.success(request, f"The feed was read: {brought(result)}.")
 
 
-def brought(result: PollResult) -> str:
+def brought(result: Poll) -> str:
     """Return "3 new posts, 1 changed"."""
     counts = (
         (pluralize(result.new, "new post"), result.new),

@@ -105,7 +105,7 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
     parsed = looked.parsed
     assert parsed is not None  # noqa: S101 - the caller's promise
     sha256 = hashlib.sha256(looked.body).hexdigest()
-    reading = Reading(looked.body, sha256, {}, looked.base, parsed=parsed)
+    reading = Reading(looked.body, sha256, {}, looked.base, now, parsed)
     choices = _Choices(reading.document, timing, now)
     sent = choices.sent(adding)
     ranks = choices.ranks(min(POSTS_PREVIEWED, len(parsed.entries)))

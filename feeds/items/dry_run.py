@@ -9,7 +9,7 @@ from common.transactions import forbid_open_transaction
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.claims import asks
 from feeds.polling.known_items import DONE, chunks, kept_feed, known
-from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, fetch, reading_of
+from feeds.polling.read import Reading, fetch, reading_of
 from feeds.polling.store import look_up, plan_of
 from feeds.rules.facts import KnownItem, PollPlan
 from feeds.rules.forecast import Forecast, ForecastStep, forecast
@@ -65,14 +65,13 @@ def dry_run(
     return judged(feed, ask.feeds[feed.pk], fetch(ask, http or client(), clock))
 
 
-def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
-    """Return what an answer would do. `kept` is the last document's."""
+def judged(feed: Feed, last: FeedDocument | None, answer: Reading) -> DryRun:
+    """Return what an answer would do. `last`: the feed's last document."""
     status = answer.fetched.status if answer.fetched else None
     is_first = feed.first_polled_at is None
-    try:
-        reading = reading_of(kept, answer)
-    except ReadingFailed as error:
-        return DryRun(feed, answer.moment, FAILED, str(error), status, is_first)
+    reading = reading_of(last, answer)
+    if reading.failure:
+        return DryRun(feed, answer.moment, FAILED, str(reading.failure), status, is_first)
     outcome = UNCHANGED if reading.unchanged else READ
     if reading.unchanged:
         rows = known(feed, lock=False)
@@ -80,20 +79,18 @@ def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
         # If it is readable.
         document = FeedDocument.objects.filter(feed=feed).first()
         if document is not None and (parsed := kept_feed(document)):
-            reading = Reading(b"", document.sha256, document.headers, document.headers.get("url", ""), parsed)
+            url = document.headers.get("url", "")
+            reading = Reading(b"", document.sha256, document.headers, url, answer.moment, parsed)
     else:
         recorded = look_up(feed, reading)
-        plan = plan_of(feed, reading, recorded, answer.moment, lock=False)
+        plan = plan_of(feed, reading, recorded, lock=False)
         rows = known(feed, recorded.open, lock=False)
-    return replace(
-        _forecast(feed, plan, rows, reading, answer.moment), outcome=outcome, status=status, is_first=is_first
-    )
+    run = _forecast(feed, plan, rows, reading)
+    return replace(run, outcome=outcome, status=status, is_first=is_first)
 
 
-def _forecast(
-    feed: Feed, plan: PollPlan, known: Sequence[KnownItem], reading: Reading, moment: datetime
-) -> DryRun:
-    order = reading.document.newest_first()
+def _forecast(feed: Feed, plan: PollPlan, known: Sequence[KnownItem], reading: Reading) -> DryRun:
+    moment, order = reading.moment, reading.document.newest_first()
     done = []
     for chunk in chunks(order):
         excluded = Item.objects.filter(feed=feed, guid_hash__in=chunk, state__in=DONE).order_by()

@@ -1,5 +1,4 @@
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -26,10 +25,12 @@ from feeds.management.options import (
     settings,
 )
 from feeds.models import Feed, Item
+from feeds.models import Poll as PollRow
 from feeds.polling.poll import poll_due, poll_feed
-from feeds.polling.record import PollResult
 from feeds.resources import feeds
 from feeds.tags import checked_tag
+
+IN_JSON = ("feed_id", "ok", "error", "new", "changed", "vanished", "held", "excluded", "final")
 
 
 class PreviewFeed(FeedletterCommand):
@@ -268,11 +269,15 @@ class Poll(FeedletterCommand):
             read_pushes()
             results = poll_due(ignore_due=options["all"], by_command=True)
         failed = [result for result in results if not result.ok]
-        facts = {"polled": len(results), "failed": len(failed), "feeds": [asdict(one) for one in results]}
+        facts = {
+            "polled": len(results),
+            "failed": len(failed),
+            "feeds": [{name: getattr(one, name) for name in IN_JSON} for one in results],
+        }
         return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
 
 
-def summary(results: list[PollResult], failed: int) -> str:
+def summary(results: list[PollRow], failed: int) -> str:
     if not results:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
@@ -283,5 +288,5 @@ def summary(results: list[PollResult], failed: int) -> str:
     return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{more}."
 
 
-def failure(result: PollResult) -> str:
+def failure(result: PollRow) -> str:
     return f"Feed {result.feed_id}: {result.error}"

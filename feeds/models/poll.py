@@ -80,3 +80,11 @@ class Poll(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome} at {self.at:%Y-%m-%d %H:%M}"
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome != self.Outcome.FAILED
+
+    @property
+    def error(self) -> str:
+        return "" if self.ok else self.note

@@ -15,7 +15,7 @@ from common.ports.registries import audiences
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.known_items import chunks, kept_feed
 from feeds.polling.read import Reading
-from feeds.polling.store import PollCounts
+from feeds.rules.facts import PollPlan
 from feeds.rules.reposts import REPOST
 
 log = logging.getLogger(__name__)
@@ -37,15 +37,15 @@ class Told:
     reading: Reading
 
 
-def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCounts) -> None:
+def tell_audience(feed: Feed, reading: Reading, plan: PollPlan) -> None:
     """Call the audiences in the transaction that stored the reading. Raises nothing.
 
     Sets `audience_behind_since`, unsaved. Call it before `first_polled_at` is set.
     """
     if reading.unchanged:
         return
-    since = feed.audience_behind_since or moment
-    told = _told(feed, reading, since, moment, counts if since == moment else None)
+    since = feed.audience_behind_since or reading.moment
+    told = _told(feed, reading, since, reading.moment, plan if since == reading.moment else None)
     try:
         with transaction.atomic():
             for take in audiences:
@@ -81,7 +81,8 @@ def kept_reading(feed_id: int) -> Reading | None:
     if document is None or parsed is None:
         return None
     headers = document.headers
-    return Reading(b"", document.sha256, headers, headers.get("url", ""), parsed, parsed.channel)
+    url = headers.get("url", "")
+    return Reading(b"", document.sha256, headers, url, document.fetched_at, parsed, parsed.channel)
 
 
 def is_still_kept(feed: Feed, reading: Reading) -> bool:
@@ -110,18 +111,18 @@ def _repaired(pk: int, now: datetime) -> bool:
 
 
 def _told(
-    feed: Feed, reading: Reading, since: datetime | None, moment: datetime, counts: PollCounts | None = None
+    feed: Feed, reading: Reading, since: datetime | None, moment: datetime, plan: PollPlan | None = None
 ) -> Told:
-    """Collect what is new since `since`. `counts` (of this reading) save queries."""
+    """Collect what is new since `since`. `plan` (of this reading) saves queries."""
     inserted: dict[str, int] = {}
-    has_new = counts is None or counts.new or counts.excluded
+    has_new = plan is None or plan.insert or plan.restart or plan.drop
     for chunk in chunks(list(reading.entries) if has_new else []):
         rows = Item.objects.filter(feed=feed, guid_hash__in=chunk).exclude(reason=REPOST).order_by()
         if since is not None:
             rows = rows.filter(first_seen__gte=since)
         inserted.update(rows.values_list("guid_hash", "pk"))
     withdrawn = Item.objects.filter(feed=feed, state=Item.State.UNASSIGNED, vanished_at__gte=since or moment)
-    has_withdrawn = counts is None or counts.vanished
+    has_withdrawn = plan is None or plan.vanish
     first_at = feed.first_polled_at
     return Told(
         moment,

@@ -1,7 +1,6 @@
 """Leases on feeds and hosts: request limits hold across workers."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,9 +11,7 @@ from common.db.leases import RELEASED, lease, unleased
 from feeds.credentials import headers_for
 from feeds.models import Feed, FeedDocument, Host
 from feeds.models.feed import FeedQuerySet
-from feeds.parsing.entry import Channel
-from feeds.polling.known_items import HOLDERS
-from feeds.polling.read import Ask, Kept
+from feeds.polling.read import Ask
 from feeds.rules.outage import PROBED_EVERY
 
 WAITING_FOR_HOST = ("unreachable", "probe")
@@ -42,13 +39,6 @@ FEED_LEASE = timedelta(minutes=2)
 PATIENCE = timedelta(seconds=5)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedHost:
-    name: str
-    free_at: datetime | None
-    feeds: tuple[Feed, ...]
-
-
 def claim_feed(feeds: FeedQuerySet, now: datetime) -> Feed | None:
     with transaction.atomic():
         feed = feeds.select_for_update(of=("self",), skip_locked=True).first()
@@ -67,7 +57,7 @@ def claim_hosts(
     token: UUID,
     now: datetime,
     heed_rests: bool = True,
-) -> list[ClaimedHost]:
+) -> dict[Host, list[Feed]]:
     """Lease free hosts with their free feeds, of which there may be none.
 
     `wanted`: host name → keys of feeds.
@@ -84,10 +74,7 @@ def claim_hosts(
         )
         pks = [pk for host in hosts for pk in wanted[host.name]]
         feeds = {feed.pk: feed for feed in claim_feeds(candidates.filter(pk__in=pks), token, now)}
-    return [
-        ClaimedHost(host.name, host.free_at, tuple(feeds[pk] for pk in wanted[host.name] if pk in feeds))
-        for host in hosts
-    ]
+    return {host: [feeds[pk] for pk in wanted[host.name] if pk in feeds] for host in hosts}
 
 
 @transaction.atomic
@@ -121,22 +108,8 @@ def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None
 def asks(feeds: Sequence[Feed]) -> list[Ask]:
     # The first document after a change of address is read in full.
     read_before = {feed.pk: feed for feed in feeds if feed.first_polled_at is not None}
-    rows = FeedDocument.objects.filter(feed__in=read_before).values_list(
-        "feed_id", "sha256", "headers", "channel", "sent_at", "fetched_at"
-    )
-    kept = {
-        pk: Kept(
-            sha256,
-            headers,
-            Channel.from_json(channel),
-            sent_at or fetched_at,
-            read_at=read_before[pk].fetched_through or fetched_at,
-            silent_since=max(filter(None, (read_before[pk].added_at, read_before[pk].newest_at))),
-            holders=channel.get(HOLDERS) or {},
-        )
-        for pk, sha256, headers, channel, sent_at, fetched_at in rows
-    }
-    shared: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[int, Kept | None]] = {}
+    last = {row.pk: row for row in FeedDocument.objects.filter(feed__in=read_before).defer("body", "order")}
+    shared: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[int, FeedDocument | None]] = {}
     for feed in feeds:
         credentials: tuple[tuple[str, str], ...] = ()
         refused = ""
@@ -144,7 +117,9 @@ def asks(feeds: Sequence[Feed]) -> list[Ask]:
             credentials = tuple(sorted(headers_for(feed).items()))
         except ValueError as error:
             refused = str(error)
-        shared.setdefault((feed.url, credentials, refused), {})[feed.pk] = kept.get(feed.pk)
+        if feed.pk in last:
+            last[feed.pk].feed = feed
+        shared.setdefault((feed.url, credentials, refused), {})[feed.pk] = last.get(feed.pk)
     return [
         Ask(url, together, dict(credentials), refused)
         for (url, credentials, refused), together in shared.items()

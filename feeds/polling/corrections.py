@@ -1,5 +1,4 @@
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from feeds.models import Feed, TrackedItem
@@ -22,14 +21,14 @@ TRACKED_COLUMNS = (
 
 
 def news_of(
-    feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], moment: datetime, *, lock: bool
+    feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], *, lock: bool
 ) -> list[TrackedPost]:
     """`order`: of the last document."""
     posts = _tracked(feed, lock=lock)
     if not posts:
         return []
     if reading.unchanged:
-        return after_unchanged(posts, timing=feed.timing, moment=moment)
+        return after_unchanged(posts, timing=feed.timing, moment=reading.moment)
     document = reading.document
     return after_document(
         posts,
@@ -37,12 +36,12 @@ def news_of(
         previous=previous_order(order, (*document.order, *(post.id for post in posts))),
         came_back=plan.came_back,
         timing=feed.timing,
-        moment=moment,
+        moment=reading.moment,
         partial=reading.partial,
     )
 
 
-def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime) -> None:
+def keep_news(changed: Iterable[TrackedPost], reading: Reading) -> None:
     """The rows must be locked (`news_of` with `lock`)."""
     for post in changed:
         columns: dict[str, Any] = {
@@ -51,7 +50,7 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime
             "missing_since": post.missing_since,
             "news": post.news,
         }
-        if post.seen_since == moment:
+        if post.seen_since == reading.moment:
             columns["entry"] = reading.kept(post.id)
         TrackedItem.objects.filter(pk=post.pk).update(**columns)
 

@@ -1,5 +1,4 @@
 from collections.abc import Collection, Iterator
-from datetime import datetime
 
 from common.text import shortened
 from feeds.models import Feed, FeedDocument, Item
@@ -33,15 +32,15 @@ LEFT_OUT = (
 MAX_NAMED_TITLE = 100
 
 
-def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
+def keep_document(feed: Feed, reading: Reading) -> None:
     assert reading.parsed is not None  # noqa: S101 - only for parsed documents
     document = {
         "body": reading.compressed,
         "headers": {**reading.headers, "url": reading.url},
         "channel": {**reading.parsed.channel.to_json(), HOLDERS: reading.holders or {}},
         "sha256": reading.sha256,
-        "fetched_at": moment,
-        "sent_at": moment,
+        "fetched_at": reading.moment,
+        "sent_at": reading.moment,
     }
     if reading.guids:  # without entries nothing is withdrawn: the previous order stays
         document["order"] = packed(reading.document.newest_first())
@@ -49,10 +48,10 @@ def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
         FeedDocument.objects.create(feed=feed, **{"order": b"", **document})
 
 
-def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
-    changes = {"sent_at": moment} if reading.was_sent else {}
+def keep_answer(feed: Feed, reading: Reading) -> None:
+    changes = {"sent_at": reading.moment} if reading.was_sent else {}
     FeedDocument.objects.filter(feed=feed).update(
-        fetched_at=moment, headers={**reading.headers, "url": reading.url}, **changes
+        fetched_at=reading.moment, headers={**reading.headers, "url": reading.url}, **changes
     )
 
 
@@ -73,9 +72,7 @@ def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
     )
 
 
-def describe(
-    feed: Feed, reading: Reading, plan: PollPlan, moment: datetime, *, left_out: Collection[str] = ()
-) -> None:
+def describe(feed: Feed, reading: Reading, plan: PollPlan, *, left_out: Collection[str] = ()) -> None:
     """Change the feed's fields, unsaved.
 
     `left_out`: ids of posts older than the feed's adding.
@@ -94,9 +91,9 @@ def describe(
     if undated:
         seen = Item.objects.filter(feed=feed, guid_hash__in=undated).order_by()
         dates += seen.values_list("first_seen", flat=True)
-    feed.rhythm_minutes = rhythm_minutes(dates, moment)
+    feed.rhythm_minutes = rhythm_minutes(dates, reading.moment)
     before = [feed.newest_at] if feed.newest_at else []
-    feed.newest_at = max([*before, *(date for date in dates if date <= moment)], default=None)
+    feed.newest_at = max([*before, *(date for date in dates if date <= reading.moment)], default=None)
     warnings = (*_warnings(feed, reading, plan, left_out), *reading.parsed.warnings)
     feed.warning = "\n".join(warnings[:MAX_WARNINGS])
 

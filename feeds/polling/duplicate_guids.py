@@ -1,5 +1,4 @@
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.duplicate_guids import mark, shared, told_apart
@@ -24,14 +23,10 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
     parsed = reading.parsed
     if parsed is None or reading.holders is not None:
         return
-    kept_holders = reading.kept_holders
-    if kept_holders is None:
-        document = FeedDocument.objects.filter(feed=feed).only("channel").first()
-        kept_holders = holders_of(document) if document else {}
-    holders = dict(kept_holders)
+    document = reading.last or FeedDocument.objects.filter(feed=feed).defer("body").first()
+    holders = dict(holders_of(document)) if document else {}
     fresh = {guid: names for guid, names in shared(parsed).items() if mark(guid) not in holders}
     if fresh:
-        document = FeedDocument.objects.filter(feed=feed).first()
         # If unreadable, assume the same posts.
         kept = (kept_feed(document) or parsed) if document else None
         # Of the last document.
@@ -49,7 +44,7 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
 
 
 def similarities(feed: Feed, reading: Reading, pairs: Iterable[Suspect]) -> dict[tuple[str, str], float]:
-    document = FeedDocument.objects.filter(feed=feed).first()
+    document = reading.last or FeedDocument.objects.filter(feed=feed).first()
     parsed = kept_feed(document) if document else None
     before = {digest(entry.guid): entry for entry in parsed.entries} if parsed else {}
     return {
@@ -63,7 +58,7 @@ def _words(entry: Entry) -> tuple[str, str]:
     return entry.title, entry.content or entry.summary
 
 
-def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
+def leave_before(feed: Feed, reading: Reading) -> None:
     """Exclude the posts `before`, so that they never count as new."""
     Item.objects.bulk_create(
         Item(
@@ -76,9 +71,9 @@ def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
             published_at=entry.published if entry else None,
             state=Item.State.EXCLUDED,
             reason=NAMESAKE,
-            first_seen=moment,
-            stable_since=moment,
-            last_checked=moment,
+            first_seen=reading.moment,
+            stable_since=reading.moment,
+            last_checked=reading.moment,
         )
         for id_, (guid, entry) in reading.before.items()
     )

@@ -1,17 +1,14 @@
 """Threads that fetch and parse. They never use the database."""
 
-import logging
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from common.net.client import SafeClient
-from feeds.polling.read import Ask, FetchResult, fetch, unforeseen
-
-log = logging.getLogger(__name__)
+from feeds.polling.read import Ask, Reading, read
 
 REQUESTS_AHEAD = 2
 
@@ -20,7 +17,12 @@ REQUESTS_AHEAD = 2
 class FetchedAsk:
     ask: Ask
     host: str
-    answer: FetchResult
+    readings: Mapping[int, Reading]
+
+    @property
+    def answer(self) -> Reading:
+        """The reading of any of its feeds."""
+        return next(iter(self.readings.values()))
 
 
 class Fetchers:
@@ -53,12 +55,7 @@ class Fetchers:
             yield done
 
     def _run(self, ask: Ask, host: str) -> None:
-        try:
-            answer = fetch(ask, self._http, self._clock)
-        except Exception as error:
-            log.exception("fetching failed", extra={"url": ask.url})
-            answer = FetchResult(self._clock(), 0.0, failure=unforeseen(error))
-        self._done.put(FetchedAsk(ask, host, answer))
+        self._done.put(FetchedAsk(ask, host, read(ask, self._http, self._clock)))
 
     def close(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)

@@ -8,12 +8,12 @@ from common.clock import utcnow
 from common.net.client import SafeClient
 from common.net.client import client as shared_client
 from common.passes import TimeBudget
-from feeds.models import Feed
+from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.claims import asks, claim_feed, release_feeds
 from feeds.polling.poll_pass import PollingPass
-from feeds.polling.read import ReadingFailed, fetch, pushed
-from feeds.polling.record import Answered, PollResult, record_all, record_push
+from feeds.polling.read import ReadingFailed, pushed, read
+from feeds.polling.record import record_all, record_push
 
 
 def poll_due(
@@ -22,7 +22,7 @@ def poll_due(
     ignore_due: bool = False,
     by_command: bool = False,
     budget: timedelta | None = None,
-) -> list[PollResult]:
+) -> list[Poll]:
     """Poll due feeds, longest due first, as the budget allows.
 
     A command includes feeds with recheck 0; `ignore_due` all that are watched.
@@ -42,25 +42,24 @@ def poll_due(
     ).run()
 
 
-def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) -> PollResult | None:
+def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) -> Poll | None:
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
     (ask,) = asks([feed])
-    answer = fetch(ask, client or shared_client(), lambda: now)
-    return record_all([Answered(feed, ask.feeds[feed.pk], answer)])[0]
+    return record_all([(feed, read(ask, client or shared_client(), lambda: now)[feed.pk])])[0]
 
 
 def push_feed(
     *, feed_id: int, body: bytes, headers: Mapping[str, str], moment: datetime, now: datetime
-) -> PollResult | None:
+) -> Poll | None:
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
     try:
-        return record_push(feed, pushed(feed.url, body, headers), moment)
+        return record_push(feed, pushed(feed.url, body, headers, moment))
     except ReadingFailed as error:
-        return PollResult(feed_id, ok=False, error=str(error))
+        return Poll(feed=feed, outcome=Poll.Outcome.FAILED, note=str(error))
     finally:
         if feed.lease_token:
             release_feeds(token=feed.lease_token, feeds=[feed_id])

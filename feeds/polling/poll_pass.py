@@ -13,7 +13,7 @@ from django.conf import settings
 from common.net.client import SafeClient
 from common.passes import TimeBudget
 from feeds.addresses import host_of_url
-from feeds.models import Feed
+from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.claims import (
     FEED_LEASE,
@@ -26,7 +26,7 @@ from feeds.polling.claims import (
 )
 from feeds.polling.fetchers import FetchedAsk, Fetchers, HostQueue
 from feeds.polling.known_items import chunks
-from feeds.polling.record import Answered, PollResult, record_all
+from feeds.polling.record import record_all
 from feeds.rules.pace import host_rests_until
 
 log = logging.getLogger(__name__)
@@ -68,11 +68,11 @@ class PollingPass:
         self._feeds: dict[int, Feed] = {}
         self._sharers: set[int] = set()
         self._order: dict[int, int] = {}
-        self._results: list[PollResult] = []
+        self._results: list[Poll] = []
         self._done: list[FetchedAsk] = []
         self._done_since = self._renewed_at = time.monotonic()
 
-    def run(self) -> list[PollResult]:
+    def run(self) -> list[Poll]:
         self._waiting = self._due()
         if self._waiting:
             with closing(Fetchers(settings.POLL_THREADS, self._http, self._clock)) as fetchers:
@@ -143,15 +143,15 @@ class PollingPass:
             now=now,
             heed_rests=self._heed_rests,
         )
-        for host in claimed:
+        for host, feeds in claimed.items():
             wait = max((host.free_at - now).total_seconds(), 0) if host.free_at else 0
-            self._feeds.update({feed.pk: feed for feed in host.feeds})
+            self._feeds.update({feed.pk: feed for feed in feeds})
             self._hosts[host.name] = HostQueue(
                 host.name,
                 width=settings.POLL_HOST_REQUESTS,
                 gap=settings.POLL_HOST_GAP,
                 next_start=time.monotonic() + wait,
-                asks=deque(asks(host.feeds)),
+                asks=deque(asks(feeds)),
             )
         for name, keys in wanted.items():
             rest = list(self._waiting.pop(name))[len(keys) :]
@@ -209,13 +209,11 @@ class PollingPass:
             or time.monotonic() - self._done_since > UNRECORDED_SECONDS
         ):
             return
-        answered = [
-            Answered(self._feeds.pop(pk), kept, done.answer)
-            for done in self._done
-            for pk, kept in done.ask.feeds.items()
+        readings = [
+            (self._feeds.pop(pk), reading) for done in self._done for pk, reading in done.readings.items()
         ]
         self._done = []
-        self._results += record_all(answered)
+        self._results += record_all(readings)
 
     def _leave(self, names: Sequence[str]) -> None:
         hosts = [self._hosts.pop(name) for name in names]

@@ -1,9 +1,7 @@
-"""Fetching and parsing, without the database.
-
-`fetch` makes the request of an `Ask`, in any thread. `reading_of` interprets the answer for one feed.
-"""
+"""Fetching and parsing, without the database, in any thread."""
 
 import hashlib
+import logging
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -19,13 +17,16 @@ from common.html.clean import clean
 from common.html.headings import without_title
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
 from common.text import one_line, without_controls
+from feeds.models import FeedDocument
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
 from feeds.parsing.likeness import likeness
 from feeds.rules.boilerplate import POSTS_COMPARED, Boilerplate, boilerplate_of, summary_of
+from feeds.rules.facts import Document, Seen
 from feeds.rules.outage import wants_all
-from feeds.rules.plan import Document, Seen
+
+log = logging.getLogger(__name__)
 
 ACCEPTED_FEEDS = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.8,"
@@ -69,27 +70,14 @@ def unforeseen(error: Exception) -> ReadingFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A feed's last document, sent in full at `sent_at`; `holders` of shared guids.
+class Ask:
+    """One request for feeds that share address and credentials, each with its last document.
 
-    The feed was last read at `read_at`; its newest post is of `silent_since`.
+    The documents lack `body` and `order`. `refused`: why it cannot be made.
     """
 
-    sha256: str
-    headers: Mapping[str, str]
-    channel: Channel
-    sent_at: datetime
-    read_at: datetime
-    silent_since: datetime
-    holders: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One request for feeds that share address and credentials. `refused`: why it cannot be made."""
-
     url: str
-    feeds: Mapping[int, Kept | None]
+    feeds: Mapping[int, FeedDocument | None]
     credentials: Mapping[str, str] = field(default_factory=dict)
     refused: str = ""
 
@@ -100,28 +88,18 @@ class Ask:
         """
         every = list(self.feeds.values())
         first = every[0] if every else None
-        if first is None or any(kept is None or kept.sha256 != first.sha256 for kept in every):
+        if first is None or any(last is None or last.sha256 != first.sha256 for last in every):
             return {}
-        silent_since = None if COMPARES in first.headers else first.silent_since
-        if wants_all(first.sent_at, now, silent_since=silent_since, read_at=first.read_at):
+        feed = first.feed
+        silent_since = max(feed.added_at, feed.newest_at or feed.added_at)
+        if wants_all(
+            first.sent_at or first.fetched_at,
+            now,
+            silent_since=None if COMPARES in first.headers else silent_since,
+            read_at=feed.fetched_through or first.fetched_at,
+        ):
             return {}
         return {asked: first.headers[name] for name, asked in CONDITIONS.items() if first.headers.get(name)}
-
-
-@dataclass(frozen=True, slots=True)
-class FetchResult:
-    """`moment` is just before the request; finality uses no other clock.
-
-    `parsed` is set if the body is new to a feed. `asked_all`: without conditions.
-    """
-
-    moment: datetime
-    seconds: float
-    fetched: Fetched | None = None
-    sha256: str = ""
-    parsed: ParsedFeed | None = None
-    failure: ReadingFailed | None = None
-    asked_all: bool = False
 
 
 def digest(guid: str) -> str:
@@ -130,31 +108,34 @@ def digest(guid: str) -> str:
 
 @dataclass
 class Reading:
-    """A fetched body. `unchanged`: a 304, or the same bytes as last time, so not parsed.
+    """The answer to a request. `moment` is just before it; finality uses no other clock.
 
-    `headers` has what the next reading needs: the content type and the validators. A `partial` document was
-    pushed by a hub and may hold only what is new. Once posts are distinguished
-    (`feeds.polling.duplicate_guids`), `holders` says which post has each shared guid, and `before` has the
-    guids and entries, by their ids, that did not count in the last document. `kept_holders` were remembered,
-    and are known without asking the database.
+    `parsed` is None for a `failure`, a 304, or the same bytes as in `last`, the feed's last document.
+    `headers` has what the next reading needs: the content type and the validators. `asked_all`: without
+    conditions. A `partial` document was pushed by a hub and may hold only what is new. Once posts are
+    distinguished (`feeds.polling.duplicate_guids`), `holders` says which post has each shared guid, and
+    `before` has the guids and entries, by their ids, that did not count in the last document.
     """
 
     body: bytes
     sha256: str
     headers: dict[str, str]
     url: str
+    moment: datetime
     parsed: ParsedFeed | None = None
     channel: Channel = field(default_factory=Channel)
+    last: FeedDocument | None = None
     fetched: Fetched | None = None
+    failure: ReadingFailed | None = None
     seconds: float = 0.0
+    asked_all: bool = False
     partial: bool = False
     note: str = ""
-    kept_holders: Mapping[str, str] | None = None
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
     # Of this document, or for a push of earlier ones.
     common: Boilerplate = field(default_factory=Boilerplate)
-    _cleaned: dict[str, Entry] = field(default_factory=dict)
+    _cleaned: dict[str, Entry] = field(default_factory=dict, init=False)
 
     @property
     def unchanged(self) -> bool:
@@ -208,6 +189,10 @@ class Reading:
         return replace(self.cleaned(id_), boilerplate=common).to_json()
 
 
+# The importers' name for an answer.
+FetchResult = Reading
+
+
 def clean_entry(entry: Entry, url: str) -> Entry:
     base = entry.base or entry.link or url
     content, summary = clean(entry.content, base=base), clean(entry.summary, base=base)
@@ -216,29 +201,40 @@ def clean_entry(entry: Entry, url: str) -> Entry:
     )
 
 
-def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchResult:
+def read(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> dict[int, Reading]:
+    """Return each feed's reading. Raises nothing."""
+    try:
+        answer = fetch(ask, http, clock)
+        return {pk: reading_of(last, answer) for pk, last in ask.feeds.items()}
+    except Exception as error:
+        log.exception("fetching failed", extra={"url": ask.url})
+        return dict.fromkeys(ask.feeds, Reading(b"", "", {}, ask.url, clock(), failure=unforeseen(error)))
+
+
+def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> Reading:
     """Parse if new to a feed. Raises nothing that a server can cause."""
-    moment, started = clock(), time.monotonic()
-    fetched: Fetched | None = None
+    answer, started = Reading(b"", "", {}, ask.url, clock()), time.monotonic()
     try:
         if ask.refused:
             raise ReadingFailed(ask.refused)
-        conditions = ask.conditions(moment)
+        conditions = ask.conditions(answer.moment)
         fetched = http.get(ask.url, headers={"Accept": ACCEPTED_FEEDS, **ask.credentials, **conditions})
-        seconds = time.monotonic() - started
+        answer.fetched, answer.seconds = fetched, time.monotonic() - started
+        answer.asked_all = not conditions
         if fetched.status == NOT_MODIFIED and conditions:
-            return FetchResult(moment, seconds, fetched)
+            return answer
         if not 200 <= fetched.status < 300:
             raise ReadingFailed(why_unread(fetched.status), fetched=fetched)
-        sha256 = hashlib.sha256(fetched.body).hexdigest()
-        known = all(kept is not None and kept.sha256 == sha256 for kept in ask.feeds.values())
-        document = None if known else parsed(fetched)
-        return FetchResult(moment, seconds, fetched, sha256, document, asked_all=not conditions)
+        answer.sha256 = hashlib.sha256(fetched.body).hexdigest()
+        if any(last is None or last.sha256 != answer.sha256 for last in ask.feeds.values()):
+            answer.parsed = parsed(fetched)
     except FetchError as error:
-        failure = ReadingFailed(str(error), unreached=isinstance(error, Unreached))
+        answer.failure = ReadingFailed(str(error), unreached=isinstance(error, Unreached))
     except ReadingFailed as error:
-        failure = error
-    return FetchResult(moment, time.monotonic() - started, fetched, failure=failure)
+        answer.failure = error
+    if answer.failure:
+        answer.seconds = time.monotonic() - started
+    return answer
 
 
 def parsed(fetched: Fetched) -> ParsedFeed:
@@ -248,51 +244,46 @@ def parsed(fetched: Fetched) -> ParsedFeed:
         raise ReadingFailed(str(error), fetched=fetched) from error
 
 
-def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
+def pushed(url: str, body: bytes, headers: Mapping[str, str], moment: datetime) -> Reading:
     fetched = Fetched(200, url, {name.lower(): value for name, value in headers.items()}, body)
     document = parsed(fetched)
     kept = {"content-type": content_type(fetched), "url": url}
-    return Reading(
-        body, hashlib.sha256(body).hexdigest(), kept, url, document, document.channel, partial=True
-    )
+    sha256 = hashlib.sha256(body).hexdigest()
+    return Reading(body, sha256, kept, url, moment, document, document.channel, partial=True)
 
 
-def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
-    """Interpret the answer for a feed that keeps `kept`. Raises its failure."""
-    if answer.failure is not None:
-        raise answer.failure
+def reading_of(last: FeedDocument | None, answer: Reading) -> Reading:
+    """Interpret the answer for a feed with this last document."""
     fetched = answer.fetched
-    assert fetched is not None  # noqa: S101 - there is a failure or an answer
-    if fetched.status == NOT_MODIFIED and kept is not None:
-        headers = {**kept.headers, **_unless_false(validators(fetched.headers, answer.moment), kept.headers)}
-        url = kept.headers.get("url", "")
-        return Reading(b"", kept.sha256, headers, url, None, kept.channel, fetched, answer.seconds)
+    if answer.failure is not None or fetched is None:
+        return answer
+    moment, before = answer.moment, last.headers if last else {}
+    channel = Channel.from_json(last.channel) if last else Channel()
+    if fetched.status == NOT_MODIFIED and last is not None:
+        headers = {**before, **_unless_false(validators(fetched.headers, moment), before)}
+        url = before.get("url", "")
+        return replace(answer, sha256=last.sha256, headers=headers, url=url, channel=channel, last=last)
     # For WebSub (RFC 8288).
     link = one_line(fetched.headers.get("link", ""))[:MAX_LINK]
     url = without_controls(fetched.url)
-    same = kept is not None and kept.sha256 == answer.sha256
-    document = None if same else answer.parsed
-    checked = validators(fetched.headers, answer.moment)
-    false = _false_ones(checked, kept.headers if kept and kept.sha256 else {}, document, answer.moment)
-    values = _unless_false(checked, {**(kept.headers if kept else {}), **false})
-    headers = {"content-type": content_type(fetched), "link": link, **values, "url": url}
+    document = None if last is not None and last.sha256 == answer.sha256 else answer.parsed
+    checked = validators(fetched.headers, moment)
     # After a push the server's document was not known, which proves nothing.
-    compares = kept is not None and COMPARES in kept.headers
-    if document is not None and kept is not None and kept.sha256:
-        compares = not answer.asked_all
-    if compares:
+    was_known = last is not None and bool(last.sha256)
+    false = _false_ones(checked, before if was_known else {}, document, moment)
+    values = _unless_false(checked, {**before, **false})
+    headers = {"content-type": content_type(fetched), "link": link, **values, "url": url}
+    if (not answer.asked_all) if document is not None and was_known else COMPARES in before:
         headers[COMPARES] = "yes"
-    return Reading(
+    return replace(
+        answer,
         body=fetched.body,
-        sha256=answer.sha256,
         headers=headers,
         url=url,
         parsed=document,
-        channel=document.channel if document else kept.channel if kept else Channel(),
-        fetched=fetched,
-        seconds=answer.seconds,
+        channel=document.channel if document else channel,
+        last=last,
         note=LIES.format(" and ".join(name.removeprefix(FALSE) for name in false)) if false else "",
-        kept_holders=kept.holders if kept else None,
     )
 
 

@@ -2,11 +2,9 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from operator import attrgetter
-from uuid import UUID
 
 from django.db import transaction
 
@@ -23,9 +21,10 @@ from feeds.polling.claims import is_scout, wake
 from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
-from feeds.polling.read import CONDITIONS, FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
-from feeds.polling.store import PollCounts, prepare, settle_last, store
+from feeds.polling.read import CONDITIONS, Reading, ReadingFailed, unforeseen
+from feeds.polling.store import prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
+from feeds.rules.facts import PollPlan
 from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, PROBED_FOR, is_away, is_gone
 from feeds.rules.pace import KEEP_AWAY, Next, Signs, first_pause, fresh_for, longest_wish, next_poll, retry_at
 
@@ -62,118 +61,96 @@ POLL_FIELDS = [field for field in Poll._meta.concrete_fields if not field.primar
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class PollResult:
-    feed_id: int
-    ok: bool
-    error: str = ""
-    new: int = 0
-    changed: int = 0
-    vanished: int = 0
-    held: int = 0
-    excluded: int = 0
-    final: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    feed: Feed
-    kept: Kept | None
-    answer: FetchResult
-
-    @property
-    def host_answers(self) -> bool:
-        """Whether the host is there and does not ask for a rest."""
-        failure = self.answer.failure
-        if failure is None:
-            return True
-        is_there = self.answer.fetched is not None and not is_away(failure.status, unreached=False)
-        return is_there and failure.status not in KEEP_AWAY
-
-
-def record_all(every: Sequence[Answered]) -> list[PollResult]:
+def record_all(every: Sequence[tuple[Feed, Reading]]) -> list[Poll]:
     """Record quiet answers (304 or the same bytes) together, others one by one.
 
     When a feed can be read again, others that wait for its host become due.
     """
-    quiet = [one for one in every if one.answer.failure is None and one.answer.parsed is None]
-    results: dict[int, PollResult] = {}
+    quiet = [(feed, reading) for feed, reading in every if reading.unchanged and not reading.failure]
+    polls: dict[int, Poll] = {}
     if len(quiet) > 1:
         try:
-            results = {result.feed_id: result for result in _record_quiet(quiet)}
+            polls = _record_quiet(quiet)
         except Exception:
             log.exception("recording quiet polls together failed; each is recorded alone")
-    results |= {one.feed.pk: record(one) for one in every if one.feed.pk not in results}
-    for outcome, number in Counter("read" if one.ok else "failed" for one in results.values()).items():
+    polls |= {feed.pk: record(feed, reading) for feed, reading in every if feed.pk not in polls}
+    for outcome, number in Counter("read" if poll.ok else "failed" for poll in polls.values()).items():
         count("polls", outcome, number)
-    back = {one.feed.host for one in every if one.feed.failures and one.host_answers and one.feed.host}
+    back = {feed.host for feed, reading in every if feed.failures and feed.host and _host_answers(reading)}
     if back:
-        wake(hosts=back, now=max(one.answer.moment for one in every))
-    return [results[one.feed.pk] for one in every]
+        wake(hosts=back, now=max(reading.moment for _, reading in every))
+    return [polls[feed.pk] for feed, _ in every]
 
 
-def record(one: Answered) -> PollResult:
+def _host_answers(reading: Reading) -> bool:
+    """Return whether the host is there and does not ask for a rest."""
+    failure = reading.failure
+    if failure is None:
+        return True
+    is_there = reading.fetched is not None and not is_away(failure.status, unreached=False)
+    return is_there and failure.status not in KEEP_AWAY
+
+
+def record(feed: Feed, reading: Reading) -> Poll:
     """Use one transaction."""
-    feed, moment = one.feed, one.answer.moment
-    assert feed.lease_token is not None  # noqa: S101 - claimed
     try:
-        reading = reading_of(one.kept, one.answer)
-        rows = prepare(feed, reading, moment)
+        if reading.failure:
+            raise reading.failure
+        rows = prepare(feed, reading)
         with transaction.atomic():
-            locked = _locked(feed.pk, feed.lease_token)
+            locked = _locked(feed)
             if locked is None:
-                return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
-            counts = store(locked, reading, moment, rows)
+                return _taken_over(feed)
+            plan = store(locked, reading, rows)
             if locked.read_by:
-                tell_audience(locked, reading, moment, counts)
-            waits = _waits(locked, moment)
-            live = bool(live_among(feed_ids=[feed.pk], now=moment))
-            poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
-            if live and counts.new:
-                noticed_by_poll(feed_id=feed.pk, moment=moment)
+                tell_audience(locked, reading, plan)
+            waits = _waits(locked, reading.moment)
+            live = bool(live_among(feed_ids=[feed.pk], now=reading.moment))
+            poll = _read(locked, reading, plan, settling=waits, hub_is_live=live)
+            if live and poll.new:
+                noticed_by_poll(feed_id=feed.pk, moment=reading.moment)
             locked.save()
             poll.save(force_insert=True)
-            return _result(locked.pk, counts)
+            return poll
     except ReadingFailed as error:
-        return record_failure(feed, error, one.answer)
+        return record_failure(feed, error, reading)
     except Exception as error:
         log.exception("polling failed", extra={"feed": feed.pk})
-        return record_failure(feed, unforeseen(error), one.answer)
+        return record_failure(feed, unforeseen(error), reading)
 
 
 @transaction.atomic
-def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
-    tokens = {one.feed.lease_token for one in every}
-    rows = Feed.objects.filter(pk__in=[one.feed.pk for one in every], lease_token__in=tokens).order_by("pk")
+def _record_quiet(every: Sequence[tuple[Feed, Reading]]) -> dict[int, Poll]:
+    tokens = {feed.lease_token for feed, _ in every}
+    rows = Feed.objects.filter(pk__in=[feed.pk for feed, _ in every], lease_token__in=tokens).order_by("pk")
     feeds = {feed.pk: feed for feed in rows.select_for_update()}
+    results = {feed.pk: _taken_over(feed) for feed, _ in every if feed.pk not in feeds}
     if not feeds:
-        return [PollResult(one.feed.pk, ok=False, error=TAKEN_OVER) for one in every]
+        return results
     before = [read_fields(feed) for feed in feeds.values()]
     with_items = set(
         Item.objects.unassigned().filter(feed__in=feeds).order_by().values_list("feed_id", flat=True)
     )
-    live = live_among(feed_ids=feeds, now=every[0].answer.moment)
-    results, polls, in_full = [], [], []
-    for one in every:
-        feed = feeds.get(one.feed.pk)
+    live = live_among(feed_ids=feeds, now=every[0][1].moment)
+    polls, in_full = [], []
+    for claimed, reading in every:
+        feed = feeds.get(claimed.pk)
         if feed is None:
-            results.append(PollResult(one.feed.pk, ok=False, error=TAKEN_OVER))
             continue
-        reading, moment = reading_of(one.kept, one.answer), one.answer.moment
-        counts, waits = PollCounts(), False
+        plan, waits = PollPlan(), False
         # Saves queries.
-        if feed.pk in with_items or feed.is_tracked(moment):
-            counts = store(feed, reading, moment)
-            waits = _waits(feed, moment)
-        elif one.kept is not None and reading.headers != one.kept.headers:
-            keep_answer(feed, reading, moment)
-        elif one.answer.asked_all and CONDITIONS.keys() & reading.headers.keys():
+        if feed.pk in with_items or feed.is_tracked(reading.moment):
+            plan = store(feed, reading)
+            waits = _waits(feed, reading.moment)
+        elif reading.last is not None and reading.headers != reading.last.headers:
+            keep_answer(feed, reading)
+        elif reading.asked_all and CONDITIONS.keys() & reading.headers.keys():
             in_full.append(feed.pk)
-        is_live = feed.pk in live
-        polls.append(_read(feed, reading, counts, settling=waits, hub_is_live=is_live, moment=moment))
-        results.append(_result(feed.pk, counts))
+        poll = _read(feed, reading, plan, settling=waits, hub_is_live=feed.pk in live)
+        polls.append(poll)
+        results[feed.pk] = poll
     if in_full:
-        FeedDocument.objects.filter(pk__in=in_full).update(sent_at=max(one.answer.moment for one in every))
+        FeedDocument.objects.filter(pk__in=in_full).update(sent_at=max(each.moment for _, each in every))
     after = [read_fields(feed) for feed in feeds.values()]
     columns = zip(READ_FIELDS, zip(*before, strict=True), zip(*after, strict=True), strict=True)
     update_rows(list(feeds.values()), [name for name, was, now in columns if was != now])
@@ -187,18 +164,21 @@ def _waits(feed: Feed, moment: datetime) -> bool:
     return feed.is_tracked(moment) and is_unsettled(feed)
 
 
-def _locked(feed_id: int, token: UUID) -> Feed | None:
-    return Feed.objects.select_for_update().filter(pk=feed_id, lease_token=token).first()
+def _locked(claimed: Feed) -> Feed | None:
+    assert claimed.lease_token is not None  # noqa: S101 - claimed
+    return Feed.objects.select_for_update().filter(pk=claimed.pk, lease_token=claimed.lease_token).first()
 
 
-def _read(
-    feed: Feed, reading: Reading, counts: PollCounts, *, settling: bool, hub_is_live: bool, moment: datetime
-) -> Poll:
+def _taken_over(feed: Feed) -> Poll:
+    return Poll(feed=feed, outcome=Poll.Outcome.FAILED, note=TAKEN_OVER)
+
+
+def _read(feed: Feed, reading: Reading, plan: PollPlan, *, settling: bool, hub_is_live: bool) -> Poll:
     """Update the feed, unsaved.
 
     `settling`: posts wait to become final.
     """
-    fetched, channel, note = reading.fetched, reading.channel, reading.note
+    fetched, channel, note, moment = reading.fetched, reading.channel, reading.note, reading.moment
     target = permanent_target(feed.url, fetched.redirects if fetched else ())
     feed.moved_to, feed.moved_polls = count_move(target, before=feed.moved_to, polls=feed.moved_polls)
     # Another host must not get the credentials.
@@ -232,62 +212,56 @@ def _read(
     planned = next_poll(feed.pacing, signs, moment, chance=chance)
     feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
     feed.lease_token = feed.lease_until = None
-    return _line(feed, reading, counts, moment, note)
+    return _line(feed, reading, plan, note)
 
 
-def _line(feed: Feed, reading: Reading, counts: PollCounts, moment: datetime, note: str = "") -> Poll:
+def _line(feed: Feed, reading: Reading, plan: PollPlan, note: str = "") -> Poll:
     fetched = reading.fetched
     return Poll(
         feed=feed,
-        at=moment,
+        at=reading.moment,
         origin=Poll.Origin.PUSH if reading.partial else Poll.Origin.POLL,
         outcome=Poll.Outcome.UNCHANGED if reading.unchanged else Poll.Outcome.READ,
         status=fetched.status if fetched else None,
         bytes=len(reading.body),
         duration_ms=round(reading.seconds * 1000),
-        new=counts.new,
-        changed=counts.changed,
-        vanished=counts.vanished + counts.set_aside,
-        held=counts.held,
-        excluded=counts.excluded,
-        final=counts.final,
+        **plan.counts,
         note=note,
         next_poll_at=feed.next_poll_at,
         next_poll_why=feed.next_poll_why,
     )
 
 
-def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
+def record_push(feed: Feed, reading: Reading) -> Poll:
     """Record a push, which says nothing of posts that it lacks.
 
     Keeps the time of the last full reading, and the failures.
     """
-    assert feed.lease_token is not None  # noqa: S101 - claimed
-    rows = prepare(feed, reading, moment)
+    rows = prepare(feed, reading)
     with transaction.atomic():
-        locked = _locked(feed.pk, feed.lease_token)
+        locked = _locked(feed)
         if locked is None:
-            return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
-        counts = store(locked, reading, moment, rows)
+            return _taken_over(feed)
+        plan = store(locked, reading, rows)
         if locked.read_by:
-            tell_audience(locked, reading, moment, counts)
-        soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
+            tell_audience(locked, reading, plan)
+        soon = Next(reading.moment if plan.deferred else reading.moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
             locked.next_poll_at, locked.next_poll_why = soon.at, soon.why
         locked.lease_token = locked.lease_until = None
         locked.save()
-        _line(locked, reading, counts, moment).save(force_insert=True)
-    return _result(locked.pk, counts)
+        poll = _line(locked, reading, plan)
+        poll.save(force_insert=True)
+    return poll
 
 
 @transaction.atomic
-def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -> PollResult:
+def record_failure(claimed: Feed, failure: ReadingFailed, reading: Reading) -> Poll:
     """Count it and schedule the next attempt. Items change only if the feed is gone."""
-    assert claimed.lease_token is not None  # noqa: S101 - claimed
-    feed = _locked(claimed.pk, claimed.lease_token)
+    feed = _locked(claimed)
     if feed is None:
-        return PollResult(claimed.pk, ok=False, error=TAKEN_OVER)
-    now = answer.moment
+        return _taken_over(claimed)
+    now = reading.moment
     # No answer at all says nothing about this.
     if failure.status == HTTPStatus.GONE:
         feed.gone_polls, feed.gone_since = feed.gone_polls + 1, feed.gone_since or now
@@ -311,19 +285,18 @@ def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -
         feed.status = Feed.Status.STOPPED
         final = settle_last(feed, now)
     feed.save()
-    Poll.objects.create(
+    return Poll.objects.create(
         feed=feed,
         at=now,
         outcome=Poll.Outcome.FAILED,
         status=failure.status,
         bytes=failure.bytes,
-        duration_ms=round(answer.seconds * 1000),
+        duration_ms=round(reading.seconds * 1000),
         final=final,
         note=error,
         next_poll_at=feed.next_poll_at,
         next_poll_why=feed.next_poll_why,
     )
-    return PollResult(feed.pk, ok=False, error=error, final=final)
 
 
 def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
@@ -341,16 +314,3 @@ def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
     if pause > PROBED_EVERY and is_recent and is_scout(feed, now):
         return Next(now + PROBED_EVERY, "probe")
     return Next(now + pause, "unreachable")
-
-
-def _result(feed_id: int, counts: PollCounts) -> PollResult:
-    return PollResult(
-        feed_id,
-        ok=True,
-        new=counts.new,
-        changed=counts.changed,
-        vanished=counts.vanished + counts.set_aside,
-        held=counts.held,
-        excluded=counts.excluded,
-        final=counts.final,
-    )

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,24 +35,7 @@ DROPPED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PollCounts:
-    """`held` are among the new; `set_aside` are withdrawn but in collections.
-
-    `deferred`: pushed posts, perhaps with a second id, which the next reading judges.
-    """
-
-    new: int = 0
-    changed: int = 0
-    vanished: int = 0
-    held: int = 0
-    excluded: int = 0
-    final: int = 0
-    deferred: int = 0
-    set_aside: int = 0
-
-
-def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
+def prepare(feed: Feed, reading: Reading) -> Recorded | None:
     """Compare, compress and clean what will probably be written, before the transaction.
 
     The plan made here is thrown away; the one that counts is made under the locks. Raises ReadingFailed when
@@ -63,16 +46,16 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     try:
         with expense.cpu_limit():
             rows = look_up(feed, reading)
-            plan = plan_of(feed, reading, rows, moment, lock=False)
+            plan = plan_of(feed, reading, rows, lock=False)
             # Readers get excluded posts, too.
             new = (insert for insert in plan.insert if feed.read_by or not insert.excluded)
             written = [insert.id for insert in new if insert.id in reading.entries]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):
                 reading.cleaned(id_)
                 expense.check_allowance()
-            if feed.is_tracked(moment):
-                for post in news_of(feed, reading, plan, rows.order, moment, lock=False):
-                    if post.seen_since == moment:
+            if feed.is_tracked(reading.moment):
+                for post in news_of(feed, reading, plan, rows.order, lock=False):
+                    if post.seen_since == reading.moment:
                         reading.cleaned(post.id)
                         expense.check_allowance()
     except ParseError as error:
@@ -82,40 +65,40 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     return rows
 
 
-def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None = None) -> PollCounts:
+def store(feed: Feed, reading: Reading, rows: Recorded | None = None) -> PollPlan:
     """Plan and apply in the caller's transaction, which must have locked the feed's row.
 
     Changes fields of `feed`, unsaved. Ignores a push before the first reading.
     """
     if reading.unchanged:
-        plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
-        keep_answer(feed, reading, moment)
-        counts = apply(feed, plan, reading, moment)
-        if feed.is_tracked(moment):
-            keep_news(news_of(feed, reading, plan, (), moment, lock=True), reading, moment)
-        return counts
+        plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=reading.moment)
+        keep_answer(feed, reading)
+        apply(feed, plan, reading)
+        if feed.is_tracked(reading.moment):
+            keep_news(news_of(feed, reading, plan, (), lock=True), reading)
+        return plan
     if reading.partial and feed.first_polled_at is None:
-        return PollCounts()
+        return PollPlan()
     rows = rows or look_up(feed, reading)
     if reading.partial:
         reading.common = Boilerplate(feed.boilerplate_start, feed.boilerplate_end)
     else:
         reading.common = reading.boilerplate
         feed.boilerplate_start, feed.boilerplate_end = reading.common.start, reading.common.end
-    plan = plan_of(feed, reading, rows, moment, lock=True)
-    counts = apply(feed, plan, reading, moment)
-    if feed.is_tracked(moment):
+    plan = plan_of(feed, reading, rows, lock=True)
+    apply(feed, plan, reading)
+    if feed.is_tracked(reading.moment):
         # Needs the order that `keep_document` overwrites.
-        keep_news(news_of(feed, reading, plan, shorts(feed), moment, lock=True), reading, moment)
-    leave_before(feed, reading, moment)
-    feed.held_since = (feed.held_since or moment) if plan.holds else None
+        keep_news(news_of(feed, reading, plan, shorts(feed), lock=True), reading)
+    leave_before(feed, reading)
+    feed.held_since = (feed.held_since or reading.moment) if plan.holds else None
     if reading.partial:
         keep_order(feed, reading, plan)
     else:
-        keep_document(feed, reading, moment)
+        keep_document(feed, reading)
         left_out = rows.older.union(insert.id for insert in plan.insert if insert.excluded == OLDER)
-        describe(feed, reading, plan, moment, left_out=left_out)
-    return counts
+        describe(feed, reading, plan, left_out=left_out)
+    return plan
 
 
 def look_up(feed: Feed, reading: Reading) -> Recorded:
@@ -126,7 +109,7 @@ def look_up(feed: Feed, reading: Reading) -> Recorded:
     return rows
 
 
-def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> PollPlan:
+def plan_of(feed: Feed, reading: Reading, rows: Recorded, *, lock: bool) -> PollPlan:
     items = known(feed, rows.open, lock=lock)
     adding = Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None
     # After a change of address, later posts are new.
@@ -144,9 +127,9 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         timing=feed.timing,
         added_at=max(feed.added_at, seen_through or feed.added_at),
         adding=adding,
-        moment=moment,
+        moment=reading.moment,
         read_at=feed.fetched_through,
-        behind=behind(reading.fetched.headers, moment) if reading.fetched else timedelta(0),
+        behind=behind(reading.fetched.headers, reading.moment) if reading.fetched else timedelta(0),
         join=feed.join_reposts,
         hold_floods=feed.hold_floods and feed.for_letters,
         floods_sent=feed.floods_sent_at is not None,
@@ -164,9 +147,10 @@ def settle_last(feed: Feed, moment: datetime) -> int:
     return rows.update(final_at=moment)
 
 
-def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> PollCounts:
-    _rekey(feed, plan, reading, moment)
-    _insert(feed, plan, reading, moment)
+def apply(feed: Feed, plan: PollPlan, reading: Reading) -> None:
+    moment = reading.moment
+    _rekey(feed, plan, reading)
+    _insert(feed, plan, reading)
     # Hubs push only changes, so a push says nothing of their frequency.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
@@ -200,20 +184,9 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
             Item.objects.filter(pk__in=chunk).update(**values)
     for chunk in chunks(plan.forget):
         Item.objects.filter(pk__in=chunk, state=Item.State.EXCLUDED, reason=REPOST).delete()
-    excluded = sum(bool(insert.excluded) for insert in plan.insert)
-    return PollCounts(
-        new=len(plan.insert) - excluded + len(plan.restart),
-        changed=len(plan.rewrite),
-        vanished=len(plan.vanish),
-        held=sum(insert.held for insert in plan.insert),
-        excluded=excluded + len(plan.drop),
-        final=len(plan.finalise) + sum(insert.final for insert in plan.insert),
-        deferred=len(plan.deferred),
-        set_aside=len(plan.set_aside),
-    )
 
 
-def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
+def _rekey(feed: Feed, plan: PollPlan, reading: Reading) -> None:
     """Excluded rows keep the old ids, which never count as new."""
     if not plan.rekey:
         return
@@ -222,7 +195,7 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> No
         Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
     for pk, id_ in plan.rekey.items():
         Item.objects.filter(pk=pk).update(
-            guid=reading.guids[id_], guid_hash=id_, **_columns(reading, id_), last_checked=moment
+            guid=reading.guids[id_], guid_hash=id_, **_columns(reading, id_), last_checked=reading.moment
         )
     Item.objects.bulk_create(
         Item(
@@ -237,13 +210,14 @@ def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> No
             reason=REPOST,
             first_seen=item.first_seen,
             stable_since=item.stable_since,
-            last_checked=moment,
+            last_checked=reading.moment,
         )
         for item in before
     )
 
 
-def _insert(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
+def _insert(feed: Feed, plan: PollPlan, reading: Reading) -> None:
+    moment = reading.moment
     for inserts in batched(plan.insert, ITEMS_INSERTED_TOGETHER):
         rows = []
         for insert in inserts:

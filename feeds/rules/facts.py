@@ -151,5 +151,18 @@ class PollPlan:
     held_for: str = field(default="", compare=False)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Return columns of `Poll`. Held posts are among the new."""
+        excluded = sum(bool(insert.excluded) for insert in self.insert)
+        return {
+            "new": len(self.insert) - excluded + len(self.restart),
+            "changed": len(self.rewrite),
+            "vanished": len(self.vanish) + len(self.set_aside),
+            "held": sum(insert.held for insert in self.insert),
+            "excluded": excluded + len(self.drop),
+            "final": len(self.finalise) + sum(insert.final for insert in self.insert),
+        }
+
+    @property
     def restless(self) -> bool | None:
         return False if self.steady else True if self.rewrite else None

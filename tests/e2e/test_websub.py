@@ -10,9 +10,8 @@ from django.core import serializers
 from common.clock import utcnow
 from feeds.adding.add import add_feed
 from feeds.hubs.subscriptions import keep_hubs, read_pushes
-from feeds.models import Feed, HubSubscription, Item
+from feeds.models import Feed, HubSubscription, Item, Poll
 from feeds.polling.poll import poll_feed
-from feeds.polling.record import PollResult
 from tests.feeds.watched import post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
@@ -64,7 +63,7 @@ def feed(blog: Blog, hub: Hub) -> Feed:
     return added
 
 
-def read(feed: Feed, at: datetime | None = None) -> PollResult:
+def read(feed: Feed, at: datetime | None = None) -> Poll:
     """Process pushes, then poll, as a worker does."""
     read_pushes()
     result = poll_feed(feed_id=feed.pk, now=at or utcnow())

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from feeds.adding.add import add_feed
-from feeds.models import Feed, Item
+from feeds.models import Feed, Item, Poll
 from feeds.polling.poll import poll_feed
-from feeds.polling.record import PollResult
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
@@ -43,13 +42,13 @@ class Blog:
         self.feed = add_feed(url=self.server.url(self.path), now=ADDED, **options)
         return self.feed
 
-    def poll(self, minutes: float) -> PollResult:
+    def poll(self, minutes: float) -> Poll:
         result = poll_feed(feed_id=self.feed.pk, now=at(minutes))
         assert result is not None
         self.feed.refresh_from_db()
         return result
 
-    def read(self, minutes: float) -> PollResult:
+    def read(self, minutes: float) -> Poll:
         """Poll; assert success."""
         result = self.poll(minutes)
         assert result.ok, result.error

@@ -1,7 +1,7 @@
 """The races in rules.md, each with two connections on PostgreSQL. Each fails without its lock."""
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -110,10 +110,10 @@ def test_two_collections_that_complete_at_once_clear_their_common_item() -> None
     assert Issue.objects.count() == IssueItem.objects.count() == 2
 
 
-def a_reading_without(item: Any) -> Reading:
+def a_reading_without(item: Any, moment: datetime) -> Reading:
     older = Entry(guid="older", title="Older")
     parsed = ParsedFeed(title="Blog", guids=("older",), entries=(older,))
-    return Reading(body=b"x", sha256="0" * 64, headers={}, url="http://blog.example/", parsed=parsed)
+    return Reading(b"x", "0" * 64, {}, "http://blog.example/", moment, parsed)
 
 
 def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None:
@@ -123,15 +123,15 @@ def test_a_plan_beside_an_assign_neither_withdraws_nor_resets_the_item() -> None
     older = Entry(guid="older", title="Older")
     both = ParsedFeed(title="Blog", guids=(item.guid, "older"), entries=(older,))
     with transaction.atomic():
-        store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
+        store(feed, Reading(b"", "1" * 64, {}, "http://b/", NOW, both))
 
     def poll() -> Any:
         with transaction.atomic():
-            return store(feed, a_reading_without(item), NOW + timedelta(minutes=1))
+            return store(feed, a_reading_without(item, NOW + timedelta(minutes=1)))
 
-    _, counts = beside(lambda: assign_item(item_id=item.pk, now=NOW), poll)
+    _, plan = beside(lambda: assign_item(item_id=item.pk, now=NOW), poll)
     item.refresh_from_db()
-    assert counts.vanished == 0
+    assert plan.vanish == []
     assert (item.state, item.vanished_at, item.final_at) == ("assigned", None, NOW)
     assert item.assignments.count() == 1
 

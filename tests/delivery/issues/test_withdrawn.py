@@ -249,7 +249,7 @@ class TestTwoConnections:
         older = Entry(guid="older", title="Older")
         both = ParsedFeed(title="Blog", guids=(item.guid, "older"), entries=(older,))
         with transaction.atomic():
-            store(feed, Reading(body=b"", sha256="1" * 64, headers={}, url="http://b/", parsed=both), NOW)
+            store(feed, Reading(b"", "1" * 64, {}, "http://b/", NOW, both))
         assign_item(item_id=item.pk, now=NOW)
         return item
 
@@ -258,7 +258,7 @@ class TestTwoConnections:
         """Read the feed without the post; return how many posts are set aside."""
         with transaction.atomic():
             feed = Feed.objects.select_for_update().get(pk=item.feed_id)
-            return store(feed, a_reading_without(item), NOW + DAY).set_aside
+            return store(feed, a_reading_without(item, NOW + DAY)).set_aside
 
     @staticmethod
     def seal() -> Collected:

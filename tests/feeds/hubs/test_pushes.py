@@ -8,7 +8,8 @@ from django.db import transaction
 from feeds.models import Feed, FeedDocument
 from feeds.parsing.document import parse
 from feeds.polling.read import Reading
-from feeds.polling.store import PollCounts, prepare, store
+from feeds.polling.store import prepare, store
+from feeds.rules.facts import PollPlan
 from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
 
@@ -21,7 +22,7 @@ def watched(blog: Blog) -> Blog:
     return blog
 
 
-def push(blog: Blog, minutes: float, *posts: dict[str, str] | str) -> PollCounts:
+def push(blog: Blog, minutes: float, *posts: dict[str, str] | str) -> PollPlan:
     body = rss([post(one) if isinstance(one, str) else one for one in posts])
     url = blog.feed.url
     reading = Reading(
@@ -29,23 +30,24 @@ def push(blog: Blog, minutes: float, *posts: dict[str, str] | str) -> PollCounts
         sha256=hashlib.sha256(body).hexdigest(),
         headers={"content-type": "application/rss+xml"},
         url=url,
+        moment=at(minutes),
         parsed=parse(body, content_type="application/rss+xml", url=url),
         partial=True,
     )
-    rows = prepare(blog.feed, reading, at(minutes))
+    rows = prepare(blog.feed, reading)
     with transaction.atomic():
         feed = Feed.objects.select_for_update().get(pk=blog.feed.pk)
-        counts = store(feed, reading, at(minutes), rows)
+        plan = store(feed, reading, rows)
         feed.save()
     blog.feed.refresh_from_db()
-    return counts
+    return plan
 
 
 def test_a_pushed_post_is_new_and_the_others_are_left_alone(watched: Blog) -> None:
     watched.show("d", "c", "b", "a")
     watched.read(10)
-    counts = push(watched, 15, "e")
-    assert (counts.new, counts.vanished) == (1, 0)
+    counts = push(watched, 15, "e").counts
+    assert (counts["new"], counts["vanished"]) == (1, 0)
     assert watched.item("d").last_checked == at(10)
     watched.show("e", "d", "c", "b", "a")
     watched.read(47)
@@ -55,7 +57,7 @@ def test_a_pushed_post_is_new_and_the_others_are_left_alone(watched: Blog) -> No
 def test_a_push_settles_nothing_that_was_known(watched: Blog) -> None:
     """A push may be an old copy; only a reading shows the feed's current state."""
     push(watched, 10, "d")
-    assert push(watched, 41, "d").final == 0
+    assert push(watched, 41, "d").finalise == []
     watched.show("d")
     assert watched.read(42).final == 1
 
@@ -97,7 +99,7 @@ def test_the_kept_document_stays_with_what_was_pushed_in_front_of_its_order(watc
 
 def test_a_push_to_a_feed_that_was_never_read_is_passed_over(blog: Blog) -> None:
     blog.watch()
-    assert push(blog, 0, "a") == PollCounts()
+    assert push(blog, 0, "a") == PollPlan()
     assert not blog.states()
 
 
@@ -105,8 +107,8 @@ def test_what_may_be_a_repost_waits_for_the_next_reading(watched: Blog) -> None:
     watched.show("d", "c", "b", "a")
     watched.read(10)
     pushed = {**post("d"), "guid": "d2"}
-    counts = push(watched, 15, pushed)
-    assert (counts.new, counts.deferred) == (0, 1)
+    plan = push(watched, 15, pushed)
+    assert (plan.insert, len(plan.deferred)) == ([], 1)
     watched.show(pushed, "c", "b", "a")
     assert watched.read(20).new == 0
     assert watched.item("d2").first_seen == at(10)
@@ -115,11 +117,11 @@ def test_what_may_be_a_repost_waits_for_the_next_reading(watched: Blog) -> None:
 def test_edits_that_are_pushed_are_taken_and_are_no_unrest(watched: Blog) -> None:
     push(watched, 10, "d")
     for minutes in (11, 12, 13, 14):
-        assert push(watched, minutes, post("d", content=f"<p>{minutes}</p>")).changed == 1
+        assert push(watched, minutes, post("d", content=f"<p>{minutes}</p>")).counts["changed"] == 1
     item = watched.item("d")
     assert (item.stable_since, item.changes, watched.feed.restless_polls) == (at(14), 0, 0)
 
 
 def test_a_pushed_flood_is_held(watched: Blog) -> None:
-    assert push(watched, 10, *[f"new {n}" for n in range(11)]).held == 11
+    assert push(watched, 10, *[f"new {n}" for n in range(11)]).counts["held"] == 11
     assert watched.feed.held_since == at(10)

@@ -35,12 +35,13 @@ def feed() -> Feed:
 def read(feed: Feed, *shown: Post, minute: int, partial: bool = False) -> None:
     body = document(*shown)
     parsed = parse(body, content_type="", url=URL)
-    reading = Reading(body, hashlib.sha256(body).hexdigest(), {"url": URL}, URL, parsed, partial=partial)
     now = ADDED + timedelta(minutes=minute)
+    sha256 = hashlib.sha256(body).hexdigest()
+    reading = Reading(body, sha256, {"url": URL}, URL, now, parsed, partial=partial)
     feed.refresh_from_db()
-    rows = prepare(feed, reading, now)
+    rows = prepare(feed, reading)
     with transaction.atomic():
-        store(feed, reading, now, rows)
+        store(feed, reading, rows)
         feed.first_polled_at, feed.fetched_through = feed.first_polled_at or now, now
         feed.save()
 

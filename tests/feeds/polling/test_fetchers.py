@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from feeds.polling.fetchers import Fetchers
+from feeds.polling.read import Ask
 from tests.factories import NOW
 
 
@@ -23,8 +23,7 @@ def test_more_requests_begin_than_there_are_threads_so_that_none_waits_for_the_p
 
 def begin(fetchers: Fetchers, *, most: int) -> Iterator[None]:
     """They fail, as there is no client; that is a result like any other."""
-    nothing: Any = SimpleNamespace(url="")
     while not fetchers.is_full and most:
-        fetchers.start(nothing, "x.example")
+        fetchers.start(Ask("", {1: None}), "x.example")
         most -= 1
         yield

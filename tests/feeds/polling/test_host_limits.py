@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from feeds.models import Feed, Host
+from feeds.models import Feed, Host, Poll
 from feeds.polling.poll import poll_due
-from feeds.polling.read import UNEXPECTED, Ask, FetchResult, fetch
-from feeds.polling.record import PollResult
+from feeds.polling.read import UNEXPECTED, Ask, Reading, fetch
 from tests.factories import FeedFactory
 from tests.feeds.watched import at
 from tests.servers.documents import rss
@@ -53,7 +52,7 @@ def busy(server: FeedServer) -> Busy:
     return Busy(server, seconds=0.03)
 
 
-def poll(minutes: float = 0) -> list[PollResult]:
+def poll(minutes: float = 0) -> list[Poll]:
     return poll_due(clock=lambda: at(minutes))
 
 
@@ -97,7 +96,7 @@ def test_the_gap_holds_from_one_pass_to_the_next(busy: Busy, settings: Any, db: 
 def test_a_host_that_another_worker_reads_is_left_to_it(busy: Busy, settings: Any) -> None:
     settings.POLL_HOST_REQUESTS = 2
     busy.feeds(40)
-    results: list[list[PollResult]] = []
+    results: list[list[Poll]] = []
 
     def work() -> None:
         try:
@@ -217,12 +216,12 @@ def test_an_error_that_nobody_foresaw_is_one_feeds_trouble(
 ) -> None:
     feeds = [FeedFactory(url=server.serve(f"/{n}.xml", BODY), next_poll_at=at(0)) for n in range(3)]
 
-    def breaking(ask: Ask, *rest: Any) -> FetchResult:
+    def breaking(ask: Ask, *rest: Any) -> Reading:
         if ask.url == feeds[1].url:
             raise ZeroDivisionError
         return fetch(ask, *rest)
 
-    monkeypatch.setattr("feeds.polling.fetchers.fetch", breaking)
+    monkeypatch.setattr("feeds.polling.read.fetch", breaking)
     assert [result.error for result in poll()] == ["", UNEXPECTED.format("ZeroDivisionError"), ""]
     broken = Feed.objects.get(pk=feeds[1].pk)
     assert (broken.failures, broken.last_polled_at, broken.lease_token) == (1, at(0), None)

@@ -12,7 +12,7 @@ from django.db import connection
 
 from common.net.client import client as shared_client
 from feeds.adding.add import alter_feed
-from feeds.models import Feed, Host, Item
+from feeds.models import Feed, Host, Item, Poll
 from feeds.polling import poll_pass
 from feeds.polling.claims import (
     FEED_LEASE,
@@ -26,8 +26,8 @@ from feeds.polling.claims import (
     wake,
 )
 from feeds.polling.poll import poll_due, poll_feed
-from feeds.polling.read import fetch
-from feeds.polling.record import TAKEN_OVER, Answered, PollResult, record_all
+from feeds.polling.read import Reading, read
+from feeds.polling.record import TAKEN_OVER, record_all
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside
@@ -52,7 +52,7 @@ def test_a_leased_feed_is_left_to_its_worker_until_the_lease_is_over(blog: Blog)
     assert due(2.1) == [feed.pk]
 
 
-def late(blog: Blog, meanwhile: Any) -> PollResult:
+def late(blog: Blog, meanwhile: Any) -> Poll:
     """Poll while `meanwhile` runs during the fetch."""
 
     def reply(request: Request) -> Reply:
@@ -197,12 +197,12 @@ def test_one_of_two_workers_gets_a_feed_and_one_its_host() -> None:
     assert beside(hosts, hosts, blocks=False) == (1, 0)
 
 
-def answered(blog: Blog, minutes: float) -> Answered:
+def answered(blog: Blog, minutes: float) -> tuple[Feed, Reading]:
     """Claim the blog's feed and fetch it; nothing is recorded yet."""
     feed = claim_feed(Feed.objects.filter(pk=blog.feed.pk), at(minutes))
     assert feed is not None
     (ask,) = asks([feed])
-    return Answered(feed, ask.feeds[feed.pk], fetch(ask, shared_client(), lambda: at(minutes)))
+    return feed, read(ask, shared_client(), lambda: at(minutes))[feed.pk]
 
 
 @pytest.mark.django_db

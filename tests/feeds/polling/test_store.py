@@ -121,9 +121,10 @@ def statements(blog: Blog, *posts: dict[str, Any] | str, minutes: float) -> list
     """Return the statements for storing a document."""
     body = rss([post(one) if isinstance(one, str) else one for one in posts])
     parsed = parse(body, content_type="", url=blog.feed.url)
-    brought = read.Reading(body, str(minutes), {}, blog.feed.url, parsed, kept_holders={})
+    last = FeedDocument.objects.defer("body").get()
+    brought = read.Reading(body, str(minutes), {}, blog.feed.url, at(minutes), parsed, last=last)
     with CaptureQueriesContext(connection) as caught, transaction.atomic():
-        store.store(blog.feed, brought, at(minutes), store.prepare(blog.feed, brought, at(minutes)))
+        store.store(blog.feed, brought, store.prepare(blog.feed, brought))
     return [query["sql"] for query in caught if not query["sql"].startswith(("BEGIN", "SAVE", "RELEASE"))]
 
 

@@ -127,14 +127,14 @@ class Story:
         )
         parsed = ParsedFeed(guids=tuple(post.id for post in posts), entries=entries)
         sha256 = hashlib.sha256(repr(posts).encode()).hexdigest()
-        return Reading(b"x", sha256, {}, "https://x.example/", parsed=parsed, partial=partial)
+        return Reading(b"x", sha256, {}, "https://x.example/", self.now, parsed, partial=partial)
 
     def store(self, reading: Reading) -> None:
         feed = Feed.objects.get(pk=self.feed.pk)
-        recorded = prepare(feed, reading, self.now)
+        recorded = prepare(feed, reading)
         with transaction.atomic():
             feed = Feed.objects.select_for_update().get(pk=feed.pk)
-            store(feed, reading, self.now, recorded)
+            store(feed, reading, recorded)
             feed.first_polled_at = feed.first_polled_at or self.now
             if not reading.partial:
                 feed.fetched_through = self.now

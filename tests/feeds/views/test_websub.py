@@ -15,8 +15,7 @@ from django.utils import timezone
 from common.clock import utcnow
 from feeds.hubs import subscriptions
 from feeds.hubs.subscriptions import READER_LOST_AFTER, read_pushes, retry_missed_pushes
-from feeds.models import Feed, HubSubscription, Push
-from feeds.polling.record import PollResult
+from feeds.models import Feed, HubSubscription, Poll, Push
 from feeds.views.websub import read_body, websub
 from tests.factories import FeedFactory
 from tests.servers.hub import CHALLENGE, signature
@@ -42,9 +41,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Capture the calls of the polling service, each of which succeeds."""
     every: list[dict[str, Any]] = []
 
-    def push_feed(**given: Any) -> PollResult:
+    def push_feed(**given: Any) -> Poll:
         every.append(given)
-        return PollResult(given["feed_id"], ok=True, new=1)
+        return Poll(feed_id=given["feed_id"], outcome="read", new=1)
 
     monkeypatch.setattr(subscriptions, "push_feed", push_feed)
     return every
@@ -251,11 +250,11 @@ class TestDebts:
     def due(self) -> bool:
         return Feed.objects.due(utcnow()).exists()
 
-    @pytest.mark.parametrize("answer", [None, PollResult(1, ok=False, error="busy"), ValueError("bug")])
+    @pytest.mark.parametrize("answer", [None, Poll(outcome="failed", note="busy"), ValueError("bug")])
     def test_a_push_that_could_not_be_stored_makes_the_feed_due(
         self, client: Client, row: HubSubscription, monkeypatch: pytest.MonkeyPatch, answer: Any
     ) -> None:
-        def push_feed(**given: Any) -> PollResult | None:
+        def push_feed(**given: Any) -> Poll | None:
             if isinstance(answer, Exception):
                 raise answer
             return answer  # type: ignore[no-any-return]
@@ -339,9 +338,9 @@ class TestWaiting:
     def test_one_that_comes_while_its_forerunner_is_read_stays(
         self, client: Client, row: HubSubscription, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def push_feed(**given: Any) -> PollResult:
+        def push_feed(**given: Any) -> Poll:
             push(client, b"meanwhile")
-            return PollResult(given["feed_id"], ok=True, new=1)
+            return Poll(feed_id=given["feed_id"], outcome="read", new=1)
 
         monkeypatch.setattr(subscriptions, "push_feed", push_feed)
         push(client)
