@@ -8,12 +8,13 @@ from email.utils import format_datetime
 
 import feedparser.api
 
+from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParsedFeed
 from feeds.parsing.identity import content_hash
 from feeds.polling.read import digest
-from feeds.rules.finality import Timing
-from feeds.rules.plan import Document, KnownItem, PollPlan, Seen, plan_document
+from feeds.rules.facts import Document, Known, PollPlan, Seen
+from feeds.rules.plan import plan_document
 
 POSTS = 100
 ROUNDS = 25
@@ -61,23 +62,26 @@ def read(body: bytes) -> ParsedFeed:
     return parse(body, content_type="application/rss+xml", url="https://blog.example/feed.xml")
 
 
-def planned(body: bytes, known: list[KnownItem]) -> PollPlan:
+def planned(body: bytes, known: list[Item]) -> PollPlan:
     feed = read(body)
     seen = {digest(one.guid): Seen(content_hash(one), one.published) for one in feed.entries}
     return plan_document(
         Document(tuple(digest(guid) for guid in feed.guids), seen),
-        known,
-        previous=[one.id for one in known],
-        timing=Timing(30, 15, 180),
-        added_at=NOW - timedelta(days=9999),
-        adding=None,
+        Known(known, order=[item.guid_hash for item in known]),
+        Feed(added_at=NOW - timedelta(days=9999), first_polled_at=NOW),
         moment=NOW,
     )
 
 
-def known_items(feed: ParsedFeed) -> list[KnownItem]:
+def known_items(feed: ParsedFeed) -> list[Item]:
     return [
-        KnownItem(number, digest(entry.guid), "unassigned", content_hash(entry), NOW, NOW)
+        Item(
+            pk=number,
+            guid_hash=digest(entry.guid),
+            content_hash=content_hash(entry),
+            first_seen=NOW,
+            stable_since=NOW,
+        )
         for number, entry in enumerate(feed.entries)
     ]
 

@@ -1,8 +1,10 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.utils.text import Truncator
@@ -15,11 +17,11 @@ from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
 from feeds.adding.probe import Looked, look
 from feeds.credentials import headers_for
+from feeds.models import Feed
 from feeds.parsing.discovery import format_of
 from feeds.parsing.entry import Entry
 from feeds.polling.read import Reading
-from feeds.rules.facts import Adding, Document, PollPlan
-from feeds.rules.finality import Timing
+from feeds.rules.facts import Document, Insert, Known
 from feeds.rules.forecast import Forecast, of_insert
 from feeds.rules.plan import plan_document
 
@@ -85,29 +87,29 @@ class NoPreview(Refused):
 def preview(
     url: str,
     *,
-    adding: Adding,
-    timing: Timing,
     now: datetime,
     http: SafeClient | None = None,
     credentials: Mapping[str, str] | None = None,
     seconds: float = REQUEST_SECONDS,
+    **choice: Any,
 ) -> Preview:
-    """Store nothing. Raises NoPreview or ValidationError."""
+    """Store nothing. `choice`: start, start_count and the delays. Raises NoPreview or ValidationError."""
     forbid_open_transaction()
     row = new_feed(url=url, now=now, credentials=credentials)
     looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
     if looked.parsed is None:
         raise NoPreview(looked.error or PAGE_WITHOUT_FEED, looked.status)
-    return preview_of(replace(looked, url=row.url), adding=adding, timing=timing, now=now)
+    return preview_of(replace(looked, url=row.url), now=now, **choice)
 
 
-def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime) -> Preview:
+def preview_of(looked: Looked, *, now: datetime, **choice: Any) -> Preview:
     parsed = looked.parsed
     assert parsed is not None  # noqa: S101 - the caller's promise
     sha256 = hashlib.sha256(looked.body).hexdigest()
     reading = Reading(looked.body, sha256, {}, looked.base, now, parsed)
-    choices = _Choices(reading.document, timing, now)
-    sent = choices.sent(adding)
+    feed = Feed(added_at=now, **choice)
+    choices = _Choices(reading.document, feed, now)
+    sent = choices.sent(feed.start, feed.start_count)
     ranks = choices.ranks(min(POSTS_PREVIEWED, len(parsed.entries)))
     shown = sorted(
         ((id_, entry) for id_, entry in reading.entries.items() if id_ in ranks),
@@ -124,7 +126,7 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
         warnings=parsed.warnings,
         total=len(parsed.guids),
         sent=len(sent),
-        sent_by_all=len(choices.sent(Adding("all"))),
+        sent_by_all=len(choices.sent(Feed.Start.ALL)),
         posts=tuple(
             PostPreview(
                 id=id_,
@@ -148,36 +150,29 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
 
 
 class _Choices:
-    def __init__(self, document: Document, timing: Timing, now: datetime) -> None:
-        self.document, self.timing, self.now = document, timing, now
-        self.none = self._forecasts(Adding("from_now"))
-        self.all = self._forecasts(Adding("all"))
+    def __init__(self, document: Document, feed: Feed, now: datetime) -> None:
+        self.document, self.feed, self.now = document, feed, now
+        self.none = self._forecasts(Feed.Start.FROM_NOW)
+        self.all = self._forecasts(Feed.Start.ALL)
 
-    def sent(self, adding: Adding) -> set[str]:
-        return {insert.id for insert in self._plan(adding).insert if not insert.excluded}
+    def sent(self, start: str, count: int = 0) -> set[str]:
+        return {insert.id for insert in self._inserts(start, count) if not insert.excluded}
 
     def ranks(self, count: int) -> dict[str, int]:
         """Rank from the newest, as counted by “the last n”."""
         ranks: dict[str, int] = {}
         for number in range(1, count + 1):
-            for id_ in self.sent(Adding("last", number)):
+            for id_ in self.sent(Feed.Start.LAST, number):
                 ranks.setdefault(id_, number)
         return ranks
 
-    def _forecasts(self, adding: Adding) -> dict[str, Forecast]:
-        inserts = self._plan(adding).insert
-        return {one.id: of_insert(one, timing=self.timing, moment=self.now) for one in inserts}
+    def _forecasts(self, start: str) -> dict[str, Forecast]:
+        return {one.id: of_insert(one, self.feed, moment=self.now) for one in self._inserts(start)}
 
-    def _plan(self, adding: Adding) -> PollPlan:
-        return plan_document(
-            self.document,
-            (),
-            previous=(),
-            timing=self.timing,
-            added_at=self.now,
-            adding=adding,
-            moment=self.now,
-        )
+    def _inserts(self, start: str, count: int = 0) -> list[Insert]:
+        feed = copy(self.feed)
+        feed.start, feed.start_count = start, count
+        return plan_document(self.document, Known(), feed, moment=self.now).insert
 
 
 def excerpt(entry: Entry, url: str) -> str:

@@ -32,8 +32,8 @@ from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH, DELAYS, TIMES
 from feeds.polling.poll import poll_feed
-from feeds.rules.facts import Adding
-from feeds.rules.finality import MINUTE, Timing
+from feeds.rules.facts import Delays
+from feeds.rules.finality import MINUTE, at_first_sight
 
 OK = 200
 CARRIED = (IS_POPUP_VAR, TO_FIELD_VAR)
@@ -136,19 +136,15 @@ class ChoiceForm(SecretsForm):
             self.add_error("max_delay_minutes", ValidationError(message))
         return data
 
-    def times(self) -> dict[str, Any]:
-        return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIMES}
+    def settings(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        count = data.get("start_count") if data["start"] == Feed.Start.LAST else 0
+        times = {name: 0 if data["ping"] else data[name] for name in TIMES}
+        return {"start": data["start"], "start_count": count or 0, **times}
 
-    def waits(self) -> Timing:
-        """Return the times as if Ping were off."""
-        return Timing(*(self.cleaned_data[name] for name in DELAYS))
-
-    def timing(self) -> Timing:
-        times = self.times()
-        return Timing(*(times[name] for name in DELAYS))
-
-    def adding(self) -> Adding:
-        return Adding(self.cleaned_data["start"], self.cleaned_data.get("start_count") or 0)
+    def waits(self) -> Feed:
+        """Return an unsaved feed with the times as if Ping were off."""
+        return Feed(**{name: self.cleaned_data[name] for name in DELAYS})
 
     def time_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in ("ping", *TIMES)]
@@ -205,7 +201,7 @@ class Journey:
         if only is None or only.feed_id or discovery.unread:
             return self.offer(discovery, secrets)
         choice = defaults(url=only.url, **_for_address(only.url, discovery.asked, secrets))
-        document = preview_of(only.looked, adding=choice.adding(), timing=choice.timing(), now=self.now)
+        document = preview_of(only.looked, now=self.now, **choice.settings())
         return self.show(choice, document, back=discovery.asked)
 
     def preview(self) -> HttpResponse:
@@ -215,11 +211,7 @@ class Journey:
         valid = form if form.is_valid() else self.choice(usual=True)
         try:
             document = preview(
-                valid.cleaned_data["url"],
-                adding=valid.adding(),
-                timing=valid.timing(),
-                now=self.now,
-                credentials=valid.credentials(),
+                valid.cleaned_data["url"], now=self.now, credentials=valid.credentials(), **valid.settings()
             )
         except (NoPreview, ValidationError) as error:
             return self.refuse(error)
@@ -237,16 +229,13 @@ class Journey:
         form = self.choice()
         if not form.is_valid():
             return self.preview()
-        chosen = form.adding()
         try:
             feed = add_feed(
                 url=form.cleaned_data["url"],
                 now=self.now,
-                start=chosen.start,
-                start_count=chosen.count if chosen.start == Feed.Start.LAST else 0,
                 credentials=form.credentials(),
                 tags=form.cleaned_data["tags"],
-                **form.times(),
+                **form.settings(),
             )
         except ValidationError as error:
             return self.refuse(error)
@@ -315,7 +304,7 @@ class Journey:
 
     def show(self, form: ChoiceForm, document: Preview, back: str) -> HttpResponse:
         feed = Feed.objects.filter(url=document.url, dropping=False).order_by("pk").first()
-        timing = (form if form.is_valid() else defaults(url=document.url)).waits()
+        waits = (form if form.is_valid() else defaults(url=document.url)).waits()
         return self.page(
             "add_preview.html",
             "Add this feed?",
@@ -332,8 +321,8 @@ class Journey:
                 }
                 for post in document.posts
             ],
-            wait=wait_words(timing),
-            at_once=wait_words(Timing(0, 0, 0)),
+            wait=wait_words(waits),
+            at_once=wait_words(Feed(**dict.fromkeys(DELAYS, 0))),
             sent_words=_sent_words(document),
             already=feed,
             already_url=self.admin.page_url(feed.pk) if feed else "",
@@ -355,16 +344,16 @@ class Journey:
         return page(self.request, f"admin/feeds/{template}", {**shared, **context})
 
 
-def wait_words(timing: Timing) -> str:
-    if timing.at_first_sight:
+def wait_words(delays: Delays) -> str:
+    if at_first_sight(delays):
         return "A post is ready for the next issue as soon as it is seen."
-    shortest = (max(timing.min_delay, timing.await_stabilization) + 1) * MINUTE
-    shortest = min(shortest, (timing.max_delay + 1) * MINUTE)
+    shortest = (max(delays.min_delay_minutes, delays.await_stabilization_minutes) + 1) * MINUTE
+    shortest = min(shortest, (delays.max_delay_minutes + 1) * MINUTE)
     words = (
         f"A post is ready at the first reading {ago(shortest)} after it was first seen, if it doesn’t change."
     )
-    if timing.max_delay:
-        words += f" Posts published more than {ago(timing.max_delay * MINUTE)} ago are ready already."
+    if delays.max_delay_minutes:
+        words += f" Posts published more than {ago(delays.max_delay_minutes * MINUTE)} ago are ready already."
     return words
 
 

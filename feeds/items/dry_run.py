@@ -8,12 +8,11 @@ from common.net.client import SafeClient, client
 from common.transactions import forbid_open_transaction
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.claims import asks
-from feeds.polling.known_items import DONE, chunks, kept_feed, known
+from feeds.polling.known_items import DONE, chunks, kept_feed, open_items
 from feeds.polling.read import Reading, fetch, reading_of
 from feeds.polling.store import look_up, plan_of
-from feeds.rules.facts import KnownItem, PollPlan
-from feeds.rules.forecast import Forecast, ForecastStep, forecast
-from feeds.rules.plan import plan_unchanged
+from feeds.rules.facts import Known, PollPlan
+from feeds.rules.forecast import Forecast, forecast
 
 AT_MOST = 500
 READ = "read"
@@ -73,31 +72,24 @@ def judged(feed: Feed, last: FeedDocument | None, answer: Reading) -> DryRun:
     if reading.failure:
         return DryRun(feed, answer.moment, FAILED, str(reading.failure), status, is_first)
     outcome = UNCHANGED if reading.unchanged else READ
+    known = Known(open_items(feed, lock=False)) if reading.unchanged else look_up(feed, reading)
+    plan = plan_of(feed, reading, known)
     if reading.unchanged:
-        rows = known(feed, lock=False)
-        plan = plan_unchanged(rows, timing=feed.timing, moment=answer.moment)
         # If it is readable.
         document = FeedDocument.objects.filter(feed=feed).first()
         if document is not None and (parsed := kept_feed(document)):
             url = document.headers.get("url", "")
             reading = Reading(b"", document.sha256, document.headers, url, answer.moment, parsed)
-    else:
-        recorded = look_up(feed, reading)
-        plan = plan_of(feed, reading, recorded, lock=False)
-        rows = known(feed, recorded.open, lock=False)
-    run = _forecast(feed, plan, rows, reading)
+    run = _forecast(feed, plan, known, reading)
     return replace(run, outcome=outcome, status=status, is_first=is_first)
 
 
-def _forecast(feed: Feed, plan: PollPlan, known: Sequence[KnownItem], reading: Reading) -> DryRun:
+def _forecast(feed: Feed, plan: PollPlan, known: Known, reading: Reading) -> DryRun:
     moment, order = reading.moment, reading.document.newest_first()
-    done = []
+    done: list[Item] = []
     for chunk in chunks(order):
-        excluded = Item.objects.filter(feed=feed, guid_hash__in=chunk, state__in=DONE).order_by()
-        columns = excluded.values_list("pk", "guid_hash", "state", "reason", "first_seen", "stable_since")
-        done += [ForecastStep(*row) for row in columns]
-    watched = feed.status == Feed.Status.ACTIVE
-    forecasts = forecast(plan, known, done, timing=feed.timing, moment=moment, watched=watched)
+        done += Item.objects.filter(feed=feed, guid_hash__in=chunk, state__in=DONE).order_by().defer("entry")
+    forecasts = forecast(plan, known.items, done, feed, moment=moment)
     missing = [id_ for id_ in forecasts if id_ not in reading.guids]
     every = [*(id_ for id_ in order if id_ in forecasts), *missing]
     every.sort(key=lambda id_: forecasts[id_].is_quiet)

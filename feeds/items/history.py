@@ -31,7 +31,7 @@ def status_of(item: Item) -> ItemStatus:
 
 def standing(item: Item, now: datetime) -> str:
     """Explain whether the post is sent."""
-    return explain(status_of(item), item.feed.timing, now)
+    return explain(status_of(item), item.feed, now)
 
 
 WEEKS = 26

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from common.db.leases import unleased
 from common.secrets import SecretsField
-from feeds.rules.finality import Timing
 from feeds.rules.pace import Pacing
 
 
@@ -254,10 +253,6 @@ class Feed(models.Model):
 
     def is_tracked(self, moment: datetime) -> bool:
         return self.tracked_until is not None and moment <= self.tracked_until
-
-    @property
-    def timing(self) -> Timing:
-        return Timing(self.min_delay_minutes, self.await_stabilization_minutes, self.max_delay_minutes)
 
     @property
     def pacing(self) -> Pacing:

@@ -1,4 +1,5 @@
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Self
 
 from django.db import models
@@ -6,6 +7,7 @@ from django.db.models import Q
 
 from common.db.tallies import counted_by
 from feeds.models.feed import Feed
+from feeds.parsing.likeness import Likeness, likeness
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -95,6 +97,14 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.link or self.guid
+
+    @property
+    def waits(self) -> bool:
+        return self.state == self.State.UNASSIGNED and self.vanished_at is None
+
+    @cached_property
+    def like(self) -> Likeness:
+        return likeness(self.title, self.link)
 
 
 # A change seen before `until` may settle this long after.

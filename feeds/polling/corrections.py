@@ -5,7 +5,7 @@ from feeds.models import Feed, TrackedItem
 from feeds.polling.known_items import previous_order
 from feeds.polling.read import Reading
 from feeds.rules.corrections import TrackedPost, after_document, after_unchanged
-from feeds.rules.facts import PollPlan
+from feeds.rules.facts import Known, PollPlan
 
 TRACKED_COLUMNS = (
     "until",
@@ -20,22 +20,19 @@ TRACKED_COLUMNS = (
 )
 
 
-def news_of(
-    feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], *, lock: bool
-) -> list[TrackedPost]:
-    """`order`: of the last document."""
+def news_of(feed: Feed, reading: Reading, plan: PollPlan, known: Known, *, lock: bool) -> list[TrackedPost]:
     posts = _tracked(feed, lock=lock)
     if not posts:
         return []
     if reading.unchanged:
-        return after_unchanged(posts, timing=feed.timing, moment=reading.moment)
+        return after_unchanged(posts, delays=feed, moment=reading.moment)
     document = reading.document
     return after_document(
         posts,
         document,
-        previous=previous_order(order, (*document.order, *(post.id for post in posts))),
+        previous=previous_order(known.order[len(reading.before) :], [post.id for post in posts]),
         came_back=plan.came_back,
-        timing=feed.timing,
+        delays=feed,
         moment=reading.moment,
         partial=reading.partial,
     )

@@ -1,14 +1,13 @@
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.duplicate_guids import mark, shared, told_apart
 from feeds.parsing.entry import Entry, Name, ParsedFeed
 from feeds.parsing.identity import link_hash
-from feeds.parsing.likeness import likeness, similarity
+from feeds.parsing.likeness import likeness
 from feeds.polling.known_items import chunks, holders_of, kept_feed
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
-from feeds.rules.reposts import Suspect
 
 # Per feed.
 HOLDERS_AT_MOST = 1_000
@@ -41,21 +40,6 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
         here = {mark(name.guid) for name in parsed.names}
         holders = dict(sorted(holders.items(), key=lambda one: one[0] not in here)[:HOLDERS_AT_MOST])
     reading.holders = holders
-
-
-def similarities(feed: Feed, reading: Reading, pairs: Iterable[Suspect]) -> dict[tuple[str, str], float]:
-    document = reading.last or FeedDocument.objects.filter(feed=feed).first()
-    parsed = kept_feed(document) if document else None
-    before = {digest(entry.guid): entry for entry in parsed.entries} if parsed else {}
-    return {
-        (pair.id, pair.former.id): similarity(_words(reading.entries[pair.id]), _words(entry))
-        for pair in pairs
-        if (entry := before.get(pair.former.id)) is not None
-    }
-
-
-def _words(entry: Entry) -> tuple[str, str]:
-    return entry.title, entry.content or entry.summary
 
 
 def leave_before(feed: Feed, reading: Reading) -> None:

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,13 +10,12 @@ from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
 from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
-from feeds.polling.duplicate_guids import leave_before, similarities, tell_apart
-from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts, suspected
+from feeds.polling.duplicate_guids import leave_before, tell_apart
+from feeds.polling.known_items import chunks, load, open_items
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.boilerplate import Boilerplate
-from feeds.rules.facts import Adding, PollPlan
+from feeds.rules.facts import Known, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
-from feeds.rules.only_read import only_read
 from feeds.rules.pace import behind
 from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
@@ -35,7 +33,7 @@ DROPPED = {
 }
 
 
-def prepare(feed: Feed, reading: Reading) -> Recorded | None:
+def prepare(feed: Feed, reading: Reading) -> Known | None:
     """Compare, compress and clean what will probably be written, before the transaction.
 
     The plan made here is thrown away; the one that counts is made under the locks. Raises ReadingFailed when
@@ -45,8 +43,8 @@ def prepare(feed: Feed, reading: Reading) -> Recorded | None:
         return None
     try:
         with expense.cpu_limit():
-            rows = look_up(feed, reading)
-            plan = plan_of(feed, reading, rows, lock=False)
+            known = look_up(feed, reading)
+            plan = plan_of(feed, reading, known)
             # Readers get excluded posts, too.
             new = (insert for insert in plan.insert if feed.read_by or not insert.excluded)
             written = [insert.id for insert in new if insert.id in reading.entries]
@@ -54,7 +52,7 @@ def prepare(feed: Feed, reading: Reading) -> Recorded | None:
                 reading.cleaned(id_)
                 expense.check_allowance()
             if feed.is_tracked(reading.moment):
-                for post in news_of(feed, reading, plan, rows.order, lock=False):
+                for post in news_of(feed, reading, plan, known, lock=False):
                     if post.seen_since == reading.moment:
                         reading.cleaned(post.id)
                         expense.check_allowance()
@@ -62,82 +60,59 @@ def prepare(feed: Feed, reading: Reading) -> Recorded | None:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:
         _ = reading.compressed, reading.boilerplate
-    return rows
+    return known
 
 
-def store(feed: Feed, reading: Reading, rows: Recorded | None = None) -> PollPlan:
+def store(feed: Feed, reading: Reading, known: Known | None = None) -> PollPlan:
     """Plan and apply in the caller's transaction, which must have locked the feed's row.
 
     Changes fields of `feed`, unsaved. Ignores a push before the first reading.
     """
     if reading.unchanged:
-        plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=reading.moment)
+        known = Known(open_items(feed, lock=True))
+        plan = plan_of(feed, reading, known)
         keep_answer(feed, reading)
         apply(feed, plan, reading)
         if feed.is_tracked(reading.moment):
-            keep_news(news_of(feed, reading, plan, (), lock=True), reading)
+            keep_news(news_of(feed, reading, plan, known, lock=True), reading)
         return plan
     if reading.partial and feed.first_polled_at is None:
         return PollPlan()
-    rows = rows or look_up(feed, reading)
+    if known is None:
+        tell_apart(feed, reading)
+    known = load(feed, reading, known, lock=True)
     if reading.partial:
         reading.common = Boilerplate(feed.boilerplate_start, feed.boilerplate_end)
     else:
         reading.common = reading.boilerplate
         feed.boilerplate_start, feed.boilerplate_end = reading.common.start, reading.common.end
-    plan = plan_of(feed, reading, rows, lock=True)
+    plan = plan_of(feed, reading, known)
     apply(feed, plan, reading)
     if feed.is_tracked(reading.moment):
-        # Needs the order that `keep_document` overwrites.
-        keep_news(news_of(feed, reading, plan, shorts(feed), lock=True), reading)
+        keep_news(news_of(feed, reading, plan, known, lock=True), reading)
     leave_before(feed, reading)
     feed.held_since = (feed.held_since or reading.moment) if plan.holds else None
     if reading.partial:
         keep_order(feed, reading, plan)
     else:
         keep_document(feed, reading)
-        left_out = rows.older.union(insert.id for insert in plan.insert if insert.excluded == OLDER)
+        left_out = {*known.older}.union(insert.id for insert in plan.insert if insert.excluded == OLDER)
         describe(feed, reading, plan, left_out=left_out)
     return plan
 
 
-def look_up(feed: Feed, reading: Reading) -> Recorded:
+def look_up(feed: Feed, reading: Reading) -> Known:
     tell_apart(feed, reading)
-    rows = recorded(feed, reading.document, reading.before, partial=reading.partial)
-    if pairs := suspected(rows, reading.document):
-        return replace(rows, similarities=similarities(feed, reading, pairs))
-    return rows
+    return load(feed, reading, lock=False)
 
 
-def plan_of(feed: Feed, reading: Reading, rows: Recorded, *, lock: bool) -> PollPlan:
-    items = known(feed, rows.open, lock=lock)
-    adding = Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None
-    # After a change of address, later posts are new.
-    seen_through = feed.fetched_through if adding else None
-    ids = {former.id for former in rows.formers}.union(reading.document.order, (item.id for item in items))
-    plan = plan_document(
-        reading.document,
-        items,
-        done=rows.done,
-        reposts=rows.reposts,
-        formers=rows.formers,
-        similarities=rows.similarities,
-        # In front, to keep the others' relative places.
-        previous=(*reading.before, *previous_order(shorts(feed) if lock else rows.order, ids)),
-        timing=feed.timing,
-        added_at=max(feed.added_at, seen_through or feed.added_at),
-        adding=adding,
-        moment=reading.moment,
-        read_at=feed.fetched_through,
-        behind=behind(reading.fetched.headers, reading.moment) if reading.fetched else timedelta(0),
-        join=feed.join_reposts,
-        hold_floods=feed.hold_floods and feed.for_letters,
-        floods_sent=feed.floods_sent_at is not None,
-        hold_new=feed.hold_next and feed.for_letters,
-        elsewhere_until=feed.read_elsewhere_until if feed.for_letters else None,
-        partial=reading.partial,
+def plan_of(feed: Feed, reading: Reading, known: Known) -> PollPlan:
+    if reading.unchanged:
+        return plan_unchanged(known, feed, moment=reading.moment)
+    lag = behind(reading.fetched.headers, reading.moment) if reading.fetched else timedelta(0)
+    return plan_document(
+        reading.document, known, feed, moment=reading.moment, behind=lag, partial=reading.partial
     )
-    return plan if feed.for_letters else only_read(plan)
 
 
 def settle_last(feed: Feed, moment: datetime) -> int:

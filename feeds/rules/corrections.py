@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
-from feeds.rules.facts import Document
-from feeds.rules.finality import CACHED_FOR, MINUTE, Timing
+from feeds.rules.facts import Delays, Document
+from feeds.rules.finality import CACHED_FOR, MINUTE, at_first_sight
 
 CORRECTED, WITHDRAWN = "corrected", "withdrawn"
 # Other texts have counters or are unfinished.
@@ -42,7 +42,7 @@ def after_document(
     document: Document,
     *,
     previous: Sequence[str],
-    timing: Timing,
+    delays: Delays,
     moment: datetime,
     came_back: Collection[str] = (),
     partial: bool = False,
@@ -60,7 +60,7 @@ def after_document(
     for post in posts:
         entry = document.entries.get(post.id)
         if entry is not None:
-            after = _read(_present(post), entry.content_hash, timing, moment, settles=not partial)
+            after = _read(_present(post), entry.content_hash, delays, moment, settles=not partial)
         elif post.id in there or (post.link and post.link in links):
             after = _present(post)
         elif partial or post.news == WITHDRAWN:
@@ -72,13 +72,13 @@ def after_document(
     return changed
 
 
-def after_unchanged(posts: Iterable[TrackedPost], *, timing: Timing, moment: datetime) -> list[TrackedPost]:
+def after_unchanged(posts: Iterable[TrackedPost], *, delays: Delays, moment: datetime) -> list[TrackedPost]:
     changed = []
     for post in posts:
         if post.missing_since is not None:
             after = _missing_still(post, moment)
         else:
-            after = _told(post, timing, moment) if post.seen_hash else post
+            after = _told(post, delays, moment) if post.seen_hash else post
         if after != post:
             changed.append(after)
     return changed
@@ -90,7 +90,7 @@ def _present(post: TrackedPost) -> TrackedPost:
 
 
 def _read(
-    post: TrackedPost, content_hash: str, timing: Timing, moment: datetime, *, settles: bool
+    post: TrackedPost, content_hash: str, delays: Delays, moment: datetime, *, settles: bool
 ) -> TrackedPost:
     if content_hash == post.content_hash:
         return replace(post, seen_hash="", seen_since=None, news="") if post.seen_hash else post
@@ -99,13 +99,13 @@ def _read(
             return post
         # Unprocessed news is outdated.
         post = replace(post, seen_hash=content_hash, seen_since=moment, news="")
-    return _told(post, timing, moment) if settles else post
+    return _told(post, delays, moment) if settles else post
 
 
-def _told(post: TrackedPost, timing: Timing, moment: datetime) -> TrackedPost:
+def _told(post: TrackedPost, delays: Delays, moment: datetime) -> TrackedPost:
     """Whole minutes, strictly more."""
     stable = moment - (post.seen_since or moment)
-    if timing.at_first_sight or stable // MINUTE > timing.await_stabilization:
+    if at_first_sight(delays) or stable // MINUTE > delays.await_stabilization_minutes:
         return replace(post, news=CORRECTED)
     return post
 

@@ -1,11 +1,13 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any, Protocol
 
 from feeds.parsing.likeness import UNLIKE, Likeness
 from feeds.rules.age import believed
 
+BEYOND = "beyond the newest entries that are read in full"
 # Of fewer, a pinned post may decide.
 ENOUGH_DATES = 4
 # On sites that rank posts, about half are out of order.
@@ -35,27 +37,71 @@ def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], c
     return set(ranked[:count])
 
 
-@dataclass(frozen=True, slots=True)
-class KnownItem:
-    """`id`: digest of the guid."""
+class Delays(Protocol):
+    """A feed's, in whole minutes."""
 
-    pk: int
-    id: str
+    min_delay_minutes: int
+    await_stabilization_minutes: int
+    max_delay_minutes: int
+
+
+class FeedRow(Delays, Protocol):
+    status: str
+    added_at: datetime
+    start: str
+    start_count: int
+    first_polled_at: datetime | None
+    fetched_through: datetime | None
+    read_elsewhere_until: datetime | None
+    floods_sent_at: datetime | None
+    for_letters: bool
+    hold_floods: bool
+    hold_next: bool
+    join_reposts: bool
+
+
+class ItemRow(Protocol):
+    """`like` is for comparison."""
+
+    pk: Any
+    guid_hash: str
+    link_hash: str
+    published_at: datetime | None
     state: str
+    reason: str
     content_hash: str
     first_seen: datetime
     stable_since: datetime
-    vanished: bool = False
-    rolled_off: bool = False
-    final: bool = False
-    held: bool = False
-    changes: int = 0
-    returns: int = 0
-    set_aside: bool = False
+    vanished_at: datetime | None
+    rolled_off_at: datetime | None
+    final_at: datetime | None
+    held_at: datetime | None
+    set_aside_at: datetime | None
+    changes: int
+    returns: int
 
     @property
-    def waits(self) -> bool:
-        return self.state == "unassigned" and not self.vanished
+    def like(self) -> Likeness: ...
+    @property
+    def waits(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Items that may change, and ids of those (`done`) that won't.
+
+    `reposts` and `older`: ids in `done` excluded for these reasons. `formers`: items that may have come back
+    under a new id, also by `similarities` of their texts: (new id, former's id) → 0 to 1. `order`: of the
+    last document, newest first.
+    """
+
+    items: Sequence[ItemRow] = ()
+    done: Collection[str] = frozenset()
+    reposts: Collection[str] = frozenset()
+    older: Collection[str] = frozenset()
+    formers: Sequence[ItemRow] = ()
+    similarities: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    order: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +137,6 @@ class Document:
 
     def newest_first(self) -> list[str]:
         return newest_first(self.order, self.published)
-
-
-@dataclass(frozen=True, slots=True)
-class Adding:
-    """`start`: from_now, last (with `count`), all."""
-
-    start: str
-    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

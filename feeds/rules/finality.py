@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from feeds.rules.facts import Document
-from feeds.rules.reposts import Former
+from feeds.rules.facts import Delays, Document, ItemRow
 
 MINUTE = timedelta(minutes=1)
 # Moved feeds, or ones that invent ids, show all posts as new.
@@ -36,22 +34,13 @@ NOT_AFTER_MOVE = "was held after the move from another program and not to be sen
 SHOWN_LATE = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """In whole minutes."""
-
-    min_delay: int
-    await_stabilization: int
-    max_delay: int
-
-    @property
-    def at_first_sight(self) -> bool:
-        """For feeds that ping."""
-        return self.min_delay <= 0 and self.await_stabilization <= 0
+def at_first_sight(delays: Delays) -> bool:
+    """For feeds that ping."""
+    return delays.min_delay_minutes <= 0 and delays.await_stabilization_minutes <= 0
 
 
 def is_final(
-    timing: Timing, *, first_seen: datetime, stable_since: datetime, moment: datetime, changed: bool
+    delays: Delays, *, first_seen: datetime, stable_since: datetime, moment: datetime, changed: bool
 ) -> bool:
     """Compare truncated minutes, strictly more (feedletter 0.2.5).
 
@@ -59,8 +48,8 @@ def is_final(
     """
     seen = (moment - first_seen) // MINUTE
     stable = (moment - stable_since) // MINUTE
-    settled = seen > timing.min_delay and stable > timing.await_stabilization
-    return seen > timing.max_delay or (settled and not changed)
+    settled = seen > delays.min_delay_minutes and stable > delays.await_stabilization_minutes
+    return seen > delays.max_delay_minutes or (settled and not changed)
 
 
 def is_flood(new: int, shown: int) -> bool:
@@ -68,7 +57,7 @@ def is_flood(new: int, shown: int) -> bool:
 
 
 def follows_on(
-    document: Document, formers: Iterable[Former], *, shown_before: int, read_at: datetime | None
+    document: Document, formers: Iterable[ItemRow], *, shown_before: int, read_at: datetime | None
 ) -> bool:
     """Return whether a document without known posts continues the one before, of `read_at`.
 
@@ -97,7 +86,7 @@ def follows_on(
     return True
 
 
-def is_batch_like_before(document: Document, formers: Collection[Former], *, shown_before: int) -> bool:
+def is_batch_like_before(document: Document, formers: Collection[ItemRow], *, shown_before: int) -> bool:
     """Untitled posts may be old ones with new ids."""
     titled = sum(bool(entry.like.title) for entry in document.entries.values())
     if 2 * titled <= len(document.order):
@@ -106,7 +95,7 @@ def is_batch_like_before(document: Document, formers: Collection[Former], *, sho
     return len(document.order) <= BATCH_GROWS * shown_before and _is_next_batch(dates.values(), formers)
 
 
-def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
+def is_mostly_older(document: Document, formers: Collection[ItemRow]) -> bool:
     newest = _newest(formers)
     dates = _dates_after(document, formers)
     dated = [(date, document.entries[id_].slack) for id_, date in dates.items() if date is not None]
@@ -114,36 +103,36 @@ def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
     return 2 * older > len(dated)
 
 
-def _dates_after(document: Document, formers: Collection[Former]) -> dict[str, datetime | None]:
+def _dates_after(document: Document, formers: Collection[ItemRow]) -> dict[str, datetime | None]:
     """A shared date means something if the last batch shared one, too."""
-    is_brief = _span([former.published for former in formers if former.published]) <= BRIEF
+    is_brief = _span([former.published_at for former in formers if former.published_at]) <= BRIEF
     return document.published_since(_newest(formers) if is_brief else None)
 
 
-def _newest(formers: Iterable[Former]) -> datetime | None:
-    return max((former.published for former in formers if former.published), default=None)
+def _newest(formers: Iterable[ItemRow]) -> datetime | None:
+    return max((former.published_at for former in formers if former.published_at), default=None)
 
 
 def _span(dates: Collection[datetime]) -> timedelta:
     return max(dates) - min(dates) if dates else timedelta(0)
 
 
-def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[Former]) -> bool:
-    before = [former.published for former in formers if former.published]
+def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[ItemRow]) -> bool:
+    before = [former.published_at for former in formers if former.published_at]
     now = [date for date in dates if date is not None]
     if not before or not now or _span(before) > BRIEF:
         return False
     return timedelta(0) <= min(now) - max(before) <= NEXT_BATCH
 
 
-def _shows_known_posts(document: Document, formers: Collection[Former]) -> bool:
+def _shows_known_posts(document: Document, formers: Collection[ItemRow]) -> bool:
     """Return whether posts of the document before have other ids here.
 
     Serials repeat titles, so dates must match, unless all are an import's.
     """
     known: dict[str, set[datetime | None]] = {}
     for former in formers:
-        known.setdefault(former.like.title, set()).add(former.published)
+        known.setdefault(former.like.title, set()).add(former.published_at)
     entries = [entry for entry in document.entries.values() if entry.like.title]
     if any(known.get(entry.like.title, set()) & {None, entry.published} for entry in entries):
         return True
@@ -153,5 +142,5 @@ def _shows_known_posts(document: Document, formers: Collection[Former]) -> bool:
     if len(entries) < SEVERAL or 2 * again <= len(entries):
         return False
     span = _span([entry.published for entry in entries if entry.published])
-    span_before = _span([former.published for former in formers if former.published])
+    span_before = _span([former.published_at for former in formers if former.published_at])
     return (not span and not span_before) or (span_before > BRIEF and IMPORT_SHRINKS * span < span_before)

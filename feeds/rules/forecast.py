@@ -2,8 +2,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from feeds.rules.facts import Insert, KnownItem, PollPlan
-from feeds.rules.finality import LEFT_WHILE_HELD, Timing
+from feeds.rules.facts import Delays, FeedRow, Insert, ItemRow, PollPlan
+from feeds.rules.finality import LEFT_WHILE_HELD
 from feeds.rules.item_status import ItemStatus, explain, settles_at
 from feeds.rules.reposts import REPOST
 
@@ -50,50 +50,35 @@ class Forecast:
         return self.event == "unchanged"
 
 
-@dataclass(frozen=True, slots=True)
-class ForecastStep:
-    pk: int
-    id: str
-    state: str
-    reason: str
-    first_seen: datetime
-    stable_since: datetime
-
-
 def forecast(
-    plan: PollPlan,
-    known: Iterable[KnownItem],
-    done: Iterable[ForecastStep],
-    *,
-    timing: Timing,
-    moment: datetime,
-    watched: bool = True,
+    plan: PollPlan, known: Iterable[ItemRow], done: Iterable[ItemRow], feed: FeedRow, *, moment: datetime
 ) -> dict[str, Forecast]:
     forecasts = {}
-    for one in done:
-        status = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)
-        forecasts[one.id] = _forecast(one.id, one.pk, "unchanged", status, timing, moment)
+    for row in done:
+        status = ItemStatus(row.state, row.reason, row.first_seen, row.stable_since, final=False)
+        forecasts[row.guid_hash] = _forecast(row.guid_hash, row.pk, "unchanged", status, feed, moment)
     for insert in plan.insert:
-        forecasts[insert.id] = of_insert(insert, timing=timing, moment=moment, watched=watched)
+        forecasts[insert.id] = of_insert(insert, feed, moment=moment)
     for row in known:
-        event, status = _after(plan, row, moment, watched=watched)
-        id_ = plan.rekey.get(row.pk, row.id)
-        forecasts[id_] = _forecast(id_, row.pk, event, status, timing, moment)
+        event, status = _after(plan, row, moment, watched=feed.status == "active")
+        id_ = plan.rekey.get(row.pk, row.guid_hash)
+        forecasts[id_] = _forecast(id_, row.pk, event, status, feed, moment)
     return forecasts
 
 
-def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
+def of_insert(insert: Insert, feed: FeedRow, *, moment: datetime) -> Forecast:
     state = EXCLUDED if insert.excluded else "unassigned"
+    watched = feed.status == "active"
     status = ItemStatus(
         state, insert.excluded, moment, moment, insert.final, watched=watched, held=insert.held
     )
     event = "held" if insert.held else "settled at once" if insert.final else "new"
     if insert.excluded:
         event = "repost" if insert.excluded == REPOST else "not taken"
-    return _forecast(insert.id, None, event, status, timing, moment)
+    return _forecast(insert.id, None, event, status, feed, moment)
 
 
-def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -> tuple[str, ItemStatus]:
+def _after(plan: PollPlan, row: ItemRow, moment: datetime, *, watched: bool) -> tuple[str, ItemStatus]:
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),
@@ -113,20 +98,21 @@ def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -
         reason=LEFT_WHILE_HELD if event == "dropped" else "",
         first_seen=moment if anew and row.pk not in plan.flicker else row.first_seen,
         stable_since=moment if anew or row.pk in plan.unsettle else row.stable_since,
-        final=(row.final or settles) and not gone,
-        vanished=(row.vanished and not anew) or gone,
-        rolled_off=row.pk in plan.roll_off or (row.rolled_off and row.pk not in plan.roll_back and not anew),
+        final=(row.final_at is not None or settles) and not gone,
+        vanished=(row.vanished_at is not None and not anew) or gone,
+        rolled_off=row.pk in plan.roll_off
+        or (row.rolled_off_at is not None and row.pk not in plan.roll_back and not anew),
         watched=watched,
-        held=row.held,
+        held=row.held_at is not None,
         changes=0 if calm else row.changes + (row.pk in plan.rewrite),
-        set_aside=(row.set_aside and row.pk not in plan.take_back) or row.pk in plan.set_aside,
+        set_aside=row.pk in plan.set_aside or (row.set_aside_at is not None and row.pk not in plan.take_back),
     )
 
 
 def _forecast(
-    id_: str, pk: int | None, event: str, status: ItemStatus, timing: Timing, moment: datetime
+    id_: str, pk: int | None, event: str, status: ItemStatus, delays: Delays, moment: datetime
 ) -> Forecast:
     over = status.vanished or status.final or status.held
     waits = status.state == "unassigned" and not over
-    settles = settles_at(status, timing) if waits else None
-    return Forecast(id_, pk, event, explain(status, timing, moment), settles)
+    settles = settles_at(status, delays) if waits else None
+    return Forecast(id_, pk, event, explain(status, delays, moment), settles)

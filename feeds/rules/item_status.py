@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from feeds.rules.facts import BEYOND, Delays
 from feeds.rules.finality import (
     FLOOD,
     LEFT_WHILE_HELD,
@@ -9,10 +10,9 @@ from feeds.rules.finality import (
     NOT_AFTER_RESTORE,
     RESTORED,
     SENT_ELSEWHERE,
-    Timing,
 )
 from feeds.rules.only_read import LETTERS_ENDED, ONLY_READ
-from feeds.rules.plan import BEYOND, NAMESAKE, OLDER, THERE_BEFORE
+from feeds.rules.plan import NAMESAKE, OLDER, THERE_BEFORE
 from feeds.rules.reposts import REPOST
 from feeds.rules.rhythm import RESTLESS
 
@@ -58,7 +58,7 @@ class ItemStatus:
         return self.changes >= RESTLESS
 
 
-def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
+def explain(item: ItemStatus, delays: Delays, now: datetime) -> str:
     if item.state == "excluded":
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
@@ -85,7 +85,7 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
         return "Held for you: it arrived with many others at once. Send it, or choose not to."
     if item.final:
         return "Ready for the next issue."
-    wait = settles_at(item, timing) - now
+    wait = settles_at(item, delays) - now
     unless = "even if it changes again" if item.restless else "if it doesn’t change"
     if not item.watched:
         words = "Waiting: its feed isn’t being read, and a post settles only when its feed is read."
@@ -96,17 +96,18 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
     if item.restless:
         words += (
             f" It changed at each of the last {item.changes:,} readings, perhaps because of a clock, "
-            f"a counter or an ad in it. So it is sent after the longest delay, {timing.max_delay} minutes."
+            "a counter or an ad in it. So it is sent after the longest delay, "
+            f"{delays.max_delay_minutes} minutes."
         )
     return _but(words, "Newer posts pushed it out of the feed; the stored copy is sent." * item.rolled_off)
 
 
-def settles_at(item: ItemStatus, timing: Timing) -> datetime:
+def settles_at(item: ItemStatus, delays: Delays) -> datetime:
     settled = max(
-        item.first_seen + (timing.min_delay + 1) * MINUTE,
-        item.stable_since + (timing.await_stabilization + 1) * MINUTE,
+        item.first_seen + (delays.min_delay_minutes + 1) * MINUTE,
+        item.stable_since + (delays.await_stabilization_minutes + 1) * MINUTE,
     )
-    latest = item.first_seen + (timing.max_delay + 1) * MINUTE
+    latest = item.first_seen + (delays.max_delay_minutes + 1) * MINUTE
     return latest if item.restless else min(settled, latest)
 
 

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
-from feeds.rules.facts import PollPlan
-from feeds.rules.plan import BEYOND
+from feeds.rules.facts import BEYOND, PollPlan
 from feeds.rules.reposts import REPOST
 
 ONLY_READ = "came while the feed was only read here"

@@ -317,7 +317,7 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
 
 
 def ready_words(item: Item, now: datetime) -> str:
-    ready = settles_at(status_of(item), item.feed.timing)
+    ready = settles_at(status_of(item), item.feed)
     return f"ready {brief(ready)}" if ready > now else "ready at the next reading"
 
 

@@ -258,7 +258,7 @@ class TestTwoConnections:
         """Read the feed without the post; return how many posts are set aside."""
         with transaction.atomic():
             feed = Feed.objects.select_for_update().get(pk=item.feed_id)
-            return store(feed, a_reading_without(item, NOW + DAY)).set_aside
+            return len(store(feed, a_reading_without(item, NOW + DAY)).set_aside)
 
     @staticmethod
     def seal() -> Collected:

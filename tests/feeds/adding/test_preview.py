@@ -12,8 +12,6 @@ from feeds.adding.add import alter_feed
 from feeds.adding.preview import PAGE_WITHOUT_FEED, POSTS_PREVIEWED, NoPreview, Preview, preview
 from feeds.items.dry_run import FAILED, READ, UNCHANGED, DryRun, DryRunRow, dry_run
 from feeds.models import Feed, FeedDocument, Item
-from feeds.rules.facts import Adding
-from feeds.rules.finality import Timing
 from feeds.rules.plan import THERE_BEFORE
 from tests.feeds.watched import ADDED, Blog, at, post
 from tests.servers.documents import rss
@@ -21,16 +19,13 @@ from tests.servers.feed_server import FeedServer, Reply, Request
 
 pytestmark = pytest.mark.django_db
 
-USUAL = Timing(30, 15, 180)
-PING = Timing(0, 0, 0)
+PING = {"min_delay_minutes": 0, "await_stabilization_minutes": 0, "max_delay_minutes": 0}
 HTML = {"Content-Type": "text/html"}
 
 
-def shown(
-    blog: Blog, start: str = "from_now", count: int = 0, timing: Timing = USUAL, **options: Any
-) -> Preview:
+def shown(blog: Blog, start: str = "from_now", count: int = 0, **options: Any) -> Preview:
     url = blog.server.url(blog.path)
-    return preview(url, adding=Adding(start, count), timing=timing, now=ADDED, **options)
+    return preview(url, start=start, start_count=count, now=ADDED, **options)
 
 
 def sent(document: Preview) -> list[str]:
@@ -96,7 +91,7 @@ def test_each_post_says_what_becomes_of_it(blog: Blog) -> None:
 
 def test_a_feed_that_pings_settles_its_posts_at_once(blog: Blog) -> None:
     blog.show("a")
-    (one,) = shown(blog, "all", timing=PING).posts
+    (one,) = shown(blog, "all", **PING).posts
     assert one.settles is None
     assert one.sent.startswith("Ready")
 
@@ -171,7 +166,7 @@ def test_credentials_are_sent_along(blog: Blog) -> None:
 
 def test_a_wrong_address_is_refused(db: None) -> None:
     with pytest.raises(ValidationError):
-        preview("ftp://x.test/", adding=Adding("all"), timing=USUAL, now=ADDED)
+        preview("ftp://x.test/", now=ADDED)
 
 
 def test_a_preview_stores_nothing(blog: Blog) -> None:

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from feeds.admin.adding import wait_words
 from feeds.models import Feed, FeedDocument, Item
-from feeds.rules.finality import Timing
 from tests.examples import some_now
 from tests.factories import NOW, FeedFactory
+from tests.feeds.rules.blog import a_feed
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
 
@@ -325,8 +325,8 @@ def test_who_may_not_see_feeds_sees_no_forecast(client: Client, server: FeedServ
 
 
 def test_the_preview_has_the_sentence_for_both_positions_of_ping() -> None:
-    assert wait_words(Timing(0, 0, 0)) == "A post is ready for the next issue as soon as it is seen."
-    assert wait_words(Timing(30, 30, 180)) == (
+    assert wait_words(a_feed(0, 0, 0)) == "A post is ready for the next issue as soon as it is seen."
+    assert wait_words(a_feed(30, 30, 180)) == (
         "A post is ready at the first reading 31 minutes after it was first seen, if it doesn’t change."
         " Posts published more than 3 hours ago are ready already."
     )

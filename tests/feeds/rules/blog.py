@@ -1,17 +1,34 @@
 """Blog with a feed that does anything, and its item rows in memory, for properties of the plan."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from feeds.parsing.likeness import UNLIKE, Likeness
-from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen
-from feeds.rules.finality import Timing
+from feeds.models import Feed, Item
+from feeds.rules.facts import Document, Insert, Known, PollPlan, Seen
 from feeds.rules.plan import plan_document, plan_unchanged
-from feeds.rules.reposts import REPOST, Former
+from feeds.rules.reposts import REPOST
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADDED = START - timedelta(minutes=1)
 LONG_AGO = START - timedelta(days=300)
+DONE = ("cleared", "excluded")
+
+
+def a_feed(shortest: int = 30, unchanged: int = 15, longest: int = 180, **fields: Any) -> Feed:
+    """Return an unsaved feed that was read before."""
+    delays = {"min_delay_minutes": shortest, "await_stabilization_minutes": unchanged}
+    given = {"added_at": ADDED, "first_polled_at": LONG_AGO, **fields}
+    return Feed(**delays, max_delay_minutes=longest, **given)
+
+
+def an_item(pk: int, id_: str, state: str, content_hash: str, since: datetime, **are: bool) -> Item:
+    """Return an unsaved item. `are`: moments, such as `held`."""
+    given: dict[str, Any] = {f"{name}_at": since for name, is_so in are.items() if is_so}
+    given |= {"guid_hash": id_, "state": state, "content_hash": content_hash}
+    return Item(pk=pk, first_seen=since, stable_since=since, **given)
 
 
 @dataclass
@@ -67,55 +84,35 @@ class Blog:
 class Rows:
     """Rows as in the database. Applies a plan as the service does."""
 
-    timing: Timing
-    known: dict[int, KnownItem] = field(default_factory=dict)
-    links: dict[int, str] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)
+    feed: Feed
+    known: dict[int, Item] = field(default_factory=dict)
     previous: list[str] = field(default_factory=list)
-    published: dict[int, datetime | None] = field(default_factory=dict)
-    likes: dict[int, Likeness] = field(default_factory=dict)
-    polled: bool = False
-    # A flood of it was released.
-    floods_sent: bool = False
-    read_at: datetime | None = None
     made: int = 0
 
-    def plan(
-        self, document: Document, adding: Adding, moment: datetime, *, partial: bool = False
-    ) -> PollPlan:
-        done = {row.id for row in self.known.values() if row.state in ("cleared", "excluded")}
-        return plan_document(
-            document,
-            [row for row in self.known.values() if row.id not in done],
-            done=done,
-            reposts={self.known[pk].id for pk in self.reposts()},
-            formers=[
-                Former(pk, row.id, self.links[pk], pk in self.reposts(), self.published[pk], self.likes[pk])
-                for pk, row in self.known.items()
-                if self.links.get(pk)
-            ],
-            previous=self.previous,
-            timing=self.timing,
-            added_at=ADDED,
-            adding=None if self.polled else adding,
-            moment=moment,
-            read_at=self.read_at,
-            hold_floods=True,
-            floods_sent=self.floods_sent,
-            partial=partial,
+    def __post_init__(self) -> None:
+        self.feed.first_polled_at = None
+
+    def plan(self, document: Document, moment: datetime, *, partial: bool = False) -> PollPlan:
+        done = {row.guid_hash for row in self.known.values() if row.state in DONE}
+        known = Known(
+            [row for row in self.known.values() if row.guid_hash not in done],
+            done,
+            {row.guid_hash for row in self.reposts()},
+            formers=[row for row in self.known.values() if row.link_hash],
+            order=self.previous,
         )
+        return plan_document(document, known, self.feed, moment=moment, partial=partial)
 
     def plan_unchanged(self, moment: datetime) -> PollPlan:
-        return plan_unchanged(self.known.values(), timing=self.timing, moment=moment)
+        return plan_unchanged(Known(list(self.known.values())), self.feed, moment=moment)
 
-    def reposts(self) -> set[int]:
-        return {pk for pk, why in self.reasons.items() if why == REPOST}
+    def reposts(self) -> Iterator[Item]:
+        return (row for row in self.known.values() if row.reason == REPOST)
 
     def apply(self, plan: PollPlan, document: Document, moment: datetime, *, partial: bool = False) -> None:
         for pk, id_ in plan.rekey.items():
             self._rekey(pk, id_)
-            entry = document.entries[id_]
-            self.links[pk], self.published[pk], self.likes[pk] = entry.link, entry.published, entry.like
+            self._describe(self.known[pk], document.entries[id_])
         for insert in plan.insert:
             self._insert(insert, document, moment)
         for pk, id_ in plan.rewrite.items():
@@ -125,53 +122,53 @@ class Rows:
             hash_ = document.entries[id_].content_hash
             since = self.known[pk].first_seen if pk in plan.flicker else moment
             self.change(pk, content_hash=hash_, first_seen=since, stable_since=moment)
-            self.change(pk, vanished=False, rolled_off=False, final=False, changes=0)
+            self.change(pk, vanished_at=None, rolled_off_at=None, final_at=None, changes=0)
             self.change(pk, returns=self.known[pk].returns + 1)
+        changed: dict[str, Any]
         for pks, changed in (
             (plan.unsettle, {"stable_since": moment}),
             (plan.calm, {"changes": 0}),
-            (plan.roll_back, {"rolled_off": False}),
-            (plan.roll_off, {"rolled_off": True}),
-            (plan.finalise, {"final": True}),
-            (plan.vanish, {"vanished": True, "final": False}),
+            (plan.roll_back, {"rolled_off_at": None}),
+            (plan.roll_off, {"rolled_off_at": moment}),
+            (plan.finalise, {"final_at": moment}),
+            (plan.vanish, {"vanished_at": moment, "final_at": None}),
         ):
             for pk in pks:
                 self.change(pk, **changed)
         for pk in plan.drop:
             self.exclude(pk, "dropped")
         for pk in plan.forget:
-            self._delete(pk)
+            del self.known[pk]
         self._keep_order(plan, document, partial)
-        self.polled = True
+        self.feed.first_polled_at = self.feed.first_polled_at or moment
         if not partial:
-            self.read_at = moment
+            self.feed.fetched_through = moment
 
     def _rekey(self, pk: int, id_: str) -> None:
-        (given_way,) = [old for old in self.reposts() if self.known[old].id == id_] or [0]
-        if given_way:
-            self._delete(given_way)
-        row = self.known[pk]
-        self.change(pk, id=id_)
+        for old in [row.pk for row in self.reposts() if row.guid_hash == id_]:
+            del self.known[old]
         self.made += 1
-        left = KnownItem(self.made, row.id, "excluded", "", row.first_seen, row.stable_since)
+        left = copy(self.known[pk])
+        left.pk, left.state, left.reason, left.content_hash = self.made, "excluded", REPOST, ""
         self.known[self.made] = left
-        self.links[self.made], self.reasons[self.made] = self.links[pk], REPOST
-        self.published[self.made], self.likes[self.made] = self.published[pk], self.likes[pk]
+        self.change(pk, guid_hash=id_)
 
     def _insert(self, insert: Insert, document: Document, moment: datetime) -> None:
-        assert insert.id not in {row.id for row in self.known.values()}, "an id has one row"
+        assert insert.id not in {row.guid_hash for row in self.known.values()}, "an id has one row"
         self.made += 1
         entry = document.entries.get(insert.id)
         state = "excluded" if insert.excluded else "unassigned"
         hash_ = "" if insert.excluded or entry is None else entry.content_hash
-        self.known[self.made] = KnownItem(
-            self.made, insert.id, state, hash_, moment, moment, final=insert.final, held=insert.held
-        )
-        self.links[self.made] = entry.link if entry else ""
-        self.published[self.made] = entry.published if entry else None
-        self.likes[self.made] = entry.like if entry else UNLIKE
-        if insert.excluded:
-            self.reasons[self.made] = insert.excluded
+        are = {"final": insert.final, "held": insert.held}
+        row = an_item(self.made, insert.id, state, hash_, moment, **are)
+        row.reason = insert.excluded
+        if entry:
+            self._describe(row, entry)
+        self.known[self.made] = row
+
+    @staticmethod
+    def _describe(row: Item, entry: Seen) -> None:
+        row.link_hash, row.published_at, row.like = entry.link, entry.published, entry.like
 
     def _keep_order(self, plan: PollPlan, document: Document, partial: bool) -> None:
         order = document.newest_first()
@@ -181,19 +178,17 @@ class Rows:
         elif order:
             self.previous = order
 
-    def _delete(self, pk: int) -> None:
-        for rows in (self.known, self.links, self.reasons, self.published, self.likes):
-            rows.pop(pk, None)
-
     def change(self, pk: int, **changes: object) -> None:
-        self.known[pk] = replace(self.known[pk], **changes)  # type: ignore[arg-type]
+        self.known[pk] = copy(self.known[pk])
+        for name, value in changes.items():
+            setattr(self.known[pk], name, value)
 
     def exclude(self, pk: int, reason: str) -> None:
-        self.change(pk, state="excluded", held=False, final=False, rolled_off=False, content_hash="")
-        self.reasons[pk] = reason
+        self.change(pk, state="excluded", held_at=None, final_at=None, rolled_off_at=None, content_hash="")
+        self.change(pk, reason=reason)
 
-    def unassigned(self) -> list[KnownItem]:
+    def unassigned(self) -> list[Item]:
         return [row for row in self.known.values() if row.waits]
 
-    def held(self) -> list[KnownItem]:
-        return [row for row in self.unassigned() if row.held]
+    def held(self) -> list[Item]:
+        return [row for row in self.unassigned() if row.held_at]

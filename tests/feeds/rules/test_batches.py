@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feeds.models import Item
 from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness
-from feeds.rules.facts import Adding, Document, Insert, Seen
-from feeds.rules.finality import Timing
+from feeds.rules.facts import Document, Insert, Known, Seen
 from feeds.rules.plan import plan_document
-from feeds.rules.reposts import Former
 from tests.examples import examples
-from tests.feeds.rules.blog import START, Rows
+from tests.feeds.rules.blog import START, Rows, a_feed
 
 NOW = datetime(2026, 5, 6, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -29,24 +28,21 @@ def seen(title: str, date: datetime | None, link: str) -> Seen:
 def inserts(before: Sequence[Post], after: Sequence[Post], *, floods_sent: bool = False) -> list[Insert]:
     """Return the new posts of a document that shares no id with the one before. Posts: id, title, date."""
     formers = [
-        Former(pk, id_, link_hash(f"https://a.example/{id_}"), False, date, likeness(title, ""))
+        Item(
+            pk=pk,
+            guid_hash=id_,
+            link_hash=link_hash(f"https://a.example/{id_}"),
+            title=title,
+            published_at=date,
+        )
         for pk, (id_, title, date) in enumerate(before)
     ]
     entries = {id_: seen(title, date, f"https://a.example/{id_}") for id_, title, date in after}
-    return plan_document(
-        Document(tuple(entries), entries),
-        (),
-        done=[id_ for id_, *_ in before],
-        formers=formers,
-        previous=[id_ for id_, *_ in before],
-        timing=Timing(30, 15, 180),
-        added_at=NOW - 30 * DAY,
-        adding=None,
-        moment=NOW,
-        read_at=NOW - HOUR,
-        hold_floods=True,
-        floods_sent=floods_sent,
-    ).insert
+    ids = [id_ for id_, *_ in before]
+    sent = NOW if floods_sent else None
+    feed = a_feed(added_at=NOW - 30 * DAY, fetched_through=NOW - HOUR, floods_sent_at=sent)
+    known = Known((), ids, formers=formers, order=ids)
+    return plan_document(Document(tuple(entries), entries), known, feed, moment=NOW).insert
 
 
 def held(before: Sequence[Post], after: Sequence[Post], **options: bool) -> bool:
@@ -164,17 +160,17 @@ def days(draw: st.DrawFn) -> list[list[Post]]:
 def test_whatever_replaces_the_posts_of_the_day_before_is_sent_once(
     story: list[list[Post]], minutes_late: int
 ) -> None:
-    rows, sent = Rows(Timing(30, 15, 180)), Counter[str]()
+    rows, sent = Rows(a_feed()), Counter[str]()
     late = timedelta(minutes=minutes_late)
     for day, posts in enumerate(story):
         entries = {id_: seen(title, date, f"https://a.example/{id_}") for id_, title, date in posts}
         document = Document(tuple(entries), entries)
         shown = START + (day - 1) * DAY + 20 * HOUR + late
         for moment in (shown, shown + 31 * timedelta(minutes=1), shown + 3 * HOUR):
-            rows.apply(rows.plan(document, Adding("from_now"), moment), document, moment)
+            rows.apply(rows.plan(document, moment), document, moment)
             assert not rows.held()
         for row in rows.unassigned():
-            assert row.final
-            sent[row.id] += 1
+            assert row.final_at
+            sent[row.guid_hash] += 1
             rows.change(row.pk, state="cleared", content_hash="")
     assert sent == Counter(id_ for posts in story[1:] for id_, *_ in posts)

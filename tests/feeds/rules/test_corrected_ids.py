@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feeds.models import Item
 from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import is_long, likeness, similarity
-from feeds.rules.facts import Document, Seen
-from feeds.rules.finality import Timing
+from feeds.rules.facts import Document, Known, Seen
 from feeds.rules.plan import plan_document
-from feeds.rules.reposts import REPOST, Former
+from feeds.rules.reposts import REPOST
 from tests.examples import examples
+from tests.feeds.rules.blog import a_feed
 
 NOW = datetime(2026, 5, 6, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -30,7 +31,13 @@ def reposts(
 ) -> list[str]:
     """Return the new ids of known posts. Posts: id, title, date; `similar` is for all texts, or unknown."""
     formers = [
-        Former(pk, id_, link_hash(f"https://a.example/{id_}"), False, date, likeness(title, ""))
+        Item(
+            pk=pk,
+            guid_hash=id_,
+            link_hash=link_hash(f"https://a.example/{id_}"),
+            title=title,
+            published_at=date,
+        )
         for pk, (id_, title, date) in enumerate(before)
     ]
     entries = {
@@ -43,21 +50,11 @@ def reposts(
         )
         for id_, title, date in after
     }
-    known = {} if similar is None else {(new, old): similar for new, *_ in after for old, *_ in before}
-    result = plan_document(
-        Document(tuple(entries), entries),
-        (),
-        done=[id_ for id_, *_ in before],
-        formers=formers,
-        similarities=known,
-        previous=[id_ for id_, *_ in before],
-        timing=Timing(30, 15, 180),
-        added_at=NOW - 300 * DAY,
-        adding=None,
-        moment=NOW,
-        read_at=NOW - 10 * MINUTE,
-        hold_floods=True,
-    )
+    similarities = {} if similar is None else {(new, old): similar for new, *_ in after for old, *_ in before}
+    ids = [id_ for id_, *_ in before]
+    known = Known((), ids, formers=formers, similarities=similarities, order=ids)
+    feed = a_feed(added_at=NOW - 300 * DAY, fetched_through=NOW - 10 * MINUTE)
+    result = plan_document(Document(tuple(entries), entries), known, feed, moment=NOW)
     return [insert.id for insert in result.insert if insert.excluded == REPOST]
 
 

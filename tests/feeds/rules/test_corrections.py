@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feeds.models import Feed
 from feeds.rules.corrections import MOST_CORRECTIONS, TrackedPost, after_document, after_unchanged
 from feeds.rules.facts import Document, Seen
-from feeds.rules.finality import CACHED_FOR, Timing
+from feeds.rules.finality import CACHED_FOR, at_first_sight
 from tests.examples import examples
+from tests.feeds.rules.blog import a_feed
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-USUAL, PINGS = Timing(30, 15, 180), Timing(0, 0, 0)
+USUAL, PINGS = a_feed(), a_feed(0, 0, 0)
 
 
 def at(minutes: float) -> datetime:
@@ -38,7 +40,7 @@ class Readings:
     """A post through the readings of its feed."""
 
     post: TrackedPost
-    timing: Timing = USUAL
+    delays: Feed = USUAL
     previous: tuple[str, ...] = ("p6", "p5", "p4", "p3", "p2", "p1")
 
     def read(self, minutes: float, *ids: str, partial: bool = False, **texts: str) -> str:
@@ -48,7 +50,7 @@ class Readings:
             [self.post],
             shown,
             previous=self.previous,
-            timing=self.timing,
+            delays=self.delays,
             moment=at(minutes),
             partial=partial,
         )
@@ -58,7 +60,7 @@ class Readings:
         return self.post.news
 
     def unchanged(self, minutes: float) -> str:
-        changed = after_unchanged([self.post], timing=self.timing, moment=at(minutes))
+        changed = after_unchanged([self.post], delays=self.delays, moment=at(minutes))
         self.post = changed[0] if changed else self.post
         return self.post.news
 
@@ -144,7 +146,7 @@ class TestCorrections:
         )
         for minute in (0, 30, 60, 90):
             changed = after_document(
-                [feed.post], renamed, previous=ALL, timing=USUAL, moment=at(SENT + minute)
+                [feed.post], renamed, previous=ALL, delays=USUAL, moment=at(SENT + minute)
             )
             assert changed == []
 
@@ -206,7 +208,7 @@ class TestWithdrawals:
         undated = Document(WITHOUT, {id_: Seen("1") for id_ in WITHOUT})
         for minute in (0, 61, 130):
             changed = after_document(
-                [tracked()], undated, previous=ALL, timing=USUAL, moment=at(SENT + minute)
+                [tracked()], undated, previous=ALL, delays=USUAL, moment=at(SENT + minute)
             )
             assert changed == []
 
@@ -244,9 +246,9 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS, st.integers(3, 8), st.sampled_from((USUAL, PINGS, Timing(5, 40, 60))))
+@given(STEPS, st.integers(3, 8), st.sampled_from((USUAL, PINGS, a_feed(5, 40, 60))))
 @settings(max_examples=examples(400))
-def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window: int, timing: Timing) -> None:
+def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window: int, feed: Feed) -> None:
     texts = {f"p{number}": 1 for number in range(1, 9)}
     live = sorted(texts, reverse=True)
     away: list[str] = []
@@ -285,7 +287,7 @@ def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window:
         if step.shown == "same" and later and now - later[0] > CACHED_FOR:
             continue
         if step.shown == "same":
-            changed = after_unchanged(posts.values(), timing=timing, moment=now)
+            changed = after_unchanged(posts.values(), delays=feed, moment=now)
         else:
             at_the_time = states[-1]
             if step.shown == "cached":
@@ -303,7 +305,7 @@ def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window:
                 posts.values(),
                 shown,
                 previous=previous,
-                timing=timing,
+                delays=feed,
                 moment=now,
                 partial=step.shown == "pushed",
             )
@@ -321,7 +323,7 @@ def test_whatever_a_feed_does_only_what_is_so_is_told(steps: list[Step], window:
             if post.news == "corrected" and before.news != "corrected":
                 text, first = since[post.id]
                 assert post.seen_hash == str(text) != before.content_hash
-                assert timing.at_first_sight or now - first > timing.await_stabilization * MINUTE
+                assert at_first_sight(feed) or now - first > feed.await_stabilization_minutes * MINUTE
                 posts[post.id] = replace(
                     post, content_hash=post.seen_hash, seen_hash="", seen_since=None, news=""
                 )

@@ -2,15 +2,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.finality import Timing, is_final
+from feeds.models import Feed
+from feeds.rules.finality import at_first_sight, is_final
+from tests.feeds.rules.blog import a_feed
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-DEFAULT = Timing(min_delay=30, await_stabilization=15, max_delay=180)
+DEFAULT = a_feed(30, 15, 180)
 
 
-def final(seen: float, stable: float, *, changed: bool = False, timing: Timing = DEFAULT) -> bool:
+def final(seen: float, stable: float, *, changed: bool = False, feed: Feed = DEFAULT) -> bool:
     return is_final(
-        timing,
+        feed,
         first_seen=NOW - timedelta(minutes=seen),
         stable_since=NOW - timedelta(minutes=stable),
         moment=NOW,
@@ -41,7 +43,7 @@ def test_a_post_that_keeps_changing_is_final_after_the_longest_delay() -> None:
 
 
 def test_zeros_still_need_a_minute_except_at_first_sight() -> None:
-    ping = Timing(0, 0, 0)
-    assert ping.at_first_sight
-    assert not final(0.5, 0.5, timing=ping)
-    assert final(1, 1, timing=ping)
+    ping = a_feed(0, 0, 0)
+    assert at_first_sight(ping)
+    assert not final(0.5, 0.5, feed=ping)
+    assert final(1, 1, feed=ping)

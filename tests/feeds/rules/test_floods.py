@@ -4,13 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.facts import Adding, Document, KnownItem, PollPlan, Seen
-from feeds.rules.finality import HELD_AT_MOST, Timing, is_flood
-from feeds.rules.plan import BEYOND, plan_document, plan_unchanged
+from feeds.models import Feed, Item
+from feeds.rules.facts import BEYOND, Document, Known, PollPlan, Seen
+from feeds.rules.finality import HELD_AT_MOST, is_flood
+from feeds.rules.plan import plan_document, plan_unchanged
+from tests.feeds.rules.blog import a_feed, an_item
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADDED = NOW - timedelta(days=1)
-DEFAULT, PING = Timing(30, 15, 180), Timing(0, 0, 0)
+PING = a_feed(0, 0, 0, added_at=ADDED)
 
 
 @pytest.mark.parametrize(
@@ -26,25 +28,31 @@ def document(count: int, **entries: Seen | None) -> Document:
     return Document(tuple(made), {id_: entry for id_, entry in made.items() if entry is not None})
 
 
-def held(pk: int, **facts: bool) -> KnownItem:
-    long_ago = NOW - timedelta(days=3)
-    return KnownItem(pk, f"held{pk}", "unassigned", "h", long_ago, long_ago, **{"held": True, **facts})
+def held(pk: int, **are: bool) -> Item:
+    return an_item(pk, f"held{pk}", "unassigned", "h", NOW - timedelta(days=3), held=True, **are)
 
 
-def plan(doc: Document, *rows: KnownItem, **given: object) -> PollPlan:
-    options: dict[str, object] = {"previous": (), "timing": DEFAULT, "adding": None, "hold_floods": True}
-    return plan_document(doc, rows, added_at=ADDED, moment=NOW, **{**options, **given})  # type: ignore[arg-type]
+def plan(
+    doc: Document,
+    *rows: Item,
+    previous: tuple[str, ...] = (),
+    done: tuple[str, ...] = (),
+    feed: Feed | None = None,
+    partial: bool = False,
+) -> PollPlan:
+    known = Known(rows, done, order=previous)
+    return plan_document(doc, known, feed or a_feed(added_at=ADDED), moment=NOW, partial=partial)
 
 
 def test_a_flood_is_held_as_a_whole() -> None:
-    result = plan(document(11), done=())
+    result = plan(document(11))
     assert [insert.held for insert in result.insert] == [True] * 11
     assert result.holds
 
 
 def test_a_flood_is_not_held_at_the_adding_nor_when_the_admin_wants_none_held() -> None:
-    for given in ({"adding": Adding("all")}, {"hold_floods": False}):
-        result = plan(document(11), **given)
+    for fields in ({"start": "all", "first_polled_at": None}, {"hold_floods": False}):
+        result = plan(document(11), feed=a_feed(added_at=ADDED, **fields))
         assert {insert.held for insert in result.insert} == {False}
         assert not result.holds
 
@@ -75,15 +83,15 @@ def test_a_pushed_flood_is_held_too() -> None:
 
 
 def test_a_held_post_of_a_feed_that_pings_does_not_settle_at_first_sight() -> None:
-    assert {insert.final for insert in plan(document(11), timing=PING).insert} == {False}
+    assert {insert.final for insert in plan(document(11), feed=PING).insert} == {False}
 
 
 def test_dates_in_the_future_neither_delay_nor_exclude_nor_hold() -> None:
     future = Seen("h", NOW + timedelta(days=900))
-    (insert,) = plan(Document(("a",), {"a": future}), timing=PING).insert
+    (insert,) = plan(Document(("a",), {"a": future}), feed=PING).insert
     assert (insert.excluded, insert.held, insert.final) == ("", False, True)
     since = NOW - timedelta(minutes=31)
-    waiting = KnownItem(1, "a", "unassigned", "h", since, since)
+    waiting = an_item(1, "a", "unassigned", "h", since)
     assert plan(Document(("a",), {"a": future}), waiting, previous=("a",)).finalise == [1]
 
 
@@ -96,12 +104,12 @@ def test_what_is_held_is_confirmed_rewritten_and_withdrawn_but_never_final() -> 
     assert (gone.vanish, gone.finalise, gone.holds) == ([1], [], True)
     rolled = plan(Document(("x",), {"x": Seen("h")}), held(1), previous=("x", "held1"))
     assert (rolled.roll_off, rolled.finalise) == ([1], [])
-    same = plan_unchanged([held(1)], timing=DEFAULT, moment=NOW)
+    same = plan_unchanged(Known([held(1)]), a_feed(), moment=NOW)
     assert (same, same.holds) == (PollPlan(confirm=[1]), True)
 
 
 def test_a_held_post_that_was_withdrawn_and_is_back_is_held_again() -> None:
-    result = plan(Document(("held1",), {"held1": Seen("h")}), held(1, vanished=True), timing=PING)
+    result = plan(Document(("held1",), {"held1": Seen("h")}), held(1, vanished=True), feed=PING)
     assert (result.restart, result.finalise, result.holds) == ({1: "held1"}, [], True)
 
 

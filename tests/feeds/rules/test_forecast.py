@@ -5,24 +5,26 @@ from typing import Any
 
 import pytest
 
-from feeds.rules.facts import Insert, KnownItem, PollPlan
-from feeds.rules.finality import LEFT_WHILE_HELD, Timing
-from feeds.rules.forecast import EVENTS, Forecast, ForecastStep, forecast
+from feeds.models import Item
+from feeds.rules.facts import Insert, PollPlan
+from feeds.rules.finality import LEFT_WHILE_HELD
+from feeds.rules.forecast import EVENTS, Forecast, forecast
 from feeds.rules.plan import OLDER
 from feeds.rules.reposts import REPOST
+from tests.feeds.rules.blog import a_feed
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(minutes=10)
-TIMING = Timing(30, 15, 180)
+FEED = a_feed()
 
 
-def row(**changes: Any) -> KnownItem:
-    values = {"pk": 1, "id": "a", "state": "unassigned", "content_hash": "x", "first_seen": EARLIER}
-    return KnownItem(**{**values, "stable_since": EARLIER, **changes})
+def row(**changes: Any) -> Item:
+    values = {"pk": 1, "guid_hash": "a", "content_hash": "x", "first_seen": EARLIER, "stable_since": EARLIER}
+    return Item(**{**values, **changes})
 
 
-def of(plan: PollPlan, *known: KnownItem, done: tuple[ForecastStep, ...] = (), id_: str = "a") -> Forecast:
-    return forecast(plan, known, done, timing=TIMING, moment=NOW)[id_]
+def of(plan: PollPlan, *known: Item, done: tuple[Item, ...] = (), id_: str = "a") -> Forecast:
+    return forecast(plan, known, done, FEED, moment=NOW)[id_]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +59,23 @@ def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -
         (PollPlan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Ready", None),
         (PollPlan(finalise=[1]), {}, "settles", "Ready", None),
         (PollPlan(vanish=[1]), {}, "withdrawn", "Not sent: it was removed", None),
-        (PollPlan(vanish=[1]), {"final": True}, "withdrawn", "Not sent: it was removed", None),
-        (PollPlan(restart={1: "a"}), {"vanished": True}, "back", "Waiting: it settles in 31 minutes", 31),
+        (PollPlan(vanish=[1]), {"final_at": EARLIER}, "withdrawn", "Not sent: it was removed", None),
+        (
+            PollPlan(restart={1: "a"}),
+            {"vanished_at": EARLIER},
+            "back",
+            "Waiting: it settles in 31 minutes",
+            31,
+        ),
         (PollPlan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
-        (PollPlan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while too many", None),
-        (PollPlan(confirm=[1]), {"held": True}, "unchanged", "Held for you", None),
+        (
+            PollPlan(drop=[1]),
+            {"held_at": EARLIER},
+            "dropped",
+            "Not sent: it left the feed while too many",
+            None,
+        ),
+        (PollPlan(confirm=[1]), {"held_at": EARLIER}, "unchanged", "Held for you", None),
         (
             PollPlan(rewrite={1: "a"}),
             {"state": "assigned"},
@@ -82,14 +96,14 @@ def test_items_that_are_known(
 
 def test_an_item_that_left_at_the_old_end_says_so_until_it_is_back() -> None:
     assert "pushed it out of the feed" in of(PollPlan(roll_off=[1]), row()).fate
-    assert "pushed it out of the feed" in of(PollPlan(confirm=[1]), row(rolled_off=True)).fate
-    assert "pushed" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off=True)).fate
+    assert "pushed it out of the feed" in of(PollPlan(confirm=[1]), row(rolled_off_at=EARLIER)).fate
+    assert "pushed" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off_at=EARLIER)).fate
 
 
 def test_a_renamed_item_is_found_under_its_new_id() -> None:
     one = of(PollPlan(rekey={1: "b"}, confirm=[1]), row(), id_="b")
     assert (one.event, one.pk) == ("renamed", 1)
-    assert "a" not in forecast(PollPlan(rekey={1: "b"}), [row()], (), timing=TIMING, moment=NOW)
+    assert "a" not in forecast(PollPlan(rekey={1: "b"}), [row()], (), FEED, moment=NOW)
 
 
 @pytest.mark.parametrize(
@@ -97,13 +111,13 @@ def test_a_renamed_item_is_found_under_its_new_id() -> None:
     [("cleared", "", "Done"), ("excluded", LEFT_WHILE_HELD, "Not sent: it left the feed while too many")],
 )
 def test_what_is_done_stays_as_it_is(state: str, reason: str, fate: str) -> None:
-    one = of(PollPlan(), done=(ForecastStep(7, "a", state, reason, EARLIER, EARLIER),))
+    one = of(PollPlan(), done=(row(pk=7, state=state, reason=reason),))
     assert (one.event, one.pk, one.is_quiet) == ("unchanged", 7, True)
     assert one.fate.startswith(fate)
 
 
 def test_items_of_a_feed_that_is_not_read_say_so() -> None:
-    found = forecast(PollPlan(confirm=[1]), [row()], (), timing=TIMING, moment=NOW, watched=False)
+    found = forecast(PollPlan(confirm=[1]), [row()], (), a_feed(status="paused"), moment=NOW)
     assert "its feed isn’t being read" in found["a"].fate
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from feeds.rules.finality import FLOOD, LEFT_WHILE_HELD, Timing
+from feeds.rules.finality import FLOOD, LEFT_WHILE_HELD
 from feeds.rules.item_status import ItemStatus, explain, settles_at
 from feeds.rules.reposts import REPOST
+from tests.feeds.rules.blog import a_feed
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-TIMING = Timing(30, 15, 180)
+FEED = a_feed()
 
 
 def standing(**facts: Any) -> ItemStatus:
@@ -28,7 +29,7 @@ def standing(**facts: Any) -> ItemStatus:
 
 
 def said(**facts: Any) -> str:
-    return explain(standing(**facts), TIMING, NOW)
+    return explain(standing(**facts), FEED, NOW)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_post_that_never_rests_says_so_and_waits_for_the_longest_delay() -> No
         "of the last 3 readings, perhaps because of a clock, a counter or an ad in it. So it is sent after "
         "the longest delay, 180 minutes."
     )
-    assert settles_at(standing(changes=3), TIMING) == NOW + timedelta(minutes=171)
+    assert settles_at(standing(changes=3), FEED) == NOW + timedelta(minutes=171)
 
 
 def test_a_post_that_rolled_off_says_so_besides() -> None:

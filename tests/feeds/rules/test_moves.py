@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness
-from feeds.rules.facts import Adding, Document, Seen
-from feeds.rules.finality import Timing
+from feeds.rules.facts import Document, Seen
 from tests.examples import examples
-from tests.feeds.rules.blog import START, Rows
+from tests.feeds.rules.blog import START, Rows, a_feed
 
 DAY = timedelta(days=1)
 WAYS: Mapping[str, Callable[[str], str]] = {
@@ -93,14 +92,14 @@ def test_a_move_mails_no_post_twice_and_loses_no_new_one(
 ) -> None:
     before, fresh, late, is_dated, appends = story
     window = len(before)
-    rows, mailed = Rows(Timing(30, 15, 180)), Counter[str]()
+    rows, mailed = Rows(a_feed()), Counter[str]()
 
     def read(posts: list[Post], moment: datetime) -> None:
         shown = document(posts[:window], appends=appends)
-        rows.apply(rows.plan(shown, Adding("from_now"), moment), shown, moment)
+        rows.apply(rows.plan(shown, moment), shown, moment)
         for row in rows.unassigned():
-            if row.final:
-                mailed[names[row.id]] += 1
+            if row.final_at:
+                mailed[names[row.guid_hash]] += 1
                 rows.change(row.pk, state="cleared", content_hash="")
 
     change = WAYS[way]
@@ -121,7 +120,7 @@ def test_a_move_mails_no_post_twice_and_loses_no_new_one(
         now += timedelta(minutes=10)
     for step in (0, 20, 20, 20):
         read([moved(one) for one in [*late, *fresh, *before]], now := now + timedelta(minutes=step))
-    held = Counter(names[row.id] for row in rows.held())
+    held = Counter(names[row.guid_hash] for row in rows.held())
     assert not [name for name, times in mailed.items() if times > 1], "no post is mailed twice"
     assert not set(mailed) & {one.name for one in before}, "what was there at the adding is not mailed"
     new = [one.name for one in [*fresh[:window], *late[:window]]]

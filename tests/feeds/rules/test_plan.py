@@ -1,25 +1,15 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.finality import Timing
-from feeds.rules.plan import (
-    BEYOND,
-    OLDER,
-    THERE_BEFORE,
-    Adding,
-    Document,
-    KnownItem,
-    PollPlan,
-    Seen,
-    plan_document,
-)
+from feeds.models import Feed, Item
+from feeds.rules.facts import BEYOND, Document, Known, PollPlan, Seen
+from feeds.rules.plan import OLDER, THERE_BEFORE, plan_document
+from tests.feeds.rules.blog import a_feed, an_item
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADDED = NOW - timedelta(days=1)
-DEFAULT = Timing(30, 15, 180)
-PING = Timing(0, 0, 0)
+FEED = a_feed(added_at=ADDED, hold_floods=False)
 
 
 def document(
@@ -38,21 +28,17 @@ def known(
     content_hash: str = "h",
     vanished: bool = False,
     rolled_off: bool = False,
-) -> KnownItem:
+) -> Item:
     since = NOW - timedelta(minutes=seen)
-    return KnownItem(pk, id_, state, content_hash, since, since, vanished=vanished, rolled_off=rolled_off)
+    return an_item(pk, id_, state, content_hash, since, vanished=vanished, rolled_off=rolled_off)
 
 
-def plan(
-    doc: Document,
-    *rows: KnownItem,
-    previous: tuple[str, ...] = (),
-    timing: Timing = DEFAULT,
-    adding: Adding | None = None,
-) -> PollPlan:
-    return plan_document(
-        doc, rows, previous=previous, timing=timing, added_at=ADDED, adding=adding, moment=NOW
-    )
+def adding(start: str, count: int = 0) -> Feed:
+    return a_feed(added_at=ADDED, first_polled_at=None, start=start, start_count=count)
+
+
+def plan(doc: Document, *rows: Item, previous: tuple[str, ...] = (), feed: Feed = FEED) -> PollPlan:
+    return plan_document(doc, Known(rows, order=previous), feed, moment=NOW)
 
 
 def excluded(result: PollPlan) -> dict[str, str]:
@@ -60,24 +46,24 @@ def excluded(result: PollPlan) -> dict[str, str]:
 
 
 def test_from_now_on_excludes_everything_the_first_document_holds() -> None:
-    result = plan(document("b", "a"), adding=Adding("from_now"))
+    result = plan(document("b", "a"), feed=adding("from_now"))
     assert excluded(result) == {"a": THERE_BEFORE, "b": THERE_BEFORE}
 
 
 def test_the_last_n_are_taken_by_date_where_all_have_one() -> None:
     dates = {"a": NOW - timedelta(days=3), "b": NOW - timedelta(days=5), "c": NOW - timedelta(days=4)}
-    result = plan(document("b", "c", "a", published=dates), adding=Adding("last", 2))
+    result = plan(document("b", "c", "a", published=dates), feed=adding("last", 2))
     assert {id_ for id_, why in excluded(result).items() if not why} == {"a", "c"}
 
 
 def test_the_last_n_are_taken_by_position_where_dates_are_missing() -> None:
-    result = plan(document("new", "middle", "old"), adding=Adding("last", 1))
+    result = plan(document("new", "middle", "old"), feed=adding("last", 1))
     assert {id_ for id_, why in excluded(result).items() if not why} == {"new"}
 
 
 def test_all_takes_everything_that_was_read_in_full() -> None:
     doc = Document(order=("b", "a"), entries={"b": Seen("h")})
-    assert excluded(plan(doc, adding=Adding("all"))) == {"a": THERE_BEFORE, "b": ""}
+    assert excluded(plan(doc, feed=adding("all"))) == {"a": THERE_BEFORE, "b": ""}
 
 
 def test_a_new_entry_older_than_the_adding_is_excluded() -> None:
@@ -100,7 +86,7 @@ def test_inserts_come_oldest_first_so_that_keys_ascend_with_age() -> None:
 
 
 def test_a_feed_that_pings_finalises_at_first_sight() -> None:
-    (insert,) = plan(document("a"), timing=PING).insert
+    (insert,) = plan(document("a"), feed=a_feed(0, 0, 0, added_at=ADDED)).insert
     assert insert.final
     (insert,) = plan(document("a")).insert
     assert not insert.final
@@ -192,7 +178,7 @@ def test_an_assigned_item_that_gives_way_to_another_above_a_pinned_one_is_sent_a
 
 
 def test_an_assigned_item_that_was_set_aside_comes_back_with_its_post() -> None:
-    aside = replace(known("a", "assigned"), set_aside=True)
+    aside = an_item(1, "a", "assigned", "h", NOW - timedelta(minutes=20), set_aside=True)
     assert plan(document("old"), aside, previous=("old",)).take_back == []
     assert plan(document("a"), aside, previous=("old",)) == PollPlan(take_back=[1])
     edited = plan(document("a", hashes={"a": "edited"}), aside, previous=("old",))
@@ -229,7 +215,7 @@ def test_replaying_a_document_changes_nothing_but_the_check() -> None:
 @pytest.mark.parametrize(("hours", "is_settled"), [(2.9, False), (3.1, True)])
 def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_settled: bool) -> None:
     dates = {"a": NOW - timedelta(hours=hours), "b": NOW - timedelta(days=9)}
-    result = plan(document("a", "b", "undated", published=dates), adding=Adding("last", 1))
+    result = plan(document("a", "b", "undated", published=dates), feed=adding("last", 1))
     assert [(insert.id, insert.final) for insert in result.insert if insert.final] == [("a", True)][
         :is_settled
     ]
@@ -239,18 +225,9 @@ def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_s
 
 def elsewhere(doc: Document, *, done: tuple[str, ...] = ()) -> PollPlan:
     """Plan the first reading of a feed that another program had read until an hour ago."""
-    return plan_document(
-        doc,
-        (),
-        done=done,
-        previous=(),
-        timing=DEFAULT,
-        added_at=NOW - timedelta(days=30),
-        adding=None,
-        moment=NOW,
-        hold_floods=True,
-        elsewhere_until=NOW - timedelta(hours=1),
-    )
+    until = NOW - timedelta(hours=1)
+    feed = a_feed(added_at=NOW - timedelta(days=30), read_elsewhere_until=until)
+    return plan_document(doc, Known(done=done), feed, moment=NOW)
 
 
 def test_what_another_program_may_have_sent_is_held_and_what_came_since_is_not() -> None:

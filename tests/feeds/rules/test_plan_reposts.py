@@ -1,13 +1,15 @@
 """The same post under a new id: how it is recognised, and the fate of both ids."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen
-from feeds.rules.finality import Timing
+from feeds.models import Item
+from feeds.rules.facts import Document, Insert, Known, PollPlan, Seen
 from feeds.rules.plan import OLDER, plan_document
-from feeds.rules.reposts import KEPT_FOR_A_LINK, REPOST, Former
+from feeds.rules.reposts import KEPT_FOR_A_LINK, REPOST
+from tests.feeds.rules.blog import a_feed, an_item
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=300)
@@ -18,41 +20,28 @@ def document(**links: str) -> Document:
     return Document(tuple(links), {id_: Seen("h", link=link) for id_, link in links.items()})
 
 
-def known(
-    id_: str, state: str = "unassigned", *, pk: int = 1, content_hash: str = "h", **facts: bool
-) -> KnownItem:
-    since = NOW - timedelta(minutes=20)
-    return KnownItem(pk, id_, state, content_hash, since, since, **facts)
+def known(id_: str, state: str = "unassigned", *, pk: int = 1, content_hash: str = "h", **are: bool) -> Item:
+    return an_item(pk, id_, state, content_hash, NOW - timedelta(minutes=20), **are)
 
 
-def former(id_: str, link: str = "L", *, pk: int = 1, repost: bool = False) -> Former:
-    return Former(pk, id_, link, repost)
+def former(id_: str, link: str = "L", *, pk: int = 1, repost: bool = False) -> Item:
+    given = {"state": "excluded", "reason": REPOST} if repost else {}
+    return Item(pk=pk, guid_hash=id_, link_hash=link, **given)
 
 
 def plan(
     doc: Document,
-    *rows: KnownItem,
+    *rows: Item,
     previous: tuple[str, ...] = ("old", "other"),
-    formers: tuple[Former, ...] = (former("old"),),
+    formers: tuple[Item, ...] = (former("old"),),
     done: tuple[str, ...] = ("other",),
     reposts: tuple[str, ...] = (),
-    adding: Adding | None = None,
     partial: bool = False,
+    **fields: Any,
 ) -> PollPlan:
-    return plan_document(
-        doc,
-        rows,
-        done=(*done, *reposts),
-        reposts=reposts,
-        formers=formers,
-        previous=previous,
-        timing=Timing(30, 15, 180),
-        added_at=NOW - timedelta(days=1),
-        adding=adding,
-        moment=NOW,
-        hold_floods=True,
-        partial=partial,
-    )
+    known = Known(rows, (*done, *reposts), reposts, formers=formers, order=previous)
+    feed = a_feed(added_at=NOW - timedelta(days=1), **fields)
+    return plan_document(doc, known, feed, moment=NOW, partial=partial)
 
 
 NEW_ID = document(new="L", other="M")
@@ -118,7 +107,7 @@ def test_earlier_ids_of_the_same_post_do_not_make_its_link_stand_twice() -> None
 
 
 def test_at_the_adding_nothing_is_a_repost() -> None:
-    assert plan(NEW_ID, done=("old", "other"), adding=Adding("all")).insert == [Insert("new")]
+    assert plan(NEW_ID, done=("old", "other"), start="all", first_polled_at=None).insert == [Insert("new")]
 
 
 def test_a_post_that_changed_its_id_shows_that_it_is_still_there_to_those_before_it() -> None:
@@ -176,12 +165,12 @@ def test_a_push_says_nothing_of_what_it_does_not_hold() -> None:
 
 def test_of_a_feed_that_makes_up_ids_only_the_latest_reposts_are_kept() -> None:
     reposts = tuple(former(f"id{n}", pk=n, repost=True) for n in range(2, KEPT_FOR_A_LINK + 4))
-    last = reposts[-1].id
+    last = reposts[-1].guid_hash
     result = plan(
         document(new="L", other="M"),
         formers=(former("first"), *reposts),
         previous=(last, "other"),
-        done=("first", "other", *(one.id for one in reposts)),
+        done=("first", "other", *(one.guid_hash for one in reposts)),
     )
     assert sorted(result.forget) == [2, 3]
     assert (result.reposts, result.habitual) == (1, 1)

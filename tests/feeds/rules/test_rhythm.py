@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from feeds.rules.facts import Document, KnownItem, PollPlan, Seen
-from feeds.rules.finality import Timing
+from feeds.models import Item
+from feeds.rules.facts import Document, Known, PollPlan, Seen
 from feeds.rules.plan import plan_document
 from feeds.rules.rhythm import LONGEST_RHYTHM, restless_after, rhythm_minutes
+from tests.feeds.rules.blog import a_feed, an_item
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -45,21 +46,20 @@ def test_restless_readings_are_counted_in_a_row() -> None:
     assert [restless_after(2, restless) for restless in (True, False, None)] == [3, 0, 2]
 
 
-def read(hashes: dict[str, str], *rows: KnownItem, partial: bool = False) -> PollPlan:
+def read(hashes: dict[str, str], *rows: Item, partial: bool = False) -> PollPlan:
     return plan_document(
         Document(tuple(hashes), {id_: Seen(hash_) for id_, hash_ in hashes.items()}),
-        rows,
-        previous=tuple(hashes),
-        timing=Timing(30, 15, 180),
-        added_at=NOW,
-        adding=None,
+        Known(rows, order=tuple(hashes)),
+        a_feed(added_at=NOW),
         moment=NOW,
         partial=partial,
     )
 
 
-def known(pk: int, id_: str, state: str = "unassigned", changes: int = 0) -> KnownItem:
-    return KnownItem(pk, id_, state, "h", NOW, NOW, changes=changes)
+def known(pk: int, id_: str, state: str = "unassigned", changes: int = 0) -> Item:
+    item = an_item(pk, id_, state, "h", NOW)
+    item.changes = changes
+    return item
 
 
 def test_a_reading_is_restless_when_all_that_may_change_had_changed() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,14 +14,12 @@ from feeds.parsing.entry import Entry, ParsedFeed
 from feeds.parsing.identity import link_hash
 from feeds.polling.read import Reading, digest
 from feeds.polling.store import prepare, store
-from feeds.rules.facts import Adding
-from feeds.rules.finality import Timing
 from tests.examples import some_now
 from tests.factories import FeedFactory
-from tests.feeds.rules.blog import ADDED, START, Blog, Post, Rows
+from tests.feeds.rules.blog import ADDED, DONE, START, Blog, Post, Rows
 
 STORIES, STEPS = 20, 40
-TIMINGS = (Timing(30, 15, 180), Timing(0, 0, 0), Timing(5, 0, 5))
+DELAYS = ((30, 15, 180), (0, 0, 0), (5, 0, 5))
 
 
 class Story:
@@ -28,16 +27,17 @@ class Story:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        timing, self.start = self.chance.choice(TIMINGS), self.chance.choice(("all", "from_now"))
-        self.feed = FeedFactory(
-            added_at=ADDED,
-            start=self.start,
-            min_delay_minutes=timing.min_delay,
-            await_stabilization_minutes=timing.await_stabilization,
-            max_delay_minutes=timing.max_delay,
-        )
+        shortest, unchanged, longest = self.chance.choice(DELAYS)
+        fields = {
+            "added_at": ADDED,
+            "start": self.chance.choice(("all", "from_now")),
+            "min_delay_minutes": shortest,
+            "await_stabilization_minutes": unchanged,
+            "max_delay_minutes": longest,
+        }
+        self.feed = FeedFactory(**fields)
         self.blog = Blog(self.chance.choice((2, 4, 16, 30)), self.chance.choice((2, 6, 30)), appends=False)
-        self.rows, self.now = Rows(timing), START
+        self.rows, self.now = Rows(Feed(**fields)), START
 
     def post(self) -> Post:
         return self.chance.choice(self.blog.posts[:4])
@@ -85,14 +85,14 @@ class Story:
 
     def release(self) -> None:
         release(feed_ids=[self.feed.pk], now=self.now)
-        self.rows.floods_sent |= bool(self.rows.held())
         for row in self.rows.held():
-            self.rows.change(row.pk, held=False)
+            self.rows.feed.floods_sent_at = self.now
+            self.rows.change(row.pk, held_at=None)
 
     def assign(self) -> None:
         Item.objects.final().update(state="assigned")
         for row in self.rows.unassigned():
-            if row.final:
+            if row.final_at:
                 self.rows.change(row.pk, state="assigned")
 
     def clear(self) -> None:
@@ -104,14 +104,14 @@ class Story:
     def read(self) -> None:
         """Poll, or push some of the posts."""
         self.now += timedelta(minutes=self.chance.choice((0, 1, 10, 31, 181)))
-        partial = self.rows.polled and self.chance.random() < 0.3
+        partial = self.rows.feed.first_polled_at is not None and self.chance.random() < 0.3
         shown = self.blog.posts[: self.blog.window]
         if partial:
             shown = [post for post in shown if self.chance.random() < 0.5]
         elif self.chance.random() < 0.05:
             shown = []
         reading = self.reading(shown, partial)
-        plan = self.rows.plan(reading.document, Adding(self.start), self.now, partial=partial)
+        plan = self.rows.plan(reading.document, self.now, partial=partial)
         self.store(reading)
         self.rows.apply(plan, reading.document, self.now, partial=partial)
 
@@ -141,14 +141,10 @@ class Story:
             feed.save()
 
     def check(self) -> None:
-        assert in_memory(self.rows) == in_the_database()
-        reasons = self.rows.reasons
-        done = {
-            (row.id, row.state, reasons.get(pk, ""))
-            for pk, row in self.rows.known.items()
-            if row.state in ("cleared", "excluded")
-        }
-        stored = Item.objects.filter(state__in=("cleared", "excluded"))
+        assert facts(self.rows.known.values()) == facts(in_the_database())
+        rows = self.rows.known.values()
+        done = {(row.guid_hash, row.state, row.reason) for row in rows if row.state in DONE}
+        stored = Item.objects.filter(state__in=DONE)
         assert done == set(stored.values_list("guid_hash", "state", "reason"))
         order = bytes(FeedDocument.objects.get().order).hex()
         assert order == "".join(id_[:32] for id_ in self.rows.previous)
@@ -159,28 +155,25 @@ class Story:
 Shown = tuple[str, str, str, datetime, datetime, bool, bool, bool, bool, int]
 
 
-def in_memory(rows: Rows) -> set[Shown]:
+def facts(items: Iterable[Item]) -> set[Shown]:
     return {
         (
-            *(row.id, row.state, row.content_hash, row.first_seen, row.stable_since),
-            *(row.vanished, row.rolled_off, row.final, row.held, row.changes),
+            *(item.guid_hash, item.state, item.content_hash, item.first_seen, item.stable_since),
+            *(item.vanished_at is not None, item.rolled_off_at is not None),
+            *(item.final_at is not None, item.held_at is not None, item.changes),
         )
-        for row in rows.known.values()
-        if row.state in ("unassigned", "assigned")
+        for item in items
+        if item.state not in DONE
     }
 
 
-def in_the_database() -> set[Shown]:
-    shown = set()
-    for item in Item.objects.filter(state__in=("unassigned", "assigned")):
+def in_the_database() -> list[Item]:
+    items = list(Item.objects.exclude(state__in=DONE))
+    for item in items:
         assert item.entry is not None
         assert item.guid_hash == digest(item.guid) == digest(item.entry["guid"])
         assert item.link_hash == link_hash(item.link)
-        facts = (item.guid_hash, item.state, item.content_hash, item.first_seen, item.stable_since)
-        moments = (item.vanished_at, item.rolled_off_at, item.final_at, item.held_at)
-        vanished, rolled_off, final, held = (moment is not None for moment in moments)
-        shown.add((*facts, vanished, rolled_off, final, held, item.changes))
-    return shown
+    return items
 
 
 @pytest.mark.django_db
