@@ -11,7 +11,7 @@ from common.ports.events import Event, EventKind, emit
 from common.ports.registries import told_to_others
 from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
-from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
+from feeds.rules.alerts import A_DAY, ALONG, What, due, is_nearly_due
 
 
 def is_any_wanting(now: datetime) -> bool:
@@ -24,15 +24,14 @@ def wanting(now: datetime) -> dict[What, list[Feed]]:
 
     Feeds that are being recorded are skipped until next time.
     """
-    rows = _candidates(now).order_by("pk").select_for_update(skip_locked=True, of=("self",))
-    troubles = [(feed, trouble_of(feed)) for feed in rows]
+    rows = list(_candidates(now).order_by("pk").select_for_update(skip_locked=True, of=("self",)))
     feeds: dict[What, list[Feed]] = {}
-    for feed, trouble in troubles:
-        if what := due(trouble, now):
+    for feed in rows:
+        if what := due(feed, now, is_gone=getattr(feed, "last_answer", None) == HTTPStatus.GONE):
             feeds.setdefault(what, []).append(feed)
     if "failing" in feeds:
         # Feeds that fail together get one mail.
-        feeds["failing"] = [feed for feed, trouble in troubles if is_nearly_due(trouble, now)]
+        feeds["failing"] = [feed for feed in rows if is_nearly_due(feed, now)]
     return feeds
 
 
@@ -56,19 +55,6 @@ def how_many_fail() -> tuple[int, int]:
     """Return failing and watched feeds."""
     watched = Feed.objects.watched()
     return watched.filter(failures__gt=0).count(), watched.count()
-
-
-def trouble_of(feed: Feed) -> Trouble:
-    return Trouble(
-        status=feed.status,
-        failures=feed.failures,
-        failing_since=feed.failing_since,
-        alerted_at=feed.alerted_at,
-        last_polled_at=feed.last_polled_at,
-        next_poll_at=feed.next_poll_at,
-        read_at=feed.fetched_through,
-        gone=getattr(feed, "last_answer", None) == HTTPStatus.GONE,
-    )
 
 
 def _candidates(now: datetime) -> FeedQuerySet:

@@ -1,4 +1,4 @@
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Self
 
 from django.core.validators import MaxValueValidator
@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from common.db.leases import unleased
 from common.secrets import SecretsField
-from feeds.rules.pace import Pacing
 
 
 class Tag(models.Model):
@@ -253,14 +252,6 @@ class Feed(models.Model):
 
     def is_tracked(self, moment: datetime) -> bool:
         return self.tracked_until is not None and moment <= self.tracked_until
-
-    @property
-    def pacing(self) -> Pacing:
-        return Pacing(
-            interval=timedelta(minutes=self.recheck_every_minutes),
-            ceiling=timedelta(minutes=self.ceiling_minutes),
-            adaptive=self.pace == self.Pace.ADAPTIVE,
-        )
 
 
 class HubSubscription(models.Model):

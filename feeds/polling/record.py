@@ -26,7 +26,15 @@ from feeds.polling.store import prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
 from feeds.rules.facts import PollPlan
 from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, PROBED_FOR, is_away, is_gone
-from feeds.rules.pace import KEEP_AWAY, Next, Signs, first_pause, fresh_for, longest_wish, next_poll, retry_at
+from feeds.rules.pace import (
+    KEEP_AWAY,
+    first_pause,
+    fresh_for,
+    longest_wish,
+    next_poll,
+    retry_at,
+    shortest_pause,
+)
 
 LONGEST_BACKOFF = timedelta(hours=24)
 MAX_POLL_ERROR = 1000
@@ -198,19 +206,15 @@ def _read(feed: Feed, reading: Reading, plan: PollPlan, *, settling: bool, hub_i
         log.info("a feed can be read again: %s", feed.host, extra={"feed": feed.pk})
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""
     feed.gone_polls, feed.gone_since = 0, None
-    signs = Signs(
-        settling=settling,
-        age=moment - feed.added_at,
-        rhythm=timedelta(minutes=feed.rhythm_minutes) if feed.rhythm_minutes is not None else None,
+    feed.next_poll_at, feed.next_poll_why = next_poll(
+        feed,
+        channel,
+        moment,
         fresh_for=fresh_for(fetched.headers, moment) if fetched else timedelta(0),
-        ttl=timedelta(minutes=channel.ttl or 0),
-        skip_hours=frozenset(channel.skip_hours),
-        skip_days=frozenset(channel.skip_days),
+        settling=settling,
         hub_is_live=hub_is_live,
+        chance=random.random(),  # noqa: S311 - only spreads readings
     )
-    chance = random.random()  # noqa: S311 - only spreads readings
-    planned = next_poll(feed.pacing, signs, moment, chance=chance)
-    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
     feed.lease_token = feed.lease_until = None
     return _line(feed, reading, plan, note)
 
@@ -245,9 +249,9 @@ def record_push(feed: Feed, reading: Reading) -> Poll:
         plan = store(locked, reading, rows)
         if locked.read_by:
             tell_audience(locked, reading, plan)
-        soon = Next(reading.moment if plan.deferred else reading.moment + locked.pacing.floor, "push")
-        if soon.at < locked.next_poll_at and not locked.failures:
-            locked.next_poll_at, locked.next_poll_why = soon.at, soon.why
+        soon = reading.moment if plan.deferred else reading.moment + shortest_pause(locked)
+        if soon < locked.next_poll_at and not locked.failures:
+            locked.next_poll_at, locked.next_poll_why = soon, "push"
         locked.lease_token = locked.lease_until = None
         locked.save()
         poll = _line(locked, reading, plan)
@@ -275,10 +279,9 @@ def record_failure(claimed: Feed, failure: ReadingFailed, reading: Reading) -> P
         log.warning("a feed cannot be read: %s: %s", feed.host, error, extra={"feed": feed.pk})
     feed.failures += 1
     feed.failing_since = feed.failing_since or now
-    planned = _after_failure(feed, failure, now)
+    feed.next_poll_at, feed.next_poll_why = _after_failure(feed, failure, now)
     feed.last_polled_at, feed.last_error = now, error
     feed.moved_to, feed.moved_polls = "", 0
-    feed.next_poll_at, feed.next_poll_why = planned.at, planned.why
     feed.lease_token = feed.lease_until = None
     final = 0
     if over:
@@ -299,18 +302,18 @@ def record_failure(claimed: Feed, failure: ReadingFailed, reading: Reading) -> P
     )
 
 
-def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> Next:
+def _after_failure(feed: Feed, failure: ReadingFailed, now: datetime) -> tuple[datetime, str]:
     is_gone = failure.status == HTTPStatus.GONE
-    first = first_pause(failure.status, feed.pacing.floor)
+    first = first_pause(failure.status, shortest_pause(feed))
     longest = GONE_ASKED_EVERY if is_gone else LONGEST_BACKOFF
     pause = delay(feed.failures, first=first, limit=max(first, longest))
     kept_to = feed.last_polled_at if feed.next_poll_why == "retry_after" else None
     wish = retry_at(failure.retry_after, now)
     if wish and wish > now + pause:
-        return Next(min(wish, now + max(pause, longest_wish(now - (kept_to or now)))), "retry_after")
+        return min(wish, now + max(pause, longest_wish(now - (kept_to or now)))), "retry_after"
     if not is_away(failure.status, unreached=failure.unreached):
-        return Next(now + pause, "gone" if is_gone else "backoff")
+        return now + pause, "gone" if is_gone else "backoff"
     is_recent = now - (feed.failing_since or now) < PROBED_FOR
     if pause > PROBED_EVERY and is_recent and is_scout(feed, now):
-        return Next(now + PROBED_EVERY, "probe")
-    return Next(now + pause, "unreachable")
+        return now + PROBED_EVERY, "probe"
+    return now + pause, "unreachable"

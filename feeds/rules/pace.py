@@ -1,10 +1,11 @@
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from typing import Protocol
 
 from common.formats.written_dates import mail_date
+from feeds.parsing.entry import Channel
 
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
@@ -26,73 +27,64 @@ HOST_RESTS = timedelta(minutes=1)
 HOST_RESTS_AT_MOST = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Pacing:
-    """An `interval` of zero means a feed that pings."""
+class PacedFeed(Protocol):
+    """An interval of zero means a feed that pings."""
 
-    interval: timedelta
-    ceiling: timedelta
-    adaptive: bool = False
-
-    @property
-    def floor(self) -> timedelta:
-        return max(self.interval, AT_MOST_EVERY)
-
-    @property
-    def longest(self) -> timedelta:
-        return max(self.floor, self.ceiling)
+    added_at: datetime
+    recheck_every_minutes: int
+    ceiling_minutes: int
+    pace: str
+    rhythm_minutes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """`age`: since the adding. Hours and days (Monday is 0) in UTC."""
-
-    settling: bool = False
-    age: timedelta = WARM_UP
-    rhythm: timedelta | None = None
-    fresh_for: timedelta = timedelta(0)
-    ttl: timedelta = timedelta(0)
-    skip_hours: frozenset[int] = frozenset()
-    skip_days: frozenset[int] = frozenset()
-    hub_is_live: bool = False
+def shortest_pause(feed: PacedFeed) -> timedelta:
+    return max(timedelta(minutes=feed.recheck_every_minutes), AT_MOST_EVERY)
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
-    """`why`: key of `feeds.rules.why`."""
-
-    at: datetime
-    why: str
+def longest_pause(feed: PacedFeed) -> timedelta:
+    return max(shortest_pause(feed), timedelta(minutes=feed.ceiling_minutes))
 
 
-def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.0) -> Next:
-    """`chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds."""
-    if signs.settling:
-        return Next(now + pacing.floor, "settling")
-    if not pacing.interval:
-        return Next(now + pacing.floor, "interval")
-    if not pacing.adaptive:
-        length, why = pacing.floor, "interval"
-    elif signs.age < WARM_UP:
-        length, why = pacing.floor, "warm_up"
+def next_poll(
+    feed: PacedFeed,
+    channel: Channel,
+    now: datetime,
+    *,
+    fresh_for: timedelta = timedelta(0),
+    settling: bool = False,
+    hub_is_live: bool = False,
+    chance: float = 0.0,
+) -> tuple[datetime, str]:
+    """Return when, and why: a key of `feeds.rules.why`.
+
+    `chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds.
+    """
+    shortest, longest = shortest_pause(feed), longest_pause(feed)
+    if settling or not feed.recheck_every_minutes:
+        return now + shortest, "settling" if settling else "interval"
+    if feed.pace != "adaptive":
+        length, why = shortest, "interval"
+    elif now - feed.added_at < WARM_UP:
+        length, why = shortest, "warm_up"
     else:
-        rhythm = signs.rhythm / READINGS_PER_POST if signs.rhythm is not None else pacing.longest
-        length, why = min(max(rhythm, pacing.floor), pacing.longest), "rhythm"
-    if signs.hub_is_live and pacing.longest > length:
-        length, why = pacing.longest, "hub"
+        rhythm = feed.rhythm_minutes
+        wanted = longest if rhythm is None else timedelta(minutes=rhythm) / READINGS_PER_POST
+        length, why = min(max(wanted, shortest), longest), "rhythm"
+    if hub_is_live and longest > length:
+        length, why = longest, "hub"
     if why != "interval":
-        length = max(length * (1 - JITTER * chance), pacing.floor)
-    for wish, name in ((signs.fresh_for, "cache"), (signs.ttl, "ttl")):
-        if min(wish, pacing.longest) > length:
-            length, why = min(wish, pacing.longest), name
+        length = max(length * (1 - JITTER * chance), shortest)
+    for wish, name in ((fresh_for, "cache"), (timedelta(minutes=channel.ttl or 0), "ttl")):
+        if min(wish, longest) > length:
+            length, why = min(wish, longest), name
     # RSS 2.0.
-    planned, latest = now + length, now + pacing.longest
+    planned, latest = now + length, now + longest
     at = planned
     for _ in range(8 * 24):
-        if at >= latest or not (at.hour in signs.skip_hours or at.weekday() in signs.skip_days):
+        if at >= latest or not (at.hour in channel.skip_hours or at.weekday() in channel.skip_days):
             break
         at = at.replace(minute=0, second=0, microsecond=0) + HOUR
-    return Next(planned, why) if at == planned else Next(min(at, latest), "skip")
+    return (planned, why) if at == planned else (min(at, latest), "skip")
 
 
 def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -6,14 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.rules.alerts import A_DAY, ALONG, GAP, Trouble, due, is_nearly_due, is_our_own_network, may_tell
+from feeds.models import Feed
+from feeds.rules.alerts import A_DAY, ALONG, GAP, due, is_nearly_due, is_our_own_network, may_tell
 
 NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-def a_feed(**changes: Any) -> Trouble:
-    """Return trouble: failing for exactly a day, not reported, its next reading an hour off."""
+def a_feed(**changes: Any) -> Feed:
+    """Return a feed: failing for exactly a day, not reported, its next reading an hour off."""
     usual: dict[str, Any] = {
         "status": "active",
         "failures": 9,
@@ -21,14 +21,14 @@ def a_feed(**changes: Any) -> Trouble:
         "alerted_at": None,
         "last_polled_at": NOW - HOUR,
         "next_poll_at": NOW + HOUR,
-        "read_at": NOW - A_DAY - HOUR,
+        "fetched_through": NOW - A_DAY - HOUR,
     }
-    return Trouble(**{**usual, **changes})
+    return Feed(**{**usual, **changes})
 
 
-def a_well_feed(**changes: Any) -> Trouble:
+def a_well_feed(**changes: Any) -> Feed:
     return a_feed(
-        failures=0, failing_since=None, read_at=NOW - MINUTE, last_polled_at=NOW - MINUTE, **changes
+        failures=0, failing_since=None, fetched_through=NOW - MINUTE, last_polled_at=NOW - MINUTE, **changes
     )
 
 
@@ -60,16 +60,16 @@ def test_a_feed_that_is_read_again_is_told_of_if_its_failing_was() -> None:
 def test_a_new_address_that_was_not_read_yet_is_no_recovery() -> None:
     forgotten = a_feed(failures=0, failing_since=None, alerted_at=NOW - HOUR)
     assert due(forgotten, NOW) is None
-    assert due(replace(forgotten, read_at=NOW), NOW) == "recovered"
+    forgotten.fetched_through = NOW
+    assert due(forgotten, NOW) == "recovered"
 
 
 def test_a_feed_that_is_gone_is_told_of_at_once_even_after_a_mail_that_it_fails() -> None:
-    gone = a_feed(
-        status="stopped", gone=True, failures=1, failing_since=NOW - MINUTE, last_polled_at=NOW - MINUTE
-    )
-    assert due(gone, NOW) == "gone"
-    assert due(replace(gone, alerted_at=NOW - HOUR), NOW) == "gone"
-    assert due(replace(gone, alerted_at=NOW), NOW) is None
+    gone = a_feed(status="stopped", failures=1, failing_since=NOW - MINUTE, last_polled_at=NOW - MINUTE)
+    for alerted_at, what in ((None, "gone"), (NOW - HOUR, "gone"), (NOW, None)):
+        gone.alerted_at = alerted_at
+        assert due(gone, NOW, is_gone=True) == what
+    assert due(gone, NOW) is None
 
 
 def test_feeds_that_fail_together_are_told_of_together() -> None:
@@ -101,17 +101,17 @@ def test_whatever_happens_mails_alternate_and_none_comes_before_a_day(good: list
     told = []
     for number, well in enumerate(good):
         now = NOW + number * hours * HOUR
-        ahead: dict[str, Any] = {"last_polled_at": now, "next_poll_at": now + HOUR}
+        feed.last_polled_at, feed.next_poll_at = now, now + HOUR
         if well:
-            feed = replace(feed, failures=0, failing_since=None, read_at=now, **ahead)
+            feed.failures, feed.failing_since, feed.fetched_through = 0, None, now
         else:
-            feed = replace(feed, failures=feed.failures + 1, failing_since=feed.failing_since or now, **ahead)
+            feed.failures, feed.failing_since = feed.failures + 1, feed.failing_since or now
         what = due(feed, now + MINUTE)
         if what == "failing":
             assert feed.failing_since is not None
             assert now + MINUTE - feed.failing_since >= A_DAY
         if what:
             told.append(what)
-            feed = replace(feed, alerted_at=None if what == "recovered" else now + MINUTE)
+            feed.alerted_at = None if what == "recovered" else now + MINUTE
             assert due(feed, now + MINUTE) is None
     assert told == ["failing", "recovered"] * (len(told) // 2) + ["failing"] * (len(told) % 2)
