@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from common.text import shortened
-from delivery.rules.reach_facts import LastIssueFacts, NewsletterFacts, ReachFacts
+from delivery.rules.reach_facts import PersonFacts, ReachFacts
 
 NOTHING, NOTHING_YET = "Gets nothing: ", "Gets nothing yet: "
 LEFT = ("switched", "unsubscribed")
@@ -59,17 +59,17 @@ def answer_of_all(reaches: Sequence[Reach]) -> str:
 
 
 def reach(facts: ReachFacts) -> Reach:
-    for rule in PERSONAL:
-        if said := rule(facts):
-            return Reach(_name(rule), f"{NOTHING}{said}.", is_personal=True)
+    if personal := person_reach(facts):
+        return personal
     for rule in BLOCKING:
         if said := rule(facts):
             return Reach(_name(rule), f"{NOTHING}{said}.")
     for rule in OF_LAST_ISSUE:
         if said := rule(facts):
             return Reach(_name(rule), said, _next(facts))
-    if facts.last is not None and facts.last.state == "sent":
-        return Reach("sent", _sent(facts, facts.last), _next(facts), is_reached=True)
+    if facts.state == "sent":
+        said = f"Gets it: {facts.title} was sent on {_sent_on(facts)}."
+        return Reach("sent", said, _next(facts), is_reached=True)
     for rule in NOT_YET:
         if said := rule(facts):
             after = "" if rule is awaits_approval else _next(facts)
@@ -77,42 +77,44 @@ def reach(facts: ReachFacts) -> Reach:
     return Reach("first_issue", "Nothing was sent yet.", _next(facts), is_reached=True)
 
 
-def person_reach(facts: ReachFacts) -> Reach | None:
-    found = reach(facts)
-    return found if found.is_personal else None
+def person_reach(facts: PersonFacts) -> Reach | None:
+    for rule in PERSONAL:
+        if said := rule(facts):
+            return Reach(rule.__name__, f"{NOTHING}{said}.", is_personal=True)
+    return None
 
 
 # --- the person
 
 
-def erased(facts: ReachFacts) -> str:
+def erased(facts: PersonFacts) -> str:
     at = facts.person.erased_at
     return f"the data of this person was erased on {facts.day(at)}" if at else ""
 
 
-def suppressed(facts: ReachFacts) -> str:
-    person = facts.person
-    if person.suppressed_at is None:
+def suppressed(facts: PersonFacts) -> str:
+    row = facts.suppression
+    if row is None:
         return ""
-    return f"on the Do not email list since {facts.day(person.suppressed_at)}{_why(person.suppressed_why)}"
+    return f"on the Do not email list since {facts.day(row.created_at)}{_why(row.reason)}"
 
 
-def disabled(facts: ReachFacts) -> str:
+def disabled(facts: PersonFacts) -> str:
     person = facts.person
     if person.disabled_at is None:
         return ""
-    return f"the address is disabled since {facts.day(person.disabled_at)}{_why(person.disabled_why)}"
+    return f"the address is disabled since {facts.day(person.disabled_at)}{_why(person.disabled_reason)}"
 
 
 # --- the subscription
 
 
 def switched(facts: ReachFacts) -> str:
-    row = facts.subscription
-    if not row.switched_to:
+    row, away = facts.subscription, facts.away
+    is_gone = row.ended_at is not None or row.status == "unsubscribed"
+    if away is None or away.settled_at is None or not is_gone:
         return ""
-    since = f" on {facts.day(row.switched_at)}" if row.switched_at else ""
-    return f"changed to {row.switched_to}{since}"
+    return f"changed to {away.new.subscribable} on {facts.day(away.settled_at)}"
 
 
 def unsubscribed(facts: ReachFacts) -> str:
@@ -120,21 +122,21 @@ def unsubscribed(facts: ReachFacts) -> str:
     if row.status != "unsubscribed":
         return ""
     on = f" on {facts.day(row.left_at)}" if row.left_at else ""
-    if row.left_by == "import":
+    by_reader = row.undo_until is not None or bool(row.left_why)
+    if not by_reader and row.confirmed_at is None and facts.asked_at is None:
         return f"imported as unsubscribed{on}"
-    by = ", by the subscriber" if row.left_by == "reader" else ", by an admin or a report of the mail service"
-    said = f": “{row.left_why}”" if row.left_why else ""
+    by = ", by the subscriber" if by_reader else ", by an admin or a report of the mail service"
+    said = f": “{row.get_left_why_display()}”" if row.left_why else ""
     return f"unsubscribed{on}{by}{said}"
 
 
 def unconfirmed(facts: ReachFacts) -> str:
-    row = facts.subscription
-    if row.status != "unconfirmed":
+    if facts.subscription.status != "unconfirmed":
         return ""
-    error = _why(row.confirmation_error)
-    mail = f"the {'email' if facts.person.is_email else 'message'} that asks for it"
-    until = row.confirm_until
-    match row.confirmation:
+    error = _why(facts.confirmation_error)
+    mail = f"the {'email' if facts.person.kind == 'email' else 'message'} that asks for it"
+    until = facts.confirm_until
+    match facts.confirmation:
         case "" if until is None:
             return "never confirmed, and never asked to confirm"
         case "failed":
@@ -147,7 +149,7 @@ def unconfirmed(facts: ReachFacts) -> str:
             return f"not confirmed: {mail} is not sent yet{error}"
     if until is not None and until <= facts.now:
         return f"not confirmed: the link in {mail} expired on {facts.day(until)}"
-    if row.confirmation == "stored":
+    if facts.confirmation == "stored":
         return f"not confirmed: {mail} was kept in the mailbox here, not sent"
     return f"not confirmed yet{f'; the link expires on {facts.moment(until)}' if until else ''}"
 
@@ -163,106 +165,101 @@ def paused(facts: ReachFacts) -> str:
 
 
 def newsletter_paused(facts: ReachFacts) -> str:
-    at = facts.newsletter.paused_at
-    if at is None:
+    row = facts.newsletter
+    if row.sending_paused_at is None:
         return ""
-    return f"sending of this newsletter is paused since {facts.day(at)}{_why(facts.newsletter.paused_why)}"
+    since = facts.day(row.sending_paused_at)
+    return f"sending of this newsletter is paused since {since}{_why(row.sending_paused_reason)}"
 
 
 # --- the last issue
 
 
 def last_paused(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or not last.is_paused or last.state not in ("", *UNFINISHED):
+    issue = facts.issue
+    if issue is None or issue.paused_at is None or facts.state not in ("", *UNFINISHED):
         return ""
-    return f"Does not get “{last.title}” yet: the issue is paused{_why(last.paused_why)}."
+    return f"Does not get {facts.title} yet: the issue is paused{_why(issue.paused_reason)}."
 
 
 def last_held(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state != "held":
+    if facts.delivery is None or facts.state != "held":
         return ""
     why = {
         "restore": "it is held because a backup was restored; decide on the overview",
-        "domain": f"it is held because sending to the recipient’s domain is {last.domain or 'paused'}",
+        "domain": f"it is held because sending to the recipient’s domain is {facts.domain or 'paused'}",
         "pause": "it is held from a pause, and is sent soon",
-    }.get(last.held_for, f"it is held for you{_why(last.error)}")
-    return f"Did not get “{last.title}”: {why}."
+    }.get(facts.delivery.held_for, f"it is held for you{_why(facts.error)}")
+    return f"Did not get {facts.title}: {why}."
 
 
 def last_failed(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state != "failed":
+    if facts.state != "failed":
         return ""
-    return f"Did not get “{last.title}” of {facts.day(last.published_at)}: it was refused{_why(last.error)}."
+    return f"Did not get {facts.title} of {facts.issue_day}: it was refused{_why(facts.error)}."
 
 
 def last_cancelled(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state != "cancelled":
+    if facts.state != "cancelled":
         return ""
-    why = (
-        "the issue was cancelled" if last.is_cancelled else _plain(last.error) or "its delivery was cancelled"
-    )
-    return f"Did not get “{last.title}” of {facts.day(last.published_at)}: {why}."
+    why = _plain(facts.error) or "its delivery was cancelled"
+    if _is_cancelled(facts):
+        why = "the issue was cancelled"
+    return f"Did not get {facts.title} of {facts.issue_day}: {why}."
 
 
 def last_waits(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state not in ("queued", "deferred", "sending"):
+    row = facts.delivery
+    if row is None or row.state not in ("queued", "deferred", "sending"):
         return ""
-    if last.is_restoring:
+    if facts.is_restoring:
         why = "all that was unsent is held because a backup was restored; decide on the overview"
-    elif last.lane:
-        why = f"the account that sends it is {last.lane}"
-    elif last.domain:
-        why = f"sending to the recipient’s domain is {last.domain}"
-    elif last.state == "deferred":
-        at = f" on {facts.moment(last.due_at)}" if last.due_at and last.due_at > facts.now else ""
-        why = f"it is tried again{at}{_why(last.error)}"
+    elif facts.lane:
+        why = f"the account that sends it is {facts.lane}"
+    elif facts.domain:
+        why = f"sending to the recipient’s domain is {facts.domain}"
+    elif row.state == "deferred":
+        at = f" on {facts.moment(row.due_at)}" if row.due_at > facts.now else ""
+        why = f"it is tried again{at}{_why(row.last_error)}"
     else:
-        why = "it is being sent" if last.state == "sending" else "it waits to be sent"
-    return f"Does not have “{last.title}” yet: {why}."
+        why = "it is being sent" if row.state == "sending" else "it waits to be sent"
+    return f"Does not have {facts.title} yet: {why}."
 
 
 def last_stored(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state != "stored":
+    if facts.state != "stored":
         return ""
-    on = facts.day(last.sent_at or last.published_at)
-    return f"Did not get “{last.title}”: it was kept in the mailbox here on {on}, not sent."
+    return f"Did not get {facts.title}: it was kept in the mailbox here on {_sent_on(facts)}, not sent."
 
 
 # --- nothing so far
 
 
 def takes_over(facts: ReachFacts) -> str:
-    row = facts.subscription
-    if not row.takes_over_from:
+    here = facts.here
+    if here is None or here.was_there:
         return ""
-    on = f", on {facts.day(row.takes_over_at)}" if row.takes_over_at else ", with its next issue"
-    return f"gets {row.takes_over_from} until the change takes effect{on}"
+    on = f", on {facts.day(here.at)}" if here.at else ", with its next issue"
+    return f"gets {here.old.subscribable} until the change takes effect{on}"
 
 
 def confirmed_later(facts: ReachFacts) -> str:
-    last, at = facts.last, facts.subscription.confirmed_at
-    if last is None or last.state or at is None or at < last.published_at:
+    issue, at = facts.issue, facts.subscription.confirmed_at
+    if issue is None or facts.state or at is None or at < (issue.published_at or issue.created_at):
         return ""
-    return f"confirmed on {facts.day(at)}, after the last issue of {facts.day(last.published_at)}"
+    return f"confirmed on {facts.day(at)}, after the last issue of {facts.issue_day}"
 
 
 def not_among(facts: ReachFacts) -> str:
-    last = facts.last
-    if last is None or last.state:
+    if facts.issue is None or facts.state:
         return ""
-    if last.is_cancelled:
-        return f"the last issue, of {facts.day(last.published_at)}, was cancelled"
-    return f"was not among the recipients of the last issue, of {facts.day(last.published_at)}"
+    if _is_cancelled(facts):
+        return f"the last issue, of {facts.issue_day}, was cancelled"
+    return f"was not among the recipients of the last issue, of {facts.issue_day}"
 
 
 def no_feed(facts: ReachFacts) -> str:
-    return "" if facts.newsletter.feeds else "this newsletter has no feed"
+    return "" if facts.newsletter.all_feeds else "this newsletter has no feed"
 
 
 def stopped(facts: ReachFacts) -> str:
@@ -270,20 +267,22 @@ def stopped(facts: ReachFacts) -> str:
 
 
 def feeds_unread(facts: ReachFacts) -> str:
-    return (
-        "" if facts.newsletter.feeds_read else "no feed of this newsletter is read: all are paused or stopped"
-    )
+    if facts.newsletter.read_feeds:
+        return ""
+    return "no feed of this newsletter is read: all are paused or stopped"
 
 
 def no_post(facts: ReachFacts) -> str:
-    return "" if facts.newsletter.has_posts else "its feeds have no post to send"
+    return "" if facts.newsletter.brings_posts else "its feeds have no post to send"
 
 
 def awaits_approval(facts: ReachFacts) -> str:
-    return "the first issue waits for your approval" if facts.newsletter.draft == "approval" else ""
+    draft = facts.draft
+    is_open = draft is not None and not draft.awaits_reader and draft.release_at is None
+    return "the first issue waits for your approval" if is_open else ""
 
 
-PERSONAL: tuple[Rule, ...] = (erased, suppressed, disabled)
+PERSONAL: tuple[Callable[[PersonFacts], str], ...] = (erased, suppressed, disabled)
 BLOCKING: tuple[Rule, ...] = (switched, unsubscribed, unconfirmed, paused, newsletter_paused)
 OF_LAST_ISSUE: tuple[Rule, ...] = (
     last_paused,
@@ -309,34 +308,35 @@ def _name(rule: Rule) -> str:
     return rule.__name__
 
 
-def _sent(facts: ReachFacts, last: LastIssueFacts) -> str:
-    return f"Gets it: “{last.title}” was sent on {facts.day(last.sent_at or last.published_at)}."
+def _is_cancelled(facts: ReachFacts) -> bool:
+    return facts.issue is not None and facts.issue.cancelled_at is not None
+
+
+def _sent_on(facts: ReachFacts) -> str:
+    at = facts.delivery.sent_at if facts.delivery else None
+    return facts.day(at) if at else facts.issue_day
 
 
 def _next(facts: ReachFacts) -> str:
-    row, mine = facts.newsletter, facts.subscription
-    if mine.changes_to:
-        on = f" on {facts.day(mine.changes_at)}" if mine.changes_at else " with its next issue"
-        return f"Changes to {mine.changes_to}{on}."
-    if row.draft == "approval":
-        return "The next issue waits for your approval."
-    if row.draft == "reader":
+    draft, away = facts.draft, facts.away
+    if away is not None and away.settled_at is None:
+        on = f" on {facts.day(away.at)}" if away.at else " with its next issue"
+        return f"Changes to {away.new.subscribable}{on}."
+    if draft is not None and draft.awaits_reader:
         return "The first issue waits for its first subscriber, and is sent now."
-    if row.draft == "release" and row.release_at is not None:
-        return f"The next issue is sent on {facts.moment(row.release_at)}."
-    if row.collect_error:
-        return f"The next issue couldn’t be created, and is retried{_why(row.collect_error)}."
-    if row.closes_at is not None and row.closes_at > facts.now and _goes_on(row):
-        return f"The next issue is sent on {facts.moment(row.closes_at)}."
-    if row.collected:
+    if draft is not None and draft.release_at is not None:
+        return f"The next issue is sent on {facts.moment(draft.release_at)}."
+    if draft is not None:
+        return "The next issue waits for your approval."
+    if facts.collect_error:
+        return f"The next issue couldn’t be created, and is retried{_why(facts.collect_error)}."
+    row = facts.newsletter
+    goes_on = bool(facts.collected or (row.all_feeds and row.read_feeds and not row.stopped))
+    if facts.closes_at is not None and facts.closes_at > facts.now and goes_on:
+        return f"The next issue is sent on {facts.moment(facts.closes_at)}."
+    if facts.collected:
         return "The next issue is collecting posts."
-    if not _goes_on(row):
-        return ""
-    return "The next issue is sent when a post settles."
-
-
-def _goes_on(row: NewsletterFacts) -> bool:
-    return bool(row.collected or (row.feeds and row.feeds_read and not row.stopped))
+    return "The next issue is sent when a post settles." if goes_on else ""
 
 
 def _why(words: str) -> str:

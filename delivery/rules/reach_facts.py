@@ -1,96 +1,82 @@
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from typing import Any, Protocol
 
 from subscriptions.rules.words import MONTHS, clock_words
 
 SHORT_MONTH = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PersonFacts:
-    is_email: bool = True
-    erased_at: datetime | None = None
-    suppressed_at: datetime | None = None
-    suppressed_why: str = ""
-    disabled_at: datetime | None = None
-    disabled_why: str = ""
+class PersonRow(Protocol):
+    kind: str
+    erased_at: datetime | None
+    disabled_at: datetime | None
+    disabled_reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionFacts:
-    """`left_by` is "reader", "import" or ""; `left_why` is the reader's reason.
-
-    `confirmation`: state of the latest confirmation mail, "wanted" before it is queued, or "";
-    `confirm_until`: when its link expires. `switched_to` and `changes_to`: newsletters of a frequency change.
-    """
-
-    status: str = "confirmed"
-    left_at: datetime | None = None
-    left_by: str = ""
-    left_why: str = ""
-    switched_to: str = ""
-    switched_at: datetime | None = None
-    confirmation: str = ""
-    confirmation_error: str = ""
-    confirm_until: datetime | None = None
-    confirmed_at: datetime | None = None
-    paused_until: datetime | None = None
-    takes_over_from: str = ""
-    takes_over_at: datetime | None = None
-    changes_to: str = ""
-    changes_at: datetime | None = None
+class SuppressionRow(Protocol):
+    created_at: datetime
+    reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewsletterFacts:
-    """`draft`: "approval", "reader" or "release" (at `release_at`) for an issue that waits.
+class SubscriptionRow(Protocol):
+    status: str
+    left_at: datetime | None
+    left_why: str
+    undo_until: datetime | None
+    ended_at: datetime | None
+    confirmed_at: datetime | None
+    paused_until: datetime | None
 
-    `collected`: posts in the next issue, which is sent at `closes_at`.
-    """
-
-    paused_at: datetime | None = None
-    paused_why: str = ""
-    stopped: bool = False
-    feeds: int = 1
-    feeds_read: int = 1
-    draft: str = ""
-    release_at: datetime | None = None
-    collected: int = 0
-    collect_error: str = ""
-    closes_at: datetime | None = None
-    has_posts: bool = True
+    def get_left_why_display(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LastIssueFacts:
-    """The newest published issue and its delivery. `state` is "" without one.
+class NewsletterRow(Protocol):
+    """Annotated with its `all_feeds`, those that are read, and whether they bring posts."""
 
-    `lane` and `domain`: why nothing is sent now.
-    """
+    sending_paused_at: datetime | None
+    sending_paused_reason: str
+    stopped: bool
+    all_feeds: int
+    read_feeds: int
+    brings_posts: bool
 
+
+class ChangeRow(Protocol):
+    """A frequency change from the subscription `old` to `new`."""
+
+    at: datetime | None
+    settled_at: datetime | None
+    was_there: bool
+    old: Any
+    new: Any
+
+
+class IssueRow(Protocol):
     title: str
-    published_at: datetime
-    is_cancelled: bool = False
-    is_paused: bool = False
-    paused_why: str = ""
-    state: str = ""
-    held_for: str = ""
-    error: str = ""
-    sent_at: datetime | None = None
-    due_at: datetime | None = None
-    lane: str = ""
-    domain: str = ""
-    is_restoring: bool = False
+    created_at: datetime
+    published_at: datetime | None
+    cancelled_at: datetime | None
+    paused_at: datetime | None
+    paused_reason: str
+    awaits_reader: bool
+    release_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReachFacts:
+class DeliveryRow(Protocol):
+    state: str
+    held_for: str
+    last_error: str
+    sent_at: datetime | None
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonFacts:
     now: datetime
     zone: tzinfo
-    person: PersonFacts = PersonFacts()
-    subscription: SubscriptionFacts = SubscriptionFacts()
-    newsletter: NewsletterFacts = NewsletterFacts()
-    last: LastIssueFacts | None = None
+    person: PersonRow
+    suppression: SuppressionRow | None = None
 
     def day(self, moment: datetime) -> str:
         """Return "25 Nov", with another year."""
@@ -101,3 +87,49 @@ class ReachFacts:
     def moment(self, moment: datetime) -> str:
         """Return "25 Nov at 7:00"."""
         return f"{self.day(moment)} at {clock_words(moment.astimezone(self.zone).time())}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachFacts(PersonFacts):
+    """`away`, `here`: frequency changes from and to the subscription; `asked_at`: when it was asked for.
+
+    `confirmation`: state of the latest confirmation mail, "wanted" before it is queued, or "";
+    `confirm_until`: when its link expires. `draft`: an issue that waits. `collected`: posts in the next
+    issue, which is sent at `closes_at`. `issue` is the newest published one, with its `delivery`; `lane` and
+    `domain`: why nothing is sent now.
+    """
+
+    subscription: SubscriptionRow
+    newsletter: NewsletterRow
+    away: ChangeRow | None = None
+    here: ChangeRow | None = None
+    asked_at: datetime | None = None
+    confirmation: str = ""
+    confirmation_error: str = ""
+    confirm_until: datetime | None = None
+    draft: IssueRow | None = None
+    collected: int = 0
+    collect_error: str = ""
+    closes_at: datetime | None = None
+    issue: IssueRow | None = None
+    delivery: DeliveryRow | None = None
+    lane: str = ""
+    domain: str = ""
+    is_restoring: bool = False
+
+    @property
+    def state(self) -> str:
+        """Return the delivery's."""
+        return self.delivery.state if self.delivery else ""
+
+    @property
+    def error(self) -> str:
+        return self.delivery.last_error if self.delivery else ""
+
+    @property
+    def title(self) -> str:
+        return f"“{self.issue.title}”" if self.issue else ""
+
+    @property
+    def issue_day(self) -> str:
+        return self.day(self.issue.published_at or self.issue.created_at) if self.issue else ""
