@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from ipaddress import ip_address
@@ -134,14 +134,6 @@ class DoctorReport:
         return f"{kept}{pluralize(wrong, 'thing')} {is_or_are} wrong, {better:,} could be better."
 
 
-@dataclass(slots=True)
-class MailInUse:
-    """From domains with accounts, and invalid addresses."""
-
-    senders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    wrong: list[Finding] = field(default_factory=list)
-
-
 def check_mail(
     *,
     now: datetime,
@@ -157,9 +149,9 @@ def check_mail(
     InvalidDestination, Subscribable.DoesNotExist, and ValueError for a wrong `sending_address`.
     """
     forbid_open_transaction()
-    found = gather_mail_in_use(from_address=from_address, newsletter=newsletter)
+    in_use, wrong = gather_mail_in_use(from_address=from_address, newsletter=newsletter)
     own = (str(ip_address(sending_address)),) if sending_address else ()
-    ways, senders = _ways_and_domains(found.senders, own)
+    ways, senders = _ways_and_domains(in_use, own)
     try:
         dns = Dns(settings.DNS_SERVERS)
         dns.be_reachable()
@@ -181,14 +173,15 @@ def check_mail(
             if told:
                 told(1)
     keeps = bool(ways) and all(way.is_mailbox for way in ways)
-    return DoctorReport(
-        (*found.wrong, *dict.fromkeys(findings)), keeps=keeps or (not ways and keeps_letters())
-    )
+    return DoctorReport((*wrong, *dict.fromkeys(findings)), keeps=keeps or (not ways and keeps_letters()))
 
 
-def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailInUse:
-    """Return From domains in use, with their accounts."""
-    found = MailInUse()
+def gather_mail_in_use(
+    *, from_address: str = "", newsletter: str = ""
+) -> tuple[dict[str, set[str]], list[Finding]]:
+    """Return From domains in use with their accounts, and invalid addresses."""
+    senders: dict[str, set[str]] = defaultdict(set)
+    wrong: list[Finding] = []
     rows = Subscribable.objects.filter(channel=EMAIL)
     if newsletter:
         rows = rows.filter(pk=Subscribable.objects.get(name=newsletter).pk)
@@ -200,8 +193,8 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
             with suppress(InvalidDestination):
                 if newsletter or parse_sender(sender or usual_sender(account)).domain == wanted:
                     accounts.add(account)
-        found.senders[wanted.lower()] |= accounts or {DEFAULT_ACCOUNT}
-        return found
+        senders[wanted.lower()] |= accounts or {DEFAULT_ACCOUNT}
+        return senders, wrong
     if not newsletter:
         # Confirmations and sign-in links, too.
         pairs.append(("", DEFAULT_ACCOUNT))
@@ -219,12 +212,12 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
                 "newsletter’s settings, for example Name <news@example.org>."
             )
             verdict = DoctorVerdict.BETTER if is_kept else DoctorVerdict.WRONG
-            wrong = Finding("From", sender, "From", verdict, says, (sender,), change)
-            if wrong not in found.wrong:
-                found.wrong.append(wrong)
+            finding = Finding("From", sender, "From", verdict, says, (sender,), change)
+            if finding not in wrong:
+                wrong.append(finding)
         else:
-            found.senders[address.domain.lower()].add(account)
-    return found
+            senders[address.domain.lower()].add(account)
+    return senders, wrong
 
 
 def _ways_and_domains(

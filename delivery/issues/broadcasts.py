@@ -240,17 +240,9 @@ def letter_text(letter: Broadcast) -> LetterText:
     return LetterText(letter.subject, letter.markdown)
 
 
-@dataclass(frozen=True, slots=True)
-class MadeLetter:
-    """Rendered letter, and its archived entry without any reader's data."""
-
-    rendered: Rendered
-    entry: Entry
-
-
 def make_letter(
     subscribable: Subscribable, text: LetterText, *, now: datetime, audience: Audience = EVERY_READER
-) -> MadeLetter:
+) -> tuple[Rendered, Entry]:
     """Render a post in the newsletter's theme. Raises LetterError.
 
     Addresses such as /media/cat.png are relative to SITE_URL.
@@ -283,7 +275,7 @@ def make_letter(
         content=fields.for_nobody(content, shared, is_html=True),
     )
     rendered = replace(render_issue(facts), title=subjects.title([kept], facts.language))
-    return MadeLetter(fields.as_placeholders(rendered), kept)
+    return fields.as_placeholders(rendered), kept
 
 
 def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
@@ -339,23 +331,24 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
     return True
 
 
-def _make(letter: Broadcast, now: datetime) -> MadeLetter:
+def _make(letter: Broadcast, now: datetime) -> tuple[Rendered, Entry]:
     return make_letter(letter.subscribable, letter_text(letter), now=now, audience=named_now(letter))
 
 
-def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
+def _publish(letter: Broadcast, made: tuple[Rendered, Entry], now: datetime) -> int:
     """Store the issue and a delivery for each current reader. Raises WaitsForPerson without readers."""
+    rendered, entry = made
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
         # Collections have numbers or times here.
         within_type_id=letter_guid(letter),
         audience=letter.audience,
         token=secrets.token_hex(12),
-        **asdict(made.rendered),
+        **asdict(rendered),
         created_at=now,
     )
     IssueItem.objects.create(
-        issue=issue, position=0, entry=replace(made.entry, guid=letter_guid(letter)).to_json()
+        issue=issue, position=0, entry=replace(entry, guid=letter_guid(letter)).to_json()
     )
     letter.issue, letter.next_try_at = issue, None
     letter.save(update_fields=["issue", "next_try_at"])

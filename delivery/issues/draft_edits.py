@@ -289,15 +289,13 @@ def rewrite_letter(*, letter_id: int, text: LetterText, version: int, now: datet
     typed = checked_text(text)
     if typed == letter_text(letter):
         return
-    made = make_letter(
+    rendered, made = make_letter(
         letter.issue.subscribable, typed, now=letter.issue.created_at, audience=named_now(letter)
     )
     before = draft_of(letter.issue)
-    entry = replace(made.entry, guid=letter_guid(letter)).to_json()
+    entry = replace(made, guid=letter_guid(letter)).to_json()
     with transaction.atomic():
-        if not _store(
-            letter.issue, before, replace(before, posts=(DraftPost(None, entry),)), made.rendered, now
-        ):
+        if not _store(letter.issue, before, replace(before, posts=(DraftPost(None, entry),)), rendered, now):
             raise CannotEdit(MEANWHILE)
         changes = {"subject": typed.subject, "markdown": typed.markdown, "version": version + 1}
         if not Broadcast.objects.filter(pk=letter_id, version=version).update(**changes, changed_at=now):

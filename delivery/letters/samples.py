@@ -66,7 +66,7 @@ def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected |
     if subscribable.arrangement != Subscribable.Arrangement.EACH:
         return None
     # Each post is sent alone: take the one that has been settling longest.
-    waiting = [each.item for each in settling(subscribable, MOST_SETTLING) if not each.is_left_out]
+    waiting = [item for item, is_out in settling(subscribable, MOST_SETTLING).items() if not is_out]
     entries = [Entry.from_json(item.entry) for item in reversed(waiting) if item.entry is not None]
     taken = [entry for entry in entries if judge(entry, subscribable.active_rules).is_kept]
     done = arranged(subscribable, [Post(0, 0, entry) for entry in taken[:1]])
@@ -168,10 +168,10 @@ def sample_issue(
 
 def sample_written(subscribable: Subscribable, text: LetterText, *, now: datetime) -> Sample:
     """Render a broadcast. Raises LetterError."""
-    made = make_letter(subscribable, text, now=now)
+    rendered, entry = make_letter(subscribable, text, now=now)
     # Without a subject so far, show none.
-    subject = made.rendered.subject if text.subject else ""
-    return Sample(replace(made.rendered, subject=subject), (made.entry,))
+    subject = rendered.subject if text.subject else ""
+    return Sample(replace(rendered, subject=subject), (entry,))
 
 
 def sample_mail(

@@ -32,7 +32,7 @@ class SubscriptionRow(Protocol):
 
 
 class NewsletterRow(Protocol):
-    """Annotated with its `all_feeds`, those that are read, and whether they bring posts."""
+    """Annotated with the numbers of its feeds and of the read ones, and whether they bring posts."""
 
     sending_paused_at: datetime | None
     sending_paused_reason: str

@@ -215,17 +215,6 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PendingEvent:
-    """Webhook that wants an event, of all newsletters if `newsletters` is empty."""
-
-    webhook_id: int
-    newsletters: frozenset[int]
-
-    def fits(self, one: WebhookBody) -> bool:
-        return not self.newsletters or bool(self.newsletters & one.newsletters)
-
-
 def enqueue(event: Event, **signal: object) -> None:
     """Queue a call per interested webhook. One query if there is none."""
     # Plain SQL: each sign-up runs it, mostly without webhooks.
@@ -237,8 +226,10 @@ def enqueue(event: Event, **signal: object) -> None:
         calls = []
         for one in _BODIES[event.kind](replace(event, keys=tuple(keys))):
             event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
-            for wish in [wish for wish in wishes if wish.fits(one)]:
-                call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)
+            for webhook_id, newsletters in wishes.items():
+                if newsletters and not newsletters & one.newsletters:
+                    continue
+                call = call_of(webhook_id, event_id, event.kind, body, now=event.at)
                 # With this key, the call would be deleted with the person.
                 call.destination_id, call.forget = (None, True) if erased else (one.person, False)
                 calls.append(call)
@@ -249,13 +240,14 @@ def is_anybody_listening(kind: str) -> bool:
     return bool(_wishes(kind))
 
 
-def _wishes(kind: str) -> list[PendingEvent]:
+def _wishes(kind: str) -> dict[int, set[int]]:
+    """Return webhooks that want an event, and of which newsletters; none means all."""
     chosen: dict[int, set[int]] = defaultdict(set)
     rows = Webhook.objects.filter(active=True).order_by("pk")
     for pk, events, newsletter in rows.values_list("pk", "events", "newsletters"):
         if kind in events:
             chosen[pk] |= {newsletter} - {None}
-    return [PendingEvent(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
+    return chosen
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:

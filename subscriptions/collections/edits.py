@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -258,16 +258,12 @@ def _settling(subscribable_id: int, item_id: int) -> Item:
     return item
 
 
-class SettlingPost(NamedTuple):
-    item: Item
-    is_left_out: bool
-
-
-def settling(subscribable: Subscribable, count: int) -> list[SettlingPost]:
+def settling(subscribable: Subscribable, count: int) -> dict[Item, bool]:
+    """Return the newest posts that settle, and whether they are left out."""
     rows = Item.objects.unassigned().filter(feed__in=subscribable.feeds.all())
     items = list(rows.select_related("feed").order_by("-first_seen", "-pk")[:count])
     out = left_out_by_hand(subscribable.pk, [item.pk for item in items])
-    return [SettlingPost(item, item.pk in out) for item in items]
+    return {item: item.pk in out for item in items}
 
 
 def left_out_by_hand(subscribable_id: int, item_ids: Sequence[int]) -> set[int]:

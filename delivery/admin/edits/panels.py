@@ -303,14 +303,14 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> Part:
         "is_each": newsletter.arrangement == Subscribable.Arrangement.EACH,
         "settling": [
             {
-                "key": each.item.pk,
-                "title": str(each.item),
-                "url": object_url(each.item),
-                "about": f"{each.item.feed} · {ready_words(each.item, utcnow())}",
-                "picture": picture_of(Entry.from_json(each.item.entry)) if each.item.entry else "",
-                "is_out": each.is_left_out,
+                "key": item.pk,
+                "title": str(item),
+                "url": object_url(item),
+                "about": f"{item.feed} · {ready_words(item, utcnow())}",
+                "picture": picture_of(Entry.from_json(item.entry)) if item.entry else "",
+                "is_out": is_left_out,
             }
-            for each in settling(newsletter, SETTLING_SHOWN)
+            for item, is_left_out in settling(newsletter, SETTLING_SHOWN).items()
         ],
     }
     return Template("admin/delivery/edits/newsletter.html", context, request)

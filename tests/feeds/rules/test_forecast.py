@@ -14,12 +14,12 @@ from feeds.rules.reposts import REPOST
 from tests.feeds.rules.blog import a_feed
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-EARLIER = NOW - timedelta(minutes=10)
+THEN = NOW - timedelta(minutes=10)
 FEED = a_feed()
 
 
 def row(**changes: Any) -> Item:
-    values = {"pk": 1, "guid_hash": "a", "content_hash": "x", "first_seen": EARLIER, "stable_since": EARLIER}
+    values = {"pk": 1, "guid_hash": "a", "content_hash": "x", "first_seen": THEN, "stable_since": THEN}
     return Item(**{**values, **changes})
 
 
@@ -59,23 +59,11 @@ def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -
         (PollPlan(rewrite={1: "a"}, finalise=[1]), {}, "settles, changed", "Ready", None),
         (PollPlan(finalise=[1]), {}, "settles", "Ready", None),
         (PollPlan(vanish=[1]), {}, "withdrawn", "Not sent: it was removed", None),
-        (PollPlan(vanish=[1]), {"final_at": EARLIER}, "withdrawn", "Not sent: it was removed", None),
-        (
-            PollPlan(restart={1: "a"}),
-            {"vanished_at": EARLIER},
-            "back",
-            "Waiting: it settles in 31 minutes",
-            31,
-        ),
+        (PollPlan(vanish=[1]), {"final_at": THEN}, "withdrawn", "Not sent: it was removed", None),
+        (PollPlan(restart={1: "a"}), {"vanished_at": THEN}, "back", "Waiting: it settles in 31 minutes", 31),
         (PollPlan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
-        (
-            PollPlan(drop=[1]),
-            {"held_at": EARLIER},
-            "dropped",
-            "Not sent: it left the feed while too many",
-            None,
-        ),
-        (PollPlan(confirm=[1]), {"held_at": EARLIER}, "unchanged", "Held for you", None),
+        (PollPlan(drop=[1]), {"held_at": THEN}, "dropped", "Not sent: it left the feed while too many", None),
+        (PollPlan(confirm=[1]), {"held_at": THEN}, "unchanged", "Held for you", None),
         (
             PollPlan(rewrite={1: "a"}),
             {"state": "assigned"},
@@ -96,8 +84,8 @@ def test_items_that_are_known(
 
 def test_an_item_that_left_at_the_old_end_says_so_until_it_is_back() -> None:
     assert "pushed it out of the feed" in of(PollPlan(roll_off=[1]), row()).fate
-    assert "pushed it out of the feed" in of(PollPlan(confirm=[1]), row(rolled_off_at=EARLIER)).fate
-    assert "pushed" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off_at=EARLIER)).fate
+    assert "pushed it out of the feed" in of(PollPlan(confirm=[1]), row(rolled_off_at=THEN)).fate
+    assert "pushed" not in of(PollPlan(roll_back=[1], confirm=[1]), row(rolled_off_at=THEN)).fate
 
 
 def test_a_renamed_item_is_found_under_its_new_id() -> None:
