@@ -10,7 +10,7 @@ from channels.bridge import Bridge
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from delivery.models import Account
-from tests.servers.services import bluesky, discord, gotify, ntfy, telegram, webhook
+from tests.servers.services import bluesky, discord, gotify, ntfy, telegram, webhook, zulip
 from tests.servers.services.push_service import Browser, text_of
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +30,9 @@ GOOD: Mapping[str, Mapping[str, str]] = {
     "discord_bot": {"account": "hive", "channel_id": discord.CHANNEL},
     "mastodon": {"account": "bot", "instance_url": "https://fake.example", "access_token": "t"},
     "bluesky": {"handle": bluesky.HANDLE, "app_password": bluesky.PASSWORD},
+    "zulip": {
+        "server_url": "https://chat.example", "account": zulip.BOT, "api_key": zulip.KEY, "stream": "news",
+    },
     "webpush": {
         "endpoint": "https://push.example/wpush/v2/abc",
         "p256dh": text_of(Browser("").point),
@@ -91,6 +94,10 @@ WRONG: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "app_password": ("", "a\nb", "x" * 257),
     },
+    "zulip": {
+        "account": ("", "bot", "b:t@e.example", "böt@e.example", "a b@e.example", "bot@e.example\nX: 1"),
+        "stream": ("", "x" * 61),
+    },
     "webpush": {
         "endpoint": (
             "", "http://push.example/1", "https://127.0.0.1/1", "https://[::1]/1", "https://10.1.2.3/1",
@@ -119,6 +126,7 @@ WRONG_OPTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "mastodon": {
         "visibility": ("direct",), "language": ("german",), "spoiler": ("x" * 201,), "colour": ("red",),
     },
+    "zulip": {"topic": ("x" * 61,)},
     "bluesky": dict.fromkeys(("card", "tags", "thread", "content_label", "language"), ("maybe",)),
 }  # fmt: skip
 TIDY: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (

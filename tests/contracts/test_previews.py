@@ -22,7 +22,9 @@ SECRET = "very-s3cret-word"
 SECRETS = {
     "webhook_url": f"https://hooks.example/services/{SECRET}",
     "apprise_url": f"ntfys://{SECRET}@ntfy.example/bees",
-    **dict.fromkeys(("access_token", "app_password", "token", "password", "signing_secret"), SECRET),
+    **dict.fromkeys(
+        ("access_token", "api_key", "app_password", "token", "password", "signing_secret"), SECRET
+    ),
 }
 PICTURE = Media(url="https://blog.example/bee.jpg", type="image/jpeg", alt="A bee")
 
@@ -115,7 +117,7 @@ def test_a_post_without_a_link_is_shown_with_its_text(kind: str) -> None:
     assert "They dance." in every_word(found)
 
 
-@pytest.mark.parametrize("key", ["slack", "mattermost", "rocketchat", "matrix", "ntfy", "apprise"])
+@pytest.mark.parametrize("key", ["slack", "mattermost", "rocketchat", "matrix", "ntfy", "apprise", "zulip"])
 @settings(max_examples=examples(40))
 @given(title=st.text(max_size=400), template=st.sampled_from(["", "{title} {link}", "{summary}\n{link}"]))
 def test_the_length_is_that_of_what_goes_out(key: str, title: str, template: str) -> None:
@@ -125,7 +127,7 @@ def test_the_length_is_that_of_what_goes_out(key: str, title: str, template: str
 
 
 def test_markup_of_a_post_is_shown_as_words() -> None:
-    for key in ("slack", "mattermost", "rocketchat", "matrix", "ntfy"):
+    for key in ("slack", "mattermost", "rocketchat", "matrix", "ntfy", "zulip"):
         assert "<b>g</b>" in looks(key, letter(MARKUP)).text, key
 
 

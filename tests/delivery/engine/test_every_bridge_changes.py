@@ -35,6 +35,7 @@ STANDS: dict[str, Callable[[Any], list[Any]]] = {
     "bluesky": lambda service: [str(record) for record in service.records.values()],
     "webhook": lambda service: [call["data"]["text"] for call in service.calls.values()],
     "matrix": lambda service: _events(service),
+    "zulip": lambda service: [message["content"] for message in service.messages],
 }
 
 

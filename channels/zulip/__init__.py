@@ -1,0 +1,1 @@
+CHANNELS = {"zulip": "bridge.ZulipBridge"}
