@@ -23,11 +23,19 @@ def nickname(typed: str) -> str:
     return short_name(typed.removeprefix("@"), example="bot")
 
 
-def secret_word(typed: str) -> str:
-    """Check it for use in a header. Raises ValueError without its text."""
-    if not re.fullmatch(r"[!-~]{1,500}", typed):
-        raise ValueError("a token has no such characters.")
-    return typed
+def matching(pattern: str, refusal: str) -> Callable[[str], str]:
+    """Return a cleaner. `refusal` is its error, which doesn't repeat secrets."""
+
+    def clean(typed: str) -> str:
+        if not re.fullmatch(pattern, typed, re.ASCII):
+            raise ValueError(refusal)
+        return typed
+
+    return clean
+
+
+# For use in a header.
+secret_word = matching(r"[!-~]{1,500}", "a token has no such characters.")
 
 
 def language_code(typed: str) -> str:

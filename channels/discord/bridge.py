@@ -9,17 +9,7 @@ from django.conf import settings
 
 from channels import fields
 from channels.announcement import Announcement
-from channels.base import (
-    NO_POST,
-    CrashPolicy,
-    LaneDefaults,
-    LinkCard,
-    Looks,
-    Message,
-    Outcome,
-    Sent,
-    Temporary,
-)
+from channels.base import CrashPolicy, LaneDefaults, LinkCard, Looks, Message, Outcome, Sent, Temporary
 from channels.bridge import Bridge
 from channels.discord.message import CONTENT_LIMIT, Post, post_of, shown
 from channels.discord.options import COMMON, sender
@@ -28,7 +18,6 @@ from channels.discord.service import (
     FORUMS,
     NEEDS_THREAD,
     OF_ANOTHER,
-    UNKNOWN_MESSAGE,
     UNKNOWN_WEBHOOK,
     WEBHOOK,
     agent,
@@ -133,12 +122,7 @@ class DiscordService(EditingSession, DeletingSession, Bridge):
                 "embeds": version["embeds"],
                 "allowed_mentions": {"parse": []},
             }
-            try:
-                self._change(api, remote_id, "PATCH", json=new)
-            except Failed:
-                if _is_gone(api):
-                    return NO_POST
-                raise
+            self._change(api, remote_id, "PATCH", json=new)
             return sent(api.config.get("guild_id", ""), *remote_id.split("/"))
 
         try:
@@ -147,12 +131,10 @@ class DiscordService(EditingSession, DeletingSession, Bridge):
             return of_one_post(failed.outcome)
 
     def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Outcome:
-        """Return Sent if it is already gone."""
         try:
             self._change(api, remote_id, "DELETE")
         except Failed as failed:
-            if not _is_gone(api):
-                return of_one_post(failed.outcome)
+            return of_one_post(failed.outcome)
         return Sent(remote_id)
 
     def _change(self, api: ApiClient, remote_id: str, method: str, **options: Any) -> None:
@@ -288,10 +270,6 @@ def post_by_webhook(
 def _path_of(api: ApiClient) -> str:
     """The stored URL ends with id and token."""
     return f"/webhooks/{'/'.join(api.to.secrets['webhook_url'].split('/')[-2:])}"
-
-
-def _is_gone(api: ApiClient) -> bool:
-    return api.answer.status == 404 and code_of(api.answer) == UNKNOWN_MESSAGE
 
 
 def _any(answer: ApiResponse) -> None:

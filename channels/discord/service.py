@@ -30,26 +30,10 @@ _VERDICTS: Mapping[Any, Verdict] = {
     # Missing access or permissions, verification level too high, connection revoked, thread archived or
     # locked, too many active threads: all reversible by people of the server.
     **dict.fromkeys((50001, 50013, 50009, 40012, 50083, 160005, 160006), Verdict.FORBIDDEN),
-    **dict.fromkeys(
-        (
-            UNKNOWN_MESSAGE,
-            ALREADY_CROSSPOSTED,
-            HAS_A_THREAD,
-            50035,
-            # Messages of another author or of Discord.
-            50005,
-            50021,
-            50006,
-            40005,
-            200000,
-            200001,
-            240000,
-            40067,
-            40058,
-        ),
-        Verdict.MESSAGE,
-    ),
-    NEEDS_THREAD: Verdict.MESSAGE,
+    UNKNOWN_MESSAGE: Verdict.GONE,
+    # The last three: messages of another author or of Discord.
+    **dict.fromkeys((ALREADY_CROSSPOSTED, HAS_A_THREAD, 50035, 50005, 50021, 50006), Verdict.MESSAGE),
+    **dict.fromkeys((40005, 200000, 200001, 240000, 40067, 40058, NEEDS_THREAD), Verdict.MESSAGE),
     **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
     **dict.fromkeys((30046, 40006, 40333), Verdict.TRY_AGAIN),
 }

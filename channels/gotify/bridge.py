@@ -7,9 +7,8 @@ from channels import fields
 from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, Looks, Sent, Shape
 from channels.bridge import Bridge
-from channels.http.client import ApiClient, Target, UnreadableAnswer
+from channels.http.client import ApiClient, Target, an_id
 from channels.http.outcomes import ApiService
-from channels.http.transport import ApiResponse
 from channels.wording import push_parts
 from common.ports.channels import ParsedDestination
 from common.truncation import fit_parts
@@ -77,21 +76,9 @@ class GotifyBridge(Bridge):
         return {"X-Gotify-Key": to.secrets["access_token"]}
 
     def post(self, api: ApiClient, body: dict[str, Any]) -> Sent:
-        return api.call("POST", "/message", read=_sent, posting=True, json=body)
+        return api.call("POST", "/message", read=lambda it: Sent(an_id(it.at("id"))), posting=True, json=body)
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
         """Only a post can test the token, so an unknown server doesn't get it."""
-        api.call("GET", f"{api.url}/version", read=_version)
+        api.call("GET", f"{api.url}/version", read=lambda it: an_id(it.at("buildDate")))
         return destination
-
-
-def _sent(answer: ApiResponse) -> Sent:
-    number = answer.at("id")
-    if not isinstance(number, int):
-        raise UnreadableAnswer("no id")
-    return Sent(str(number))
-
-
-def _version(answer: ApiResponse) -> None:
-    if not (answer.text_at("version") and answer.text_at("buildDate")):
-        raise UnreadableAnswer("no version")

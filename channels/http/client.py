@@ -37,7 +37,8 @@ class Failed(Exception):
     @property
     def is_about_message(self) -> bool:
         """A plainer message may be accepted."""
-        return isinstance(self.outcome, Permanent) and not self.outcome.disables
+        outcome = self.outcome
+        return isinstance(outcome, Permanent) and not (outcome.disables or outcome.needless)
 
 
 def first_accepted(versions: Iterable[V], post: Callable[[V], T]) -> T:

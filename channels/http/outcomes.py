@@ -13,7 +13,7 @@ from typing import Any
 
 import requests
 
-from channels.base import Ambiguous, Outcome, Permanent, Temporary
+from channels.base import NO_POST, Ambiguous, Outcome, Permanent, Temporary
 from channels.http.transport import ApiResponse, Redirected
 from channels.rules.breakers import Breaker
 from common.net.errors import AddressRefused, exception_chain, never_left
@@ -46,6 +46,7 @@ class Verdict(Enum):
     FORBIDDEN = "temporary, of the destination, until a person gives a right back"
     CREDENTIALS = "temporary, of the destination, until a person connects it again"
     MESSAGE = "this message, for good; once more, plainer, may do"
+    GONE = "the post, which no longer exists"
     DESTINATION = "the destination, for good"
 
 
@@ -102,6 +103,8 @@ def of_answer(
             return Temporary(text, retry_at=again, stops_account=True)
         case Verdict.DESTINATION:
             return Permanent(f"{said} {service.gone or service.advice}", disables=True)
+        case Verdict.GONE:
+            return NO_POST
         case _:
             return Permanent(said)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 
-from channels.base import NOTHING, TOO_LONG, LaneFacts, Message, Outcome, Permanent, Sent, Temporary
+from channels.base import NO_POST, NOTHING, TOO_LONG, LaneFacts, Message, Outcome, Permanent, Sent, Temporary
 from channels.http.client import ApiClient, ApiSession, Failed, Target, secrets_in, told_at_fields
 from channels.http.outcomes import ApiService
 from channels.http.threads import not_looked_up
@@ -184,7 +184,8 @@ class DeletingSession(ServiceSession):
     ) -> Outcome:
         """See Deletes. Without a body: there is no post to compose."""
         place = replace(message, body=None, refusal="")
-        return self.outcome(place, now, lambda api, _: self.remove(api, remote_id, parts))
+        outcome = self.outcome(place, now, lambda api, _: self.remove(api, remote_id, parts))
+        return Sent(remote_id) if outcome == NO_POST else outcome
 
     @abstractmethod
     def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Outcome: ...

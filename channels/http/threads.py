@@ -29,7 +29,11 @@ def post_thread(
     for count, text in enumerate(texts[len(posted) :], len(posted) + 1):
         before = posted[-1].remote_id if posted else ""
         try:
-            found = looked_up(look_up, text, before) if look_up else None
+            try:
+                found = look_up(text, before) if look_up else None
+            except Failed as failed:
+                # Only a person can decide.
+                raise Failed(not_looked_up(failed.outcome, holds=True)) from None
             posted.append(found or post(text, key if count == 1 else f"{key}-{count}", before))
         except Failed as failed:
             if posted and isinstance(failed.outcome, Permanent):
@@ -42,14 +46,6 @@ def post_thread(
 
 def cut_short(posted: int, of: int, why: Permanent) -> str:
     return f"The thread ends after {posted} of {of} posts. {why.text}"
-
-
-def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
-    """If the service cannot be asked, a person must decide. Raises Failed."""
-    try:
-        return look_up(text, before)
-    except Failed as failed:
-        raise Failed(not_looked_up(failed.outcome, holds=True)) from None
 
 
 def not_looked_up(outcome: Outcome, *, holds: bool) -> Ambiguous:

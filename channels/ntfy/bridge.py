@@ -33,12 +33,9 @@ MOST_TAGS = 5
 LONGEST_MESSAGE = 4_096
 LONGEST_TOPIC = LONGEST_SEQUENCE_ID = 64
 LONGEST_BODY = 2 * LONGEST_MESSAGE
-
-
-def topic_name(typed: str) -> str:
-    if not re.fullmatch(r"[-_A-Za-z0-9]{1,64}", typed):
-        raise ValueError("a topic has up to 64 letters, digits, dashes or underscores.")
-    return typed
+topic_name = fields.matching(
+    r"[-_A-Za-z0-9]{1,64}", "a topic has up to 64 letters, digits, dashes or underscores."
+)
 
 
 def tag_list(typed: str) -> str:

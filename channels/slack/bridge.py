@@ -22,6 +22,7 @@ from channels.slack.message import (
     room_post_of,
 )
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from common.text import words
 
 ADVICE = "Create another webhook there, and save its address."
 
@@ -129,18 +130,10 @@ class SlackBridge(IncomingWebhook):
         words=_slack_code,
         code=_slack_code,
         verdicts=dict.fromkeys(
-            (
-                "action_prohibited",
-                "channel_is_archived",
-                "channel_not_found",
-                "invalid_token",
-                "no_active_hooks",
-                "no_service",
-                "no_service_id",
-                "no_team",
-                "posting_to_general_channel_denied",
-                "team_disabled",
-                "user_not_found",
+            words(
+                "action_prohibited channel_is_archived channel_not_found invalid_token no_active_hooks"
+                " no_service no_service_id no_team posting_to_general_channel_denied team_disabled"
+                " user_not_found"
             ),
             Verdict.DESTINATION,
         ),

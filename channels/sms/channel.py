@@ -30,10 +30,9 @@ LOOKED_THROUGH = 50
 MOST_PARTS = 10
 
 
-def account_sid(typed: str) -> str:
-    if not re.fullmatch(r"AC[0-9a-f]{32}", typed, re.ASCII):
-        raise ValueError("it must be AC followed by 32 digits and characters from a to f.")
-    return typed
+account_sid = fields.matching(
+    r"AC[0-9a-f]{32}", "it must be AC followed by 32 digits and characters from a to f."
+)
 
 
 def sender_name(typed: str) -> str:

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from channels import fields
 from channels.announcement import Announcement
-from channels.base import NO_POST, CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
+from channels.base import CrashPolicy, LaneDefaults, Looks, Outcome, Permanent, Sent
 from channels.bridge import Bridge, account_field
 from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, first_accepted
 from channels.http.links import shown_text
@@ -29,17 +29,11 @@ HAS_CAPTION = "there is no text in the message to edit"
 SUPERGROUP = "-100"
 OUTSIDERS = ("left", "kicked")
 NOT_MODIFIED = "message is not modified"
-MESSAGE_GONE = ("message to delete not found", "message to edit not found")
 # No codes besides HTTP's. All of these have status 400.
-_CHAT_IS_GONE = (
-    "chat not found",
-    "message thread not found",
-    "not enough rights",
-    "have no rights to send",
-    "need administrator rights",
-    "chat_write_forbidden",
-    "topic_closed",
-    "topic_deleted",
+_POST_IS_GONE = re.compile("message to (?:delete|edit) not found")
+_CHAT_IS_GONE = re.compile(
+    "(?:chat|message thread) not found|not enough rights|have no rights to send|need administrator rights|"
+    "chat_write_forbidden|topic_(?:closed|deleted)"
 )
 _TYPED_CHAT = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
 
@@ -53,16 +47,10 @@ def chat(typed: str) -> str:
     raise ValueError("enter the name of a public chat, such as @blog_example, or the number of any chat.")
 
 
-def thread(typed: str) -> str:
-    if not re.fullmatch(r"[1-9]\d{0,17}", typed, re.ASCII):
-        raise ValueError("enter the number of a topic, which is the last part of its link.")
-    return typed
-
-
-def bot_token(typed: str) -> str:
-    if not re.fullmatch(r"\d{1,20}:[\w-]{20,100}", typed, re.ASCII):
-        raise ValueError("this isn’t a bot token, which has a number, a colon and other characters.")
-    return typed
+thread = fields.matching(r"[1-9]\d{0,17}", "enter the number of a topic, which is the last part of its link.")
+bot_token = fields.matching(
+    r"\d{1,20}:[\w-]{20,100}", "this isn’t a bot token, which has a number, a colon and other characters."
+)
 
 
 def said_by(answer: ApiResponse) -> str:
@@ -70,9 +58,11 @@ def said_by(answer: ApiResponse) -> str:
 
 
 def _code(answer: ApiResponse) -> Any:
-    words = said_by(answer).lower()
-    if answer.status == 400 and any(phrase in words for phrase in _CHAT_IS_GONE):
+    words = said_by(answer).lower() if answer.status == 400 else ""
+    if _CHAT_IS_GONE.search(words):
         return "chat"
+    if _POST_IS_GONE.search(words):
+        return "post"
     # An unknown token gives 404.
     return "token" if answer.status in (401, 404) else None
 
@@ -117,7 +107,7 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
         name="Telegram",
         words=said_by,
         code=_code,
-        verdicts={"chat": Verdict.DESTINATION, "token": Verdict.SHARED},
+        verdicts={"chat": Verdict.DESTINATION, "post": Verdict.GONE, "token": Verdict.SHARED},
         waits=lambda answer: answer.at("parameters", "retry_after"),
         advice="Check the bot’s token, and that it can post in the chat.",
     )
@@ -185,20 +175,12 @@ class TelegramBridge(EditingSession, DeletingSession, Bridge):
             caption = {**of, "caption": body.caption, **HTML}
             return api.call("POST", "/editMessageCaption", json=caption, read=_sent)
         except Failed:
-            words = said_by(api.answer)
-            if NOT_MODIFIED in words:
+            if NOT_MODIFIED in said_by(api.answer):
                 return Sent(remote_id)
-            if any(phrase in words for phrase in MESSAGE_GONE):
-                return NO_POST
             raise
 
     def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
-        """Sent if already gone."""
-        try:
-            api.call("POST", "/deleteMessage", json=_of(remote_id), read=lambda _: None)
-        except Failed:
-            if not any(phrase in said_by(api.answer) for phrase in MESSAGE_GONE):
-                raise
+        api.call("POST", "/deleteMessage", json=_of(remote_id), read=lambda _: None)
         return Sent(remote_id)
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:

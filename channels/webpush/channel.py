@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import parseaddr
+from functools import partial
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any
@@ -99,20 +100,15 @@ def push_endpoint(typed: str) -> str:
     return typed
 
 
-def _point(typed: str) -> str:
-    try:
-        public_key_of(typed)
-    except ValueError:
-        raise ValueError("that is no key of a browser.") from None
-    return typed
+def _of_a_browser(what: str, read: Callable[[str], Any]) -> Callable[[str], str]:
+    def clean(typed: str) -> str:
+        try:
+            read(typed)
+        except ValueError:
+            raise ValueError(f"that is no {what} of a browser.") from None
+        return typed
 
-
-def _secret(typed: str) -> str:
-    try:
-        from_base64url(typed, AUTH_OCTETS)
-    except ValueError:
-        raise ValueError("that is no secret of a browser.") from None
-    return typed
+    return clean
 
 
 def _words(answer: ApiResponse) -> str:
@@ -136,14 +132,8 @@ PUSH_SERVICE = ApiService(
     code=_code,
     # Never the lane: all devices share it, with push services that anyone may choose.
     verdicts={
-        "404": Verdict.DESTINATION,
-        "410": Verdict.DESTINATION,
-        "other key": Verdict.DESTINATION,
-        "key": Verdict.TRY_AGAIN,
-        "429": Verdict.TRY_AGAIN,
-        "502": Verdict.TRY_AGAIN,
-        "503": Verdict.TRY_AGAIN,
-        "504": Verdict.TRY_AGAIN,
+        **dict.fromkeys(("404", "410", "other key"), Verdict.DESTINATION),
+        **dict.fromkeys(("key", "429", "502", "503", "504"), Verdict.TRY_AGAIN),
     },
     advice="The device no longer accepts notifications. The subscriber can turn them on again.",
 )
@@ -168,8 +158,14 @@ class WebPushChannel(Service):
     # From a PushSubscription of the Push API.
     destination_fields: tuple[Field, ...] = (
         Field("endpoint", "Endpoint", required=True, secret=True, clean=push_endpoint),
-        Field("p256dh", "Public key", required=True, secret=True, clean=_point),
-        Field("auth", "Secret", required=True, secret=True, clean=_secret),
+        Field("p256dh", "Public key", required=True, secret=True, clean=_of_a_browser("key", public_key_of)),
+        Field(
+            "auth",
+            "Secret",
+            required=True,
+            secret=True,
+            clean=_of_a_browser("secret", partial(from_base64url, length=AUTH_OCTETS)),
+        ),
     )
     service = PUSH_SERVICE
 

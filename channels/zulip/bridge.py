@@ -30,12 +30,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 MARKUP = re.compile(r"[!#$&*+./:<>@[\]_`~-]|(?<=[\r\n])[ \t]|[\x00\ud800-\udfff]")
 # They end a link, or make mentions and references within it.
 MARKUP_IN_LINKS = re.compile(r"[$'()*;[\]]")
-
-
-def bot_email(typed: str) -> str:
-    if not re.fullmatch(r"[!-9;-?A-~]+@[!-9;-?A-~]+", typed):
-        raise ValueError("enter the bot’s email address, such as news-bot@chat.example.")
-    return typed
+bot_email = fields.matching(r"[!-9;-?A-~]+@[!-9;-?A-~]+", "a bot’s address is like news-bot@chat.example.")
 
 
 def markdown(parts: Sequence[FittingPart]) -> str:
@@ -108,18 +103,15 @@ class ZulipBridge(EditingSession, DeletingSession, Bridge):
         return api.call("POST", MESSAGES, read=lambda it: _sent(api, it.at("id")), posting=True, data=data)
 
     def change(self, api: ApiClient, body: dict[str, Any], remote_id: str, parts: Sequence[str]) -> Outcome:
-        if not _is_there(api, remote_id):
-            return NO_POST
-        api.call("PATCH", f"{MESSAGES}/{remote_id}", read=_done, data={"content": body["content"]})
-        return _sent(api, remote_id)
+        place = _existing(api, remote_id)
+        return api.call(
+            "PATCH", place, read=lambda _: _sent(api, remote_id), data={"content": body["content"]}
+        )
 
     def remove(self, api: ApiClient, remote_id: str, parts: Sequence[str]) -> Sent:
         """Bots that may not delete it empty it: Zulip then shows "(deleted)"."""
-        place, empty = f"{MESSAGES}/{remote_id}", {"content": ""}
-        if _is_there(api, remote_id):
-            first_accepted(
-                ("DELETE", "PATCH"), lambda method: api.call(method, place, read=_done, data=empty)
-            )
+        place, empty = _existing(api, remote_id), {"content": ""}
+        first_accepted(("DELETE", "PATCH"), lambda method: api.call(method, place, read=_done, data=empty))
         return Sent(remote_id)
 
     def checked(self, api: ApiClient, destination: ParsedDestination) -> ParsedDestination:
@@ -137,12 +129,12 @@ def _done(answer: ApiResponse) -> str:
     return an_id(answer.at("result"))
 
 
-def _is_there(api: ApiClient, number: str) -> bool:
-    """An edit is refused without a code, in the bot's language, whatever the reason."""
+def _existing(api: ApiClient, number: str) -> str:
+    """Return the path. Edits are refused without a code, in the bot's language, whatever the reason."""
+    path = f"{MESSAGES}/{number}"
     try:
-        api.call("GET", f"{MESSAGES}/{number}", read=_done)
-    except Failed:
-        if api.answer.text_at("code") == "BAD_REQUEST":
-            return False
-        raise
-    return True
+        api.call("GET", path, read=_done)
+    except Failed as failed:
+        is_gone = api.answer.text_at("code") == "BAD_REQUEST"
+        raise Failed(NO_POST if is_gone else failed.outcome) from None
+    return path

@@ -30,7 +30,7 @@ OTHERS = {
     "The application did not respond, General Information, Create Public Threads, Developer mode, "
     "New webhook",
     "services": "Add app password, Your access token, Custom HTML, HTML card, Full (strict), Flexible, "
-    "Dashboards, Add to Home Screen",
+    "Dashboards, Add to Home Screen, Organization settings, Organization permissions",
     "examples": "First light, Three, and 2 more, A hasty post, An old post, erased 12",
 }
 
