@@ -95,7 +95,7 @@ def late_constants(tree: ast.Module) -> Iterator[int]:
     """Yield the lines of constants that stand behind functions or classes without using them."""
     below = set[str]()
     for node in tree.body:
-        if is_function(node) or isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             below.add(node.name)
         elif below and isinstance(node, ast.Assign | ast.AnnAssign):
             names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
