@@ -23,6 +23,7 @@ APPS = (
     "reader",
     "chat",
     "feedletter_site",
+    "migrate_from",
     "demo",
 )
 # Django has a file for each.
