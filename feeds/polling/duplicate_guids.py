@@ -5,7 +5,7 @@ from feeds.parsing.duplicate_guids import mark, shared, told_apart
 from feeds.parsing.entry import Entry, Name, ParsedFeed
 from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness
-from feeds.polling.known_items import chunks, holders_of, kept_feed
+from feeds.polling.known_items import HOLDERS, chunks, kept_feed
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
 
@@ -23,7 +23,7 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
     if parsed is None or reading.holders is not None:
         return
     document = reading.last or FeedDocument.objects.filter(feed=feed).defer("body").first()
-    holders = dict(holders_of(document)) if document else {}
+    holders = dict(document.channel.get(HOLDERS) or {}) if document else {}
     fresh = {guid: names for guid, names in shared(parsed).items() if mark(guid) not in holders}
     if fresh:
         # If unreadable, assume the same posts.

@@ -44,11 +44,7 @@ def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed
         )
     except (ParseError, zlib.error):
         return None
-    return told_apart(parsed, holders_of(document))
-
-
-def holders_of(document: FeedDocument) -> Mapping[str, str]:
-    return dict(document.channel.get(HOLDERS) or {})
+    return told_apart(parsed, document.channel.get(HOLDERS) or {})
 
 
 def load(feed: Feed, reading: Reading, known: Known | None = None, *, lock: bool) -> Known:

@@ -156,6 +156,7 @@ class Reading:
 
     @cached_property
     def document(self) -> Document:
+        order = tuple(self.guids)
         entries = {
             id_: Seen(
                 content_hash(entry),
@@ -166,7 +167,7 @@ class Reading:
             )
             for id_, entry in self.entries.items()
         }
-        return Document(order=tuple(self.guids), entries=entries)
+        return Document(order, entries)
 
     @cached_property
     def boilerplate(self) -> Boilerplate:
