@@ -208,7 +208,7 @@ def test_whose_token_was_good_reads_on_meanwhile(
     assert found is not None
     monkeypatch.setattr(foreign, "ASKS", Limit("foreign-asks", 0))
     # The five minutes are over for which it was believed.
-    cache.delete(f"foreign-token-{found.digest}")
+    cache.delete(f"foreign-verdict-{found.digest}")
     site.server.requests.clear()
     assert foreign.foreign_token(reader=ada, key="theirs", now=now)
     assert site.server.requests
