@@ -8,7 +8,7 @@ from django.db import transaction
 
 from channels.base import Permanent, Sent, Temporary
 from channels.discord.service import BOT, agent, code_of
-from channels.http.client import ApiSession, Failed
+from channels.http.client import ApiClient, ApiSession, Failed
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from common.clock import utcnow
 from common.refused import Refused
@@ -56,7 +56,7 @@ def _asked(
 ) -> Any:
     url, now = f"{settings.DISCORD_API_URL}{path}", utcnow()
     with closing(ApiSession(timeout=timeout)) as session:
-        client = session.client(url, BOT, now, secrets=secrets)
+        client = ApiClient(session.transport, url, BOT, now, secrets=secrets, timeout=session.timeout)
         options = {} if json is None else {"json": json}
         try:
             return client.call(method, url, headers={**agent(), **headers}, read=_json, **options)
