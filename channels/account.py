@@ -17,9 +17,6 @@ class AccountQuerySet(models.QuerySet["Account"]):
     def mail(self) -> Self:
         return self.filter(kind=EMAIL)
 
-    def of_services(self) -> Self:
-        return self.exclude(kind__in=NOT_OF_SERVICES)
-
 
 class Account(models.Model):
     """Our account at a service, such as an SMTP server or a bot.

@@ -95,10 +95,7 @@ class Service(ServiceSession, Channel, ChannelSpec):
         """Return the account's name from the service (network). Raises InvalidDestination."""
         if not self.account_fields:
             raise InvalidDestination(f"{self.label} doesn’t use accounts.")
-        return self._with(values).check_credentials()
-
-    def _with(self, values: Mapping[str, str]) -> Self:
-        return self.connect(LaneFacts(self.key, "", credentials=values))
+        return self.connect(LaneFacts(self.key, "", credentials=values)).check_credentials()
 
     def connect(self, lane: LaneFacts) -> Self:
         return type(self)(lane)
@@ -142,7 +139,7 @@ class Bridge(Service):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination (see ChannelSpec)."""
         values = account_values(self.key, destination.config["account"]) if self.account_fields else {}
-        return self._with(values).check_destination(destination)
+        return self.connect(LaneFacts(self.key, "", credentials=values)).check_destination(destination)
 
     @property
     def connection(self) -> "OAuth | None":

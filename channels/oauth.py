@@ -18,18 +18,16 @@ from channels.http.transport import ApiResponse
 from common.clock import utcnow
 from common.ports.channels import Field
 from common.refused import Refused
-from common.text import one_line, shortened
+from common.text import one_line, shortened, words
 
 T = TypeVar("T")
 AGAIN = "Press Connect again."
 LONGEST_SECRET, LONGEST_SAID = 2_000, 300
 # RFC 6749 §5.2, and Slack's equivalents.
 # https://docs.slack.dev/reference/methods/oauth.v2.access
-CODE_IS_OVER = frozenset({"invalid_grant", "invalid_code", "code_already_used", "code_expired"})
-APP_IS_UNKNOWN = frozenset(
-    {"invalid_client", "unauthorized_client", "bad_client_secret", "invalid_client_id"}
-)
-REDIRECT_IS_WRONG = frozenset({"bad_redirect_uri", "redirect_uri_mismatch"})
+CODE_IS_OVER = words("invalid_grant invalid_code code_already_used code_expired")
+APP_IS_UNKNOWN = words("invalid_client unauthorized_client bad_client_secret invalid_client_id")
+REDIRECT_IS_WRONG = words("bad_redirect_uri redirect_uri_mismatch")
 
 
 class NotConnected(Refused):
@@ -198,7 +196,7 @@ def ask_service(
         hides_failures_in=frozenset({200}),
     )
     with closing(session or ApiSession()) as opened:
-        client = opened.client(url, speaks, utcnow(), secrets=hidden)
+        client = ApiClient(opened.transport, url, speaks, utcnow(), secrets=hidden, timeout=opened.timeout)
         try:
             return act(client)
         except Failed as failed:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
 from channels.letter import Letter, LetterError, Recipient
-from common.text import one_line, without_controls
+from common.text import one_line, without_controls, words
 
 # Unchanged by `one_line`; nearly all values match.
 _PLAIN = re.compile("[!-~]*")
@@ -27,9 +27,7 @@ BUILT_IN = (
 )
 # RFC 5322 §3.2.3: a name with one of these needs quotes.
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
-PERSONAL = frozenset(
-    {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
-)
+PERSONAL = words("to tofull tonickname toemail tonicknameoremail removelink managelink")
 # Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can begin one.
 FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
 _ALPHABET = string.ascii_letters + string.digits

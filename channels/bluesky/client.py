@@ -93,15 +93,8 @@ class BlueskyClient:
 
     def upload(self, data: bytes, media_type: str) -> Record:
         """Return the blob; without a record it is deleted after a while."""
-
-        def blob(answer: ApiResponse) -> Record:
-            said = answer.at("blob")
-            if not isinstance(said, dict):
-                raise UnreadableAnswer("no blob")
-            return said
-
-        headers = {"Content-Type": media_type}
-        return self._write("com.atproto.repo.uploadBlob", read=blob, data=data, headers=headers)
+        headers, method = {"Content-Type": media_type}, "com.atproto.repo.uploadBlob"
+        return self._write(method, read=lambda it: it.needed(dict, "blob"), data=data, headers=headers)
 
     def put(self, key: str, record: Record) -> Record:
         """Return `uri` and `cid`, for replies."""

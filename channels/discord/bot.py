@@ -24,7 +24,7 @@ from channels.discord.service import (
     sent,
     snowflake,
 )
-from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer
+from channels.http.client import ApiClient, Failed, Target, UnreadableAnswer, an_id
 from channels.http.links import normalised
 from channels.http.session import NO_LANE
 from channels.http.threads import not_looked_up
@@ -214,10 +214,7 @@ class DiscordBotBridge(DiscordService):
             if _creator(webhook) == me and (path := self._path_of(webhook)):
                 return path
         return api.call(
-            "POST",
-            place,
-            json={"name": WEBHOOK_NAME},
-            read=lambda answer: self._path_of(answer.json) or _unreadable("no webhook"),
+            "POST", place, json={"name": WEBHOOK_NAME}, read=lambda answer: an_id(self._path_of(answer.json))
         )
 
     def _place_of_webhooks(self, api: ApiClient) -> str:
@@ -388,10 +385,6 @@ def _creator(webhook: Mapping[str, Any]) -> str:
 
 def _webhook_of(message: Mapping[str, Any]) -> str:
     return str(message.get("webhook_id") or "")
-
-
-def _unreadable(words: str) -> str:
-    raise UnreadableAnswer(words)
 
 
 def _objects(answer: ApiResponse) -> list[Mapping[str, Any]]:

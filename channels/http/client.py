@@ -37,8 +37,7 @@ class Failed(Exception):
     @property
     def is_about_message(self) -> bool:
         """A plainer message may be accepted."""
-        outcome = self.outcome
-        return isinstance(outcome, Permanent) and not (outcome.disables or outcome.needless)
+        return isinstance(why := self.outcome, Permanent) and not (why.disables or why.needless)
 
 
 def first_accepted(versions: Iterable[V], post: Callable[[V], T]) -> T:
@@ -249,9 +248,6 @@ class ApiSession:
     @cached_property
     def transport(self) -> Transport:
         return Transport(self._session)
-
-    def client(self, url: str, service: ApiService, now: datetime, *, secrets: Collection[str]) -> ApiClient:
-        return ApiClient(self.transport, url, service, now, secrets=secrets, timeout=self.timeout)
 
     def new_refusals(self) -> int:
         """Return and reset the number."""

@@ -123,7 +123,8 @@ class ServiceSession(ApiSession, ABC):
 
     def check_destination(self, destination: ParsedDestination) -> ParsedDestination:
         """Check a destination and add the service's names (network). Raises InvalidDestination."""
-        self._refuse_without_credentials("account")
+        if not self.has_credentials:
+            raise InvalidDestination(f"account: {NO_CREDENTIALS}")
         api = self.api(destination, utcnow())
         # Only a server that somebody typed can be another one.
         is_typed = "://" in destination.config.get(self.address_field, "")
@@ -144,16 +145,13 @@ class ServiceSession(ApiSession, ABC):
     def check_credentials(self) -> str:
         """Return the name of the shared account (network). Raises InvalidDestination."""
         field = next(field.name for field in self.account_fields if field.secret)
-        self._refuse_without_credentials(field)
+        if not self.has_credentials:
+            raise InvalidDestination(f"{field}: {NO_CREDENTIALS}")
         with closing(self), told_at_fields(field, account=field):
             return self.account_name(self.api(Message(None), utcnow()))
 
     def account_name(self, api: ApiClient) -> str:
         raise NotImplementedError
-
-    def _refuse_without_credentials(self, field: str) -> None:
-        if not self.has_credentials:
-            raise InvalidDestination(f"{field}: {NO_CREDENTIALS}")
 
     def new_state(self) -> Mapping[str, str] | None:
         """See StatefulSession."""

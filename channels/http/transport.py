@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -14,6 +14,7 @@ import requests
 from common.net.client import client
 from common.net.transport import budget
 
+T = TypeVar("T")
 # RFC 1035 §2.3.4, without the final dot.
 MAX_HOST = 253
 LONGEST_URL = 2_000
@@ -92,6 +93,12 @@ class ApiResponse:
                 value = value[step]
             else:
                 return None
+        return value
+
+    def needed(self, kind: type[T], *path: str | int) -> T:
+        """Raises ValueError, which ApiClient.call understands."""
+        if not isinstance(value := self.at(*path), kind):
+            raise ValueError(path)
         return value
 
     def text_at(self, *path: str | int) -> str:

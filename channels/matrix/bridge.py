@@ -138,8 +138,8 @@ class MatrixBridge(EditingSession, DeletingSession, Bridge):
             if server.is_encrypted(room):
                 raise InvalidDestination(CHOSE_ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
-            # From room version 12 on, ids have no server.
-            created = {} if ":" in room else server.creation(room)
+            # From room version 12 on, ids have no server. Servers that ignore `format` return the content.
+            created = {} if ":" in room else server.state(room, "m.room.create", params={"format": "event"})
         if not (_may_post(account, levels) or _may_be_creator(account, created)):
             raise InvalidDestination(f"room: {account} isn’t allowed to post there. Make it a moderator.")
         config |= {"room": room, "via": account.partition(":")[2]}

@@ -55,18 +55,10 @@ class Homeserver:
         place = f"{API}/join/{_in_path(room)}"
         return self._api.call("POST", place, read=lambda answer: an_id(answer.at("room_id")), json={})
 
-    def creation(self, room_id: str) -> dict[str, Any]:
-        """Return only the content if the server ignores `format`."""
-        return self.state(room_id, "m.room.create", params={"format": "event"})
-
     def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
-        def read(answer: ApiResponse) -> dict[str, Any]:
-            if not isinstance(answer.json, dict):
-                raise UnreadableAnswer("no state")
-            return answer.json
-
+        place = f"/rooms/{_in_path(room_id)}/state/{kind}"
         try:
-            return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read, **options)
+            return self._get(place, lambda answer: answer.needed(dict), **options)
         except Failed:
             if self._api.answer.text_at("errcode") == "M_NOT_FOUND":
                 return {}

@@ -189,10 +189,7 @@ class SmsChannel(Service):
         since = begun_at - CLOCKS_APART
 
         def read(answer: ApiResponse) -> Sent | None:
-            messages = answer.at("messages")
-            if not isinstance(messages, list):
-                raise UnreadableAnswer("Twilio listed no messages.")
-            for message in messages:
+            for message in answer.needed(list, "messages"):
                 if isinstance(message, Mapping) and _is_it(message, api.config["number"], body.text, since):
                     return Sent(str(message.get("sid")))
             return None
@@ -201,10 +198,11 @@ class SmsChannel(Service):
         return self._call(api, "GET", "/Messages", params=query, read=read)
 
     def account_name(self, api: ApiClient) -> str:
-        name, status = self._call(api, "GET", "", read=_account)
+        wanted = ("friendly_name", "status")
+        name, status = self._call(api, "GET", "", read=lambda it: [it.needed(str, of) for of in wanted])
         if status != ACTIVE:
-            raise InvalidDestination(f"account_sid: Twilio reports that the account is {status}.")
-        return f"{name}, as {self.credentials['sender']}"
+            raise InvalidDestination(f"account_sid: Twilio reports that the account is {status[:20]}.")
+        return f"{name[:100]}, as {self.credentials['sender']}"
 
     def _call(
         self, api: ApiClient, method: str, place: str, *, read: Callable[[ApiResponse], T], **options: Any
@@ -225,13 +223,6 @@ def _is_it(message: Mapping[str, Any], number: str, text: str, since: datetime) 
     except ValueError:
         return False
     return created >= since and bool(MESSAGE_SID.fullmatch(str(message.get("sid"))))
-
-
-def _account(answer: ApiResponse) -> tuple[str, str]:
-    name, status = answer.at("friendly_name"), answer.at("status")
-    if not isinstance(name, str) or not isinstance(status, str):
-        raise UnreadableAnswer("no account")
-    return name[:100], status[:20]
 
 
 def _sid_of(answer: ApiResponse) -> str:

@@ -93,23 +93,19 @@ def sms_of(letter: Letter) -> TextMessage:
     post = announcement_of(letter)
     if post.refusal:
         raise CannotPost(post.refusal)
-    as_written = letter.options.get("letters") == "all"
-    fits = fits_parts(int(letter.options.get("parts") or 1), as_written=as_written)
+    most, as_written = int(letter.options.get("parts") or 1), letter.options.get("letters") == "all"
+
+    def fits(text: str) -> bool:
+        written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
+        is_bounded = len(text) <= 2 * LONGEST_TEXT and utf16_units(written) <= LONGEST_TEXT
+        return is_bounded and sms_parts(written) <= most
+
     try:
         linked = replace(post, link=_fitting_link(post.link, letter.web_url, fits))
         words = fit_parts(_words(linked, letter.options.get("template", "")), fits)
     except DoesNotFit:
         raise CannotPost(NO_ROOM) from None
     return TextMessage(sms_text(words, as_written=as_written).strip())
-
-
-def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
-    def fits(text: str) -> bool:
-        written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
-        is_bounded = len(text) <= 2 * LONGEST_TEXT and utf16_units(written) <= LONGEST_TEXT
-        return is_bounded and sms_parts(written) <= most
-
-    return fits
 
 
 def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:

@@ -218,12 +218,10 @@ def _of(remote_id: str) -> dict[str, Any]:
 
 def _sent(answer: ApiResponse) -> Sent:
     """Return a link that works for members if the group is private. Raises UnreadableAnswer."""
-    result = result_of(answer)
-    number, chat = result.get("message_id"), answer.at("result", "chat", "id")
+    result_of(answer)
+    number, chat = answer.needed(int, "result", "message_id"), answer.needed(int, "result", "chat", "id")
     name = answer.text_at("result", "chat", "username")
     name = name if NAME.fullmatch(name) else ""
-    if not isinstance(number, int) or not isinstance(chat, int):
-        raise UnreadableAnswer("Telegram returned no message.")
     place = name or (f"c/{inner}" if (inner := str(chat).removeprefix(SUPERGROUP)) != str(chat) else "")
     return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")
 

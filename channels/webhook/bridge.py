@@ -131,7 +131,13 @@ class WebhookBridge(EditingSession, Bridge):
         sizes = ({**common, "posts": posts} for posts in _sizes(post.posts))
         data = next((size for size in sizes if len(_json(size)) <= LONGEST_BODY - ENVELOPE), None)
         if options.get("content") == "html":
-            whole = {**common, "posts": [{**_post(each), "content": _html(each)} for each in post.posts]}
+            whole = {
+                **common,
+                "posts": [
+                    {**_post(each), "content": clean(each.html, base=each.base or each.link)}
+                    for each in post.posts
+                ],
+            }
             data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
         if data is None:
             raise CannotPost(TOO_LONG)
@@ -185,10 +191,6 @@ def _post(entry: Entry) -> dict[str, Any]:
         "language": _line(entry.language, MOST_NAME),
         **({"sensitive": True} if entry.sensitive else {}),
     }
-
-
-def _html(entry: Entry) -> str:
-    return clean(entry.html, base=entry.base or entry.link)
 
 
 def _text(post: Announcement, options: Mapping[str, str]) -> str:

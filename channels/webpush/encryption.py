@@ -6,7 +6,6 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
     ECDH,
     SECP256R1,
     EllipticCurvePrivateKey,
-    EllipticCurvePublicKey,
     generate_private_key,
 )
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -38,31 +37,15 @@ def encrypted(
         raise ValueError(f"A push holds {LONGEST_PUSH} octets at most.")
     ours, theirs = private or generate_private_key(SECP256R1()), public_key_of(p256dh)
     salt = os.urandom(SALT_OCTETS) if salt is None else salt
-    secret = content_secret(ours, theirs, sender=ours.public_key(), receiver=theirs, auth=auth)
-    key, nonce = content_key(secret, salt)
-    # RFC 8188 §2: salt, record size, and the sender's key as the key id. 2 ends the last record.
     point = point_of(ours.public_key())
+    info = b"WebPush: info\0" + point_of(theirs) + point
+    secret = _hkdf(ours.exchange(ECDH(), theirs), from_base64url(auth, AUTH_OCTETS), info, 32)
+    # RFC 8188 §2.2 and §2.3.
+    key = _hkdf(secret, salt, b"Content-Encoding: aes128gcm\0", 16)
+    nonce = _hkdf(secret, salt, b"Content-Encoding: nonce\0", 12)
+    # RFC 8188 §2: salt, record size, and the sender's key as the key id. 2 ends the last record.
     header = salt + RECORD_OCTETS.to_bytes(4, "big") + bytes([len(point)]) + point
     return header + AESGCM(key).encrypt(nonce, plain + b"\x02", None)
-
-
-def content_secret(
-    private: EllipticCurvePrivateKey,
-    public: EllipticCurvePublicKey,
-    *,
-    sender: EllipticCurvePublicKey,
-    receiver: EllipticCurvePublicKey,
-    auth: str,
-) -> bytes:
-    """Derive the shared secret (RFC 8291 §3.4); `private` is one side's, `public` the other's."""
-    info = b"WebPush: info\0" + point_of(receiver) + point_of(sender)
-    return _hkdf(private.exchange(ECDH(), public), from_base64url(auth, AUTH_OCTETS), info, 32)
-
-
-def content_key(secret: bytes, salt: bytes) -> tuple[bytes, bytes]:
-    """RFC 8188 §2.2 and §2.3."""
-    key = _hkdf(secret, salt, b"Content-Encoding: aes128gcm\0", 16)
-    return key, _hkdf(secret, salt, b"Content-Encoding: nonce\0", 12)
 
 
 def _hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:

@@ -23,8 +23,6 @@ from common.truncation import FittingPart, cut_to
 MESSAGES = "/api/v1/messages"
 # The server cuts longer ones.
 LONGEST_MESSAGE, LONGEST_NAME = 10_000, 60
-# "We recommend requesting at most 1000 messages in a batch".
-LOOKED_AT = 1_000
 CLOCKS_DIFFER = timedelta(minutes=10)
 # There are no escapes, but character references. A dot makes a link of words, an indent makes code.
 MARKUP = re.compile(r"[!#$&*+./:<>@[\]_`~-]|(?<=[\r\n])[ \t]|[\x00\ud800-\udfff]")
@@ -85,7 +83,8 @@ class ZulipBridge(EditingSession, DeletingSession, Bridge):
         """Only with the channel's name, Zulip looks in channels that the bot doesn't subscribe to."""
         narrow = {"sender": api.config["account"], "stream": api.config["stream"], "topic": body["topic"]}
         terms = json.dumps([{"operator": name, "operand": value} for name, value in narrow.items()])
-        query = {"anchor": "newest", "num_before": LOOKED_AT, "num_after": 0, "apply_markdown": "false"}
+        # "We recommend requesting at most 1000 messages in a batch".
+        query = {"anchor": "newest", "num_before": 1_000, "num_after": 0, "apply_markdown": "false"}
         earliest = (begun_at - CLOCKS_DIFFER).timestamp()
 
         def read(answer: ApiResponse) -> Sent | None:

@@ -37,7 +37,7 @@ from delivery.lanes.limits import (
     resume_domain,
     resume_lanes,
 )
-from delivery.models import Account, Delivery, Lane
+from delivery.models import Account, Delivery, Lane, ServiceAccount
 from delivery.models.delivery import Unsent
 from delivery.resources.accounts import accounts
 
@@ -107,7 +107,7 @@ def find_lane(name: str) -> Lane:
         raise CommandError(f"There are several lanes {name}: say which, such as {found[0].kind}:{name}.")
     if name == DEFAULT_ACCOUNT or Account.objects.mail().filter(name=name).exists():
         return mail_lane(name)
-    services = Account.objects.of_services().filter(kind=kind, name=account)
+    services = ServiceAccount.objects.filter(kind=kind, name=account)
     # Where an account's lane carries all of it, and is no bot's many.
     if services.exists() and channel(kind).account_lane is None:
         return lane_for(kind=kind, core="", options={"account": account})

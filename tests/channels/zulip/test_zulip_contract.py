@@ -5,7 +5,7 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.base import NO_POST, Ambiguous, Permanent, Sent
@@ -156,6 +156,9 @@ HOSTILE = (
 TEMPLATES = ("", "{title}", "{title}\n{summary}{link}", "{{x}} {link}.", "({link}) {title}!{link}")
 
 
+@example("/me a", "", "{title}")
+@example("- a", "", "{title}")
+@example("+ a", "", "{title}")
 @given(HOSTILE, HOSTILE, st.sampled_from(TEMPLATES))
 def test_any_post_is_words_and_its_link(title: str, summary: str, template: str) -> None:
     for link in (LINK, f"{LINK}#**general**/@**all**$$x$$[a](https://evil.example)'&copy;"):

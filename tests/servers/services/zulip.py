@@ -1,4 +1,4 @@
-"""Fake Zulip server on loopback: keeps a channel's messages, as strict as Zulip 11, and shows them alike."""
+"""Fake Zulip server on loopback: keeps a channel's messages, and shows them as Zulip does."""
 
 import json
 import re
