@@ -11,7 +11,7 @@ from django.core.management import call_command
 from bench.ledger import Size, fill
 from bench.lists import Run, command
 from delivery.models import Delivery
-from feedletter_site.export.parts import PARTS
+from feedletter_site.export.parts import EXPORTED_PARTS
 from tests.databases import migrated_file
 
 SIZES = (20_000, 100_000)
@@ -29,7 +29,7 @@ def export() -> list[dict[str, object]]:
             call_command("flush", interactive=False, verbosity=0)
             fill(Size(feeds=100, hosts=50, posts=1000, subscribers=subscribers, issues=ISSUES))
             assert Delivery.objects.count() == subscribers * ISSUES
-            rows = sum(part.rows.count() for part in PARTS)
+            rows = sum(part.rows.count() for part in EXPORTED_PARTS)
             archive, database = folder / f"{subscribers}.zip", folder / f"{subscribers}.db"
             shutil.copy(empty, database)
             written = command("export_site", str(archive))

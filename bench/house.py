@@ -38,6 +38,9 @@ CONVENTIONAL = {
     "urlpatterns",
     "app_name",
     "register",
+    # Of child processes and of converters.
+    "serve",
+    "read",
     "install",
     "main",
     # Registers a channel (`channels/__init__.py`).

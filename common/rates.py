@@ -108,7 +108,7 @@ def _parsed(text: str) -> Iterator[Limit]:
         yield Limit(match[1], int(match[2]), PERIODS[match[3]])
 
 
-def count(use: Use) -> int:
+def count_use(use: Use) -> int:
     """Count in the cache, where a period begins with its first use."""
     key = _cache_key(use)
     cache.add(key, 0, use[0].seconds)
@@ -121,7 +121,7 @@ def count(use: Use) -> int:
 def count_within(*uses: Use) -> bool:
     """Count all in the cache. Return whether all are within their limits."""
     # Not short-circuited: every network must be counted.
-    within = [count(use) <= use[0].most for use in uses]
+    within = [count_use(use) <= use[0].most for use in uses]
     return all(within)
 
 
@@ -136,7 +136,7 @@ def _cache_key(use: Use) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RateRow:
     """`before`: count of the other rows of the period."""
 
     limit: Limit
@@ -146,12 +146,12 @@ class Row:
     before: int = 0
 
 
-def rows_for(uses: Iterable[Use], now: datetime) -> list[Row]:
+def rows_for(uses: Iterable[Use], now: datetime) -> list[RateRow]:
     # The settings import this module, and signing needs settings.
     from common.signing import stamp
 
     return [
-        Row(
+        RateRow(
             limit,
             stamp("tally", f"{limit.name}/{limit.seconds}/{client}"),
             limit.slice_of(now),
@@ -161,7 +161,7 @@ def rows_for(uses: Iterable[Use], now: datetime) -> list[Row]:
     ]
 
 
-def read_rows(rows: Collection[Row], now: datetime) -> dict[str, tuple[int, int]]:
+def read_rows(rows: Collection[RateRow], now: datetime) -> dict[str, tuple[int, int]]:
     """Return counts by key, without and with the row counted in now."""
     if not rows:
         return {}
@@ -178,7 +178,7 @@ def read_rows(rows: Collection[Row], now: datetime) -> dict[str, tuple[int, int]
     return {str(key): (int(before), int(used)) for key, before, used in found}
 
 
-def add_rows(rows: Collection[Row]) -> dict[str, int]:
+def add_rows(rows: Collection[RateRow]) -> dict[str, int]:
     """Increment each in one statement and return the new counts by key.
 
     Rows are locked in the given order, which must be the same everywhere.
@@ -198,7 +198,7 @@ def _stored(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def check_rows(uses: Iterable[Use], now: datetime) -> list[Row]:
+def check_rows(uses: Iterable[Use], now: datetime) -> list[RateRow]:
     """Takes no locks, so a flood costs only reads. Raises OverLimit."""
     rows = rows_for(uses, now)
     counts = read_rows(rows, now)
@@ -208,7 +208,7 @@ def check_rows(uses: Iterable[Use], now: datetime) -> list[Row]:
     return [replace(row, before=counts[row.key][0]) for row in rows]
 
 
-def count_rows(rows: Collection[Row]) -> None:
+def count_rows(rows: Collection[RateRow]) -> None:
     """Count what was checked. Call it last in the transaction. Raises OverLimit."""
     counts = add_rows(rows)
     for row in rows:
@@ -235,7 +235,7 @@ def forget_rows(*, now: datetime) -> int:
                 f"DELETE FROM {TABLE} WHERE id IN (SELECT id FROM {TABLE} WHERE began_at < %s LIMIT %s)",  # noqa: S608
                 [_stored(now - KEPT_FOR), FORGOTTEN_AT_ONCE],
             )
-            count = int(cursor.rowcount)
-        total += count
-        if count < FORGOTTEN_AT_ONCE:
+            count_use = int(cursor.rowcount)
+        total += count_use
+        if count_use < FORGOTTEN_AT_ONCE:
             return total

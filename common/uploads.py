@@ -25,7 +25,7 @@ from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, shortened
 
-MOST_BYTES = 200 * MEGABYTE
+MOST_UPLOADED_BYTES = 200 * MEGABYTE
 PIECE_SIZE = MEGABYTE
 # The fastest, as files are kept for minutes.
 COMPRESSION_LEVEL = 1

@@ -22,7 +22,7 @@ from common.body_limits import MAX_FORM_BYTES
 from common.shutdown import finished_last, stopping
 
 LONGEST_HEAD = 64 * 1024
-PIECE = 64 * 1024
+READ_AT_ONCE = 64 * 1024
 # Most answers fit into the kernel's buffer, so slow readers block no thread.
 SEND_BUFFER = 208 * 1024
 # Bytes per second; a slower upload is aborted.
@@ -246,7 +246,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def received(self, client: Any) -> bytes | None:
         """Return None if there are no bytes yet, b"" at the end."""
         try:
-            return bytes(client.recv(PIECE))
+            return bytes(client.recv(READ_AT_ONCE))
         except BlockingIOError:
             return None
         except OSError:

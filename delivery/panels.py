@@ -27,7 +27,7 @@ from delivery.admin.dkim import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_letter_of_newsletter, next_of_newsletter
 from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words, sending_paused
-from delivery.admin.letter_templates.editor import letters
+from delivery.admin.letter_templates.editor import letter_links
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview, new_preview
 from delivery.admin.old_issues import import_offer
 from delivery.issues import progress
@@ -45,7 +45,7 @@ from subscriptions.models import Destination, Subscribable, Subscription
 
 SENT_SHOWN = 30
 # In a cell, with its result below.
-LONGEST_TITLE = 24
+LONGEST_BAR_TITLE = 24
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
 SUBSCRIPTIONS_SHOWN = 50
@@ -77,7 +77,7 @@ def install() -> None:
         Panel("Preview", new_preview, is_beside=True, is_new=True),
         Panel("Preview", look_preview, order=60, is_beside=True, tab=TAB, asks=True),
         Panel("Does its email arrive", offer_mail_check, order=70, tab="settings"),
-        Panel("Letters", letters, order=95, tab=TAB),
+        Panel("Letters", letter_links, order=95, tab=TAB),
         LOOK_FORM,
         Column("last_issue", "last issue", last_issues),
         *actions_of(newsletters),
@@ -175,7 +175,7 @@ def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, Part]:
             row.subscribable = each  # saves a query each
             said = result_words(row, counts[row.pk])
             note = Text(f"{brief(row.published_at)}: {said}", "note")
-            shown[each.pk] = Text((Link(row, shortened(str(row), LONGEST_TITLE)), note), "last-issue")
+            shown[each.pk] = Text((Link(row, shortened(str(row), LONGEST_BAR_TITLE)), note), "last-issue")
     return shown
 
 

@@ -21,7 +21,7 @@ urlpatterns = [
     path("push-worker.js", devices.worker, name="push_worker"),
     path("push-renewed/", devices.renewed, name="push_renewed"),
     path("mailbox/", mailbox.mailbox, name="mailbox"),
-    path("mailbox/issue/<int:pk>/", mailbox.issue, name="mailbox_issue"),
+    path("mailbox/issue/<int:pk>/", mailbox.issue_in_mailbox, name="mailbox_issue"),
     path("mailbox/<int:pk>/", mailbox.message, name="message"),
     path("mailbox/<int:pk>/html/", mailbox.message_html, name="message_html"),
 ]

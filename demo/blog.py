@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from demo.content import LIGHTHOUSE_POSTS, LIVE, POSTS
+from demo.content import BLOG_POSTS, LIGHTHOUSE_POSTS, LIVE
 from demo.content.post import CORRECTED_AFTER, WITHDRAWN_AFTER, ZONE, Post
 
 TITLE = "Harbour Notes"
@@ -34,7 +34,7 @@ class Blog:
         self.today, self.live_from = today, live_from
 
     def pages(self, now: datetime) -> list[Page]:
-        pages = [page for post in POSTS if (page := self._page(post, now))]
+        pages = [page for post in BLOG_POSTS if (page := self._page(post, now))]
         return sorted([*pages, *self._live(now)], key=lambda page: page.published, reverse=True)
 
     def lighthouse(self, now: datetime) -> list[Page]:
@@ -46,7 +46,7 @@ class Blog:
         return (self.today - now.astimezone(ZONE).date()).days
 
     def moments(self) -> list[datetime]:
-        return [post.published(self.today) for post in POSTS]
+        return [post.published(self.today) for post in BLOG_POSTS]
 
     def _page(self, post: Post, now: datetime) -> Page | None:
         published = post.published(self.today)

@@ -19,7 +19,7 @@ from demo.discord.places import API as DISCORD_API
 from demo.discord.portal import KEPT_IN
 from demo.services import KEY_NAME
 from demo.sign_in import LINKS
-from demo.timeline import PICTURES, POSTS
+from demo.timeline import PICTURES, TIMELINE
 from feedletter_site import env
 from feedletter_site.management.commands.up import is_free
 
@@ -50,7 +50,7 @@ NOT_OURS = (
 LOOPBACK = "127.0.0.1"
 PORTS = 50
 APPLICATION = "1000000000000000005"
-LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICTURES}/*", f"{LINKS}/*")
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", TIMELINE, KEPT_IN, f"{PICTURES}/*", f"{LINKS}/*")
 
 
 def enter() -> None:

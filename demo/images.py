@@ -23,16 +23,16 @@ SKY, SEA, LIGHT, HILL, BOAT = 0, SHADES, 2 * SHADES, 2 * SHADES + 1, 2 * SHADES 
 @lru_cache(maxsize=64)
 def jpeg(scene: str, seed: str) -> bytes:
     """Deterministic for a seed. Raises KeyError for an unknown scene."""
-    return as_jpeg(photograph(scene, seed))
+    return as_jpeg(drawn_photograph(scene, seed))
 
 
 def header(scene: str, seed: str) -> bytes:
     """Return a wide part of a scene, around the horizon, at twice the width of an email."""
-    part = photograph(scene, seed).crop((0, HORIZON - 150, WIDTH, HORIZON + 80))
+    part = drawn_photograph(scene, seed).crop((0, HORIZON - 150, WIDTH, HORIZON + 80))
     return as_jpeg(part.resize((MOST_SIDE, MOST_SIDE * part.height // WIDTH), Image.Resampling.LANCZOS))
 
 
-def photograph(name: str, seed: str) -> Image.Image:
+def drawn_photograph(name: str, seed: str) -> Image.Image:
     """Add what a camera sees: clouds, glare, reflections, soft water and a little grain."""
     scene, chance = SCENES[name], random.Random(seed)  # noqa: S311
     flat = Image.frombytes("P", (WIDTH, HEIGHT), b"".join(map(bytes, paint(scene, chance))))

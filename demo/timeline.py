@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-POSTS, PICTURES = "timeline.jsonl", "pictures"
+TIMELINE, PICTURES = "timeline.jsonl", "pictures"
 # Limits a demo that runs for weeks.
 MOST_POSTS = 200
 # https://discord.com/developers/docs/reference#snowflakes
@@ -30,7 +30,7 @@ class Timeline:
 
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
         self.clock = clock
-        self._file, self._pictures = folder / POSTS, folder / PICTURES
+        self._file, self._pictures = folder / TIMELINE, folder / PICTURES
         self._lock = threading.RLock()
         self._posts: dict[tuple[str, str], TimelinePost] = {}
         self._count = 0

@@ -13,7 +13,7 @@ POLICY = (
     "default-src 'none'; img-src 'self' data: http://127.0.0.1:*; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; base-uri 'none'"
 )
-LINKS = re.compile(r"https?://[^\s<>]+|#\w+")
+LINK_PATTERN = re.compile(r"https?://[^\s<>]+|#\w+")
 LONGEST_LINK = 40
 TIMELINE_STYLE = """
 :root { color-scheme: light dark; --ink: #22282c; --soft: #5f6a73; --paper: #f4f3ef; --card: #fff;
@@ -132,7 +132,7 @@ def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
 
 def _linked(text: str) -> str:
     parts, end = [], 0
-    for match in LINKS.finditer(text):
+    for match in LINK_PATTERN.finditer(text):
         parts.append(escape(text[end : match.start()]))
         found, end = match[0], match.end()
         if found.startswith("#"):

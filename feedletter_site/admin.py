@@ -48,8 +48,8 @@ apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
 # Deletes results, which nobody keeps.
 CELERYS_OWN = "celery.backend_cleanup"
-LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
-HELP = {
+SCHEDULE_LABELS = {"interval": "Interval", "crontab": "Crontab", "expire_seconds": "Expires after (seconds)"}
+SCHEDULE_HELP = {
     "name": "",
     "description": "",
     "enabled": "If it’s off, this stage doesn’t run.",
@@ -97,7 +97,9 @@ class PeriodicTaskAdmin(PageWords):
         return super().get_queryset(request).exclude(name__in=others)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        return super().get_form(request, obj, change=change, labels=LABELS, help_texts=HELP, **kwargs)
+        return super().get_form(
+            request, obj, change=change, labels=SCHEDULE_LABELS, help_texts=SCHEDULE_HELP, **kwargs
+        )
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -21,8 +21,8 @@ class SiteConfig(AppConfig):
 
         mask_keys()
         keepers.append(later("feedletter_site.monitoring.figures", "kept"))
-        password_limits.watch()
-        sessions.watch()
+        password_limits.watch_sign_ins()
+        sessions.watch_users()
         pass_listeners.append(vitals.VITALS.ran)
         count_writers.append(vitals.write_counts)
         worker_ready.connect(vitals.begin_worker)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.db.models import QuerySet
 
 from common.api.permissions import SCOPES
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb
@@ -32,10 +32,10 @@ class ApiTokens(Resource[ApiToken]):
 
     def shown(self, row: ApiToken) -> Mapping[str, Any]:
         return {
-            **fields_of(row, "id name prefix"),
+            **shown_fields(row, "id name prefix"),
             "scopes": ", ".join(row.scopes),
             "good": not why_not(row, now=utcnow()),
-            **fields_of(row, "created_at last_used_at expires_at revoked_at"),
+            **shown_fields(row, "created_at last_used_at expires_at revoked_at"),
         }
 
     @verb("Create", command="create_api_token", on=(COMMAND,), detail=False)

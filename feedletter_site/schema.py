@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-OURS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
+OUR_APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 WAY_OUT = (
     "It cannot be upgraded. With the program that made it, export the feeds (export_opml) and the "
     "subscribers (export_subscribers), then begin with an empty database: docs/operating/upgrade.md."
@@ -26,10 +26,10 @@ def too_new(connection: BaseDatabaseWrapper) -> str:
     """Return why this release may not run with the database, or ""."""
     # Without loading the migrations, which would cost each worker 3 MB.
     for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
-        is_unknown = app in OURS and find_spec(f"{app}.migrations.{name}") is None
+        is_unknown = app in OUR_APPS and find_spec(f"{app}.migrations.{name}") is None
         if is_unknown and not may_run_beside(name, settings.VERSION):
             # Its migrations had other names then.
-            return too_old(connection) or (
+            return too_old_database(connection) or (
                 f"A newer release than {settings.VERSION} has upgraded this database (with {app}.{name}). "
                 "Run that release, or restore the backup made before the upgrade: docs/operating/upgrade.md."
             )
@@ -49,14 +49,14 @@ def numbers(release: str) -> tuple[int, ...]:
 def missing(connection: BaseDatabaseWrapper) -> list[str]:
     loader = MigrationLoader(connection)
     applied = [node for node in loader.applied_migrations if node in loader.graph.nodes]
-    if not any(app in OURS for app, _ in applied):
+    if not any(app in OUR_APPS for app, _ in applied):
         return []
     state: Any = loader.project_state(applied)
     models = state.apps.get_models(include_auto_created=True)
     lacking: list[str] = []
     with connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
-        for meta in (model._meta for model in models if model._meta.app_label in OURS):
+        for meta in (model._meta for model in models if model._meta.app_label in OUR_APPS):
             table = meta.db_table
             if table not in tables:
                 lacking.append(f"the table {table}")
@@ -67,7 +67,7 @@ def missing(connection: BaseDatabaseWrapper) -> list[str]:
     return lacking
 
 
-def too_old(connection: BaseDatabaseWrapper) -> str:
+def too_old_database(connection: BaseDatabaseWrapper) -> str:
     """Return why migrations cannot upgrade this database, or ""."""
     lacking = missing(connection)
     if not lacking:
@@ -78,7 +78,7 @@ def too_old(connection: BaseDatabaseWrapper) -> str:
 
 def unfit(connection: BaseDatabaseWrapper) -> str:
     """Return why this release can't use the database, or ""."""
-    return too_new(connection) or too_old(connection)
+    return too_new(connection) or too_old_database(connection)
 
 
 def refuse_unfit(connection: BaseDatabaseWrapper) -> None:

@@ -25,9 +25,9 @@ from feedletter_site import env
 from feedletter_site.first_steps import first_steps, settings_page
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.sign_in.setup import setup, sign_in
+from feedletter_site.sign_in.setup import setup, sign_in_at_first
 from feedletter_site.team.account import own_address, your_account
-from feedletter_site.team.views import join
+from feedletter_site.team.views import accept_invitation
 
 handler500 = "feedletter_site.errors.server_error"
 
@@ -61,7 +61,7 @@ urlpatterns = [
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/account/", admin.site.admin_view(your_account), name="your_account"),
     *token_paths("admin/account/address/", admin.site.admin_view(own_address), "own_address"),
-    path("admin/login/", sign_in, name="admin_sign_in"),
+    path("admin/login/", sign_in_at_first, name="admin_sign_in"),
     path(
         "admin/password_change/",
         RedirectView.as_view(pattern_name="account_change_password"),
@@ -73,7 +73,7 @@ urlpatterns = [
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
     *token_paths("setup/", setup, "setup"),
-    *token_paths("join/", join, "team_join"),
+    *token_paths("join/", accept_invitation, "team_join"),
     path("", include("feedletter_site.sign_in.urls")),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),

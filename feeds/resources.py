@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.resources import COMMAND, Argument, Done, Filter, Resource, search, verb
 from feeds.items.history import KEPT_PER_FEED
 from feeds.items.history import readings as readings_of
@@ -43,8 +43,8 @@ class Feeds(Resource[Feed]):
         return Feed.objects.all()
 
     def shown(self, row: Feed) -> Mapping[str, Any]:
-        read = fields_of(row, "last_polled_at next_poll_at last_error")
-        return {**fields_of(row, "id url title"), "status": row.health, **read}
+        read = shown_fields(row, "last_polled_at next_poll_at last_error")
+        return {**shown_fields(row, "id url title"), "status": row.health, **read}
 
     @verb("Show", on=(COMMAND,))
     def show(
@@ -58,8 +58,8 @@ class Feeds(Resource[Feed]):
         # Loads the parsers.
         from feeds.admin_words import next_reading
 
-        facts = {**self.shown(feed), **fields_of(feed, "failures failing_since next_poll_why warning")}
-        rows = [fields_of(poll, READING) for poll in readings_of(feed, limit=readings)]
+        facts = {**self.shown(feed), **shown_fields(feed, "failures failing_since next_poll_why warning")}
+        rows = [shown_fields(poll, READING) for poll in readings_of(feed, limit=readings)]
         table = [{name: row[name] for name in row if name not in FOR_PROGRAMS} for row in rows]
         page = [{**facts, "next_reading": next_reading(feed, now)}, "", table or "Not read yet."]
         return Done(page, {**facts, "readings": rows})
@@ -87,7 +87,7 @@ class Items(Resource[Item]):
         return Item.objects.defer("entry")
 
     def shown(self, row: Item) -> Mapping[str, Any]:
-        facts = fields_of(row, "guid link title state first_seen stable_since last_checked")
+        facts = shown_fields(row, "guid link title state first_seen stable_since last_checked")
         return {"id": row.pk, "feed": row.feed_id, **facts}
 
 

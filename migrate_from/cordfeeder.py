@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common.db.foreign_sqlite import Table, UnreadableDatabase, read_tables
+from common.db.foreign_sqlite import ForeignTable, UnreadableDatabase, read_tables
 from common.refused import Refused
 from common.text import without_controls
 from migrate_from.records import Fate, ImportResult, Line, OldPost, OldServerFeed
@@ -52,7 +52,7 @@ def read(place: Path, *, now: datetime) -> tuple[list[OldServerFeed], list[Line]
     return feeds, refused
 
 
-def _tables(place: Path) -> dict[str, Table]:
+def _tables(place: Path) -> dict[str, ForeignTable]:
     try:
         return read_tables(place, WANTED)
     except OSError as error:

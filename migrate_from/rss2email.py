@@ -25,9 +25,9 @@ from migrate_from.records import (
     OldSubscriber,
 )
 
-MOST_BYTES = 100 * 1024 * 1024
+LARGEST_FILE = 100 * 1024 * 1024
 LONGEST_KEY = 4_000
-VERSIONS = (1, 2)
+READABLE_VERSIONS = (1, 2)
 FEED = "feed."
 # Never delivered: rss2email's own default.
 NO_SENDER = "user@rss2email.invalid"
@@ -147,8 +147,8 @@ def both_files(place: Path) -> tuple[Path, Path]:
 
 def _octets(file: Path) -> bytes:
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise Refused(f"{file} has more than {MOST_BYTES // 1024 // 1024} MB.")
+        if file.stat().st_size > LARGEST_FILE:
+            raise Refused(f"{file} has more than {LARGEST_FILE // 1024 // 1024} MB.")
         return file.read_bytes()
     except OSError as error:
         raise Refused(f"{file} cannot be read: {error.strerror}.") from error
@@ -169,7 +169,7 @@ def _seen(file: Path) -> dict[str, tuple[str, ...]]:
         raise Refused(f"{file} is not rss2email's JSON file. {remedy}") from error
     version = document.get("version") if isinstance(document, dict) else None
     rows = document.get("feeds") if isinstance(document, dict) else None
-    if version not in VERSIONS or not isinstance(rows, list):
+    if version not in READABLE_VERSIONS or not isinstance(rows, list):
         raise Refused(f"{file} is not rss2email's JSON file of version 1 or 2.")
     return {
         row["name"]: tuple(map(_key, row["seen"]))

@@ -9,7 +9,7 @@ from common.refused import Refused
 from common.text import joined
 from migrate_from.feedletter.environment import as_file
 
-MOST_BYTES = 1_000_000
+LARGEST_SECRET = 1_000_000
 _BREAK = re.compile(r"\r\n|\r|\n")
 _BLANKS = " \t\f"
 _CONTINUED = re.compile(r"(?:[^\\]|\A)(?:\\\\)*\\\Z")
@@ -23,7 +23,7 @@ def read_secrets(file: Path) -> dict[str, str]:
     """Read Java properties. Raises Refused."""
     try:
         with file.open("rb") as stream:
-            return parse_secrets(stream.read(MOST_BYTES + 1))
+            return parse_secrets(stream.read(LARGEST_SECRET + 1))
     except OSError as error:
         raise Refused(f"--secrets: {file} can’t be read: {error.strerror}.") from error
     except Refused as error:
@@ -32,7 +32,7 @@ def read_secrets(file: Path) -> dict[str, str]:
 
 def parse_secrets(octets: bytes) -> dict[str, str]:
     """Raises Refused; the message is about the file, such as “is larger …”."""
-    if len(octets) > MOST_BYTES:
+    if len(octets) > LARGEST_SECRET:
         raise Refused("is larger than a megabyte. Give feedletter-secrets.properties.")
     try:
         text = octets.decode()

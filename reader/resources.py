@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import Count, QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.refused import Refused
 from common.resources import ADMIN, COMMAND, Argument, Done, Resource, verb
 from common.text import pluralize
@@ -35,7 +35,7 @@ class Readers(Resource[Reader]):
             "user": row.user.get_username(),
             "channels": row.channel_count,
             "follows": row.follow_count,
-            **fields_of(row, "max_feeds made_at last_seen_at leaving_at"),
+            **shown_fields(row, "max_feeds made_at last_seen_at leaving_at"),
         }
 
     @verb("Change", on=(COMMAND,))
@@ -83,7 +83,7 @@ class Invitations(Resource[Invitation]):
 
     def shown(self, row: Invitation) -> Mapping[str, Any]:
         return {
-            **fields_of(row, "id name made_at expires_at used_at"),
+            **shown_fields(row, "id name made_at expires_at used_at"),
             "reader": row.reader.slug if row.reader else None,
             "revoked_at": row.revoked_at,
         }

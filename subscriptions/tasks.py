@@ -6,7 +6,7 @@ from common.rates import forget_rows
 from subscriptions.collections.assign import assign_final
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
-from subscriptions.subscribers.address_change import forget_changes
+from subscriptions.subscribers.address_change import forget_address_changes
 from subscriptions.subscribers.expire import expire_sign_ups
 from subscriptions.subscribers.sign_in import forget_links
 
@@ -21,7 +21,7 @@ def assign() -> None:
 @skip_if_running
 def forget() -> None:
     forget_links(now=utcnow())
-    forget_changes(now=utcnow())
+    forget_address_changes(now=utcnow())
     sweep_erased(now=utcnow())
 
 

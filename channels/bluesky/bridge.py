@@ -18,7 +18,7 @@ from channels.bluesky.message import (
     BlueskyPost,
     Record,
     Thread,
-    thread_of,
+    bluesky_thread,
 )
 from channels.bridge import WARNING, Bridge
 from channels.http.client import ApiClient, Failed, first_accepted
@@ -143,7 +143,7 @@ class BlueskyBridge(DeletingSession, Bridge):
         )
 
     def body(self, post: Announcement, options: Mapping[str, str]) -> Thread:
-        return thread_of(post, options)
+        return bluesky_thread(post, options)
 
     def looks(self, body: Thread) -> Looks:
         first, *others = body.posts

@@ -96,7 +96,7 @@ class Thread:
     posts: tuple[BlueskyPost, ...]
 
 
-def thread_of(post: Announcement, options: Mapping[str, str]) -> Thread:
+def bluesky_thread(post: Announcement, options: Mapping[str, str]) -> Thread:
     """Raises CannotPost."""
     if octets(post.link) > LONGEST_LINK:
         raise CannotPost("The post’s link is longer than Bluesky allows.")

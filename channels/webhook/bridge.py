@@ -36,7 +36,7 @@ MOST_WORDS = 2_000
 MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
 # Ever shorter summaries, in characters.
 SUMMARIES = (1_000, 300, 100, 0)
-TOO_LONG = "The post’s link and names alone are longer than a webhook allows."
+TOO_LONG_FOR_WEBHOOK = "The post’s link and names alone are longer than a webhook allows."
 GONE, REFUSED = "gone", "refused"
 
 
@@ -140,7 +140,7 @@ class WebhookBridge(EditingSession, Bridge):
             }
             data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
         if data is None:
-            raise CannotPost(TOO_LONG)
+            raise CannotPost(TOO_LONG_FOR_WEBHOOK)
         return Posts(data, post.at, post.is_digest)
 
     def looks(self, body: Posts) -> Looks:

@@ -20,10 +20,10 @@ from common.zones import zone_words
 
 
 def actions_of(resource: Resource[Any]) -> list[Action]:
-    return [action_of(resource, verb) for verb in resource.verbs(ADMIN)]
+    return [admin_action(resource, verb) for verb in resource.verbs(ADMIN)]
 
 
-def action_of(resource: Resource[Any], verb: Verb) -> Action:
+def admin_action(resource: Resource[Any], verb: Verb) -> Action:
     def chosen(keys: list[int]) -> list[Any]:
         return list(resource.rows().filter(pk__in=keys).order_by("pk")[: verb.most])
 
@@ -77,12 +77,12 @@ def form_of(
             self.intro = " ".join(asks(keys))
             rows = chosen(keys)
             for each in given:
-                self.fields[each.name] = field_of(each, rows)
+                self.fields[each.name] = form_field(each, rows)
 
     return VerbForm
 
 
-def field_of(given: Given, rows: Sequence[Any]) -> forms.Field:
+def form_field(given: Given, rows: Sequence[Any]) -> forms.Field:
     argument = given.argument
     named: dict[str, Any] = {
         "label": argument.label or None,

@@ -25,7 +25,7 @@ from common.clock import utcnow
 from common.parts import Facts, Part, Table, Template
 from common.ports.panels import Action, Panel
 from common.text import pluralize
-from common.uploads import MOST_BYTES, PIECE_SIZE, Upload
+from common.uploads import MOST_UPLOADED_BYTES, PIECE_SIZE, Upload
 
 EVERY_SECONDS = 1
 LATEST_SHOWN, LINES_SHOWN = 5, 25
@@ -34,7 +34,7 @@ NOT_ALIVE = "No worker has processed it for a while. It continues when one does.
 BEGINS = "It begins in a moment."
 CUT_OFF = "The upload is incomplete. Stop it, and choose the file again."
 STATE_COLOURS = {"open": "info", "waiting": "warning", "done": "success", "unusable": "danger"}
-takes_upload = takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+takes_upload = takes_body(MOST_UPLOADED_BYTES + MAX_FORM_BYTES, files=True)
 
 
 class UploadField(forms.FileField):
@@ -51,8 +51,8 @@ class UploadField(forms.FileField):
 
     def validate(self, value: Any) -> None:
         super().validate(value)
-        if value and value.size > MOST_BYTES:
-            sizes = f"{value.size // MEGABYTE:,} MB, and the limit is {MOST_BYTES // MEGABYTE} MB"
+        if value and value.size > MOST_UPLOADED_BYTES:
+            sizes = f"{value.size // MEGABYTE:,} MB, and the limit is {MOST_UPLOADED_BYTES // MEGABYTE} MB"
             raise ValidationError(f"The file has {sizes}. {self.otherwise}")
 
 
@@ -88,7 +88,7 @@ def upload_facts(request: HttpRequest, file: Any) -> dict[str, Any]:
     return {"name": file.name, "by": request.user.get_username(), "now": utcnow()}
 
 
-def pieces_of(file: Any) -> Iterator[bytes]:
+def pieces_of_upload(file: Any) -> Iterator[bytes]:
     return file.chunks(PIECE_SIZE)  # type: ignore[no-any-return]
 
 

@@ -39,7 +39,7 @@ class ListParameters(Parameters):
     )
 
 
-def search(told: str) -> Text:
+def search_field(told: str) -> Text:
     return Text(min_length=1, max_length=LONGEST_SEARCH, required=False, help_text=told)
 
 

@@ -50,7 +50,7 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
                 if given:
                     parameters["destroy"] = fields_of(verb, given, Parameters, "")
                 continue
-            setattr(cls, verb.name, action_of(cls.resource, verb))
+            setattr(cls, verb.name, api_action(cls.resource, verb))
             if given:
                 needed = any(each.is_required for each in given)
                 bodies[verb.name] = fields_of(verb, given, Fields, "" if needed else "Nothing is needed.")
@@ -148,7 +148,7 @@ def destroy_of(resource: Resource[Any], verb: Verb) -> Any:
     return extend_schema(**schema)(destroy)
 
 
-def action_of(resource: Resource[Any], verb: Verb) -> Any:
+def api_action(resource: Resource[Any], verb: Verb) -> Any:
     def act(view: ResourceViewSet, request: Request, **_: Any) -> Response:
         given = view.body() if verb.name in view.bodies else {}
         row = view.get_object()
@@ -174,11 +174,11 @@ def described(verb: Verb, method: Any) -> dict[str, Any]:
 
 
 def fields_of(verb: Verb, given: list[Given], kind: type[Fields], doc: str) -> type[Any]:
-    fields: dict[str, Any] = {each.name: field_of(each) for each in given}
+    fields: dict[str, Any] = {each.name: body_field(each) for each in given}
     return type(camel(verb.command), (kind,), {"__doc__": doc, **fields})
 
 
-def field_of(given: Given) -> serializers.Field[Any, Any, Any, Any]:
+def body_field(given: Given) -> serializers.Field[Any, Any, Any, Any]:
     more: dict[str, Any] = {"max_length": given.argument.longest} if given.kind is str else {}
     return KINDS[given.kind](required=given.is_required, help_text=given.argument.help, **more)
 

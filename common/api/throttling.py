@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
-from common.rates import Limit, Use, count, parse_limits
+from common.rates import Limit, Use, count_use, parse_limits
 
 
 class Throttle(BaseThrottle):
@@ -22,7 +22,7 @@ class Throttle(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         now = time.time()
         uses = [(limit, f"{client}:{int(now // limit.seconds)}") for limit, client in asker(request, view)]
-        limit, left = min(((use[0], use[0].most - count(use)) for use in uses), key=itemgetter(1))
+        limit, left = min(((use[0], use[0].most - count_use(use)) for use in uses), key=itemgetter(1))
         self.seconds_left = limit.seconds - now % limit.seconds
         view.rate_headers = {
             "RateLimit-Limit": str(limit.most),

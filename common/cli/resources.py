@@ -41,7 +41,7 @@ class ListCommand(FeedletterCommand):
     def add_options(self, parser: CommandParser) -> None:
         for each in self.filters:
             names = named(each.name, is_first=not each.is_optional)
-            more = {"help": each.help, **VALUES[each.kind]}
+            more = {"help": each.help, **ARGUMENT_TYPES[each.kind]}
             if each.choices:
                 more["choices"] = each.choices
             if each.owner:
@@ -137,7 +137,7 @@ def moment(text: str) -> datetime:
     return read
 
 
-VALUES: Mapping[Any, dict[str, Any]] = {
+ARGUMENT_TYPES: Mapping[Any, dict[str, Any]] = {
     bool: {"action": "store_true"},
     datetime: {"type": moment, "metavar": "TIME"},
     str: {},
@@ -148,7 +148,7 @@ VALUES: Mapping[Any, dict[str, Any]] = {
 
 def add_option(parser: CommandParser, given: Given) -> None:
     argument = given.argument
-    more: dict[str, Any] = {"help": argument.help, **VALUES[given.kind]}
+    more: dict[str, Any] = {"help": argument.help, **ARGUMENT_TYPES[given.kind]}
     if argument.values:
         more["choices"] = argument.values
     if argument.metavar or argument.is_first:

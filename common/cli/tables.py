@@ -20,7 +20,7 @@ NARROWEST = 8
 COLUMN_GAP = "  "
 
 
-def fields_of(row: Any, names: str) -> dict[str, Any]:
+def shown_fields(row: Any, names: str) -> dict[str, Any]:
     """Return these attributes, whose names are separated by spaces, as a table's row or a part of it."""
     return {name: getattr(row, name) for name in names.split()}
 

@@ -32,12 +32,12 @@ class UnreadableDatabase(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ForeignTable:
     columns: tuple[str, ...]
     rows: list[list[Any]]
 
 
-def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, Table]:
+def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, ForeignTable]:
     """Read the tables and columns that exist, in one transaction.
 
     Raises UnreadableDatabase, and OSError if the file cannot be opened.
@@ -46,14 +46,14 @@ def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, T
         if file.read(len(MAGIC)) != MAGIC:
             raise UnreadableDatabase("it is no SQLite database")
     job = json.dumps({"place": str(place.resolve()), "wanted": wanted}, default=list).encode()
-    tables: dict[str, Table] = {}
+    tables: dict[str, ForeignTable] = {}
     with suppress(OSError), closing(Child("common.db.foreign_sqlite")) as child:
         for message in map(json.loads, child.ask(job, seconds=SECONDS, most=LARGEST_ANSWER)):
             match message:
                 case [table, *row]:
                     tables[table].rows.append(row)
                 case {"columns": columns}:
-                    tables = {name: Table(tuple(names), []) for name, names in columns.items()}
+                    tables = {name: ForeignTable(tuple(names), []) for name, names in columns.items()}
                 case {"error": ""}:
                     return tables
                 case {"error": error}:

@@ -105,7 +105,7 @@ _ZONE = re.compile(
 )
 
 
-def moment_of(text: object) -> datetime | None:
+def parsed_moment(text: object) -> datetime | None:
     """Parse dates like RFC 3339 or RFC 5322, by default in UTC."""
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
         return None

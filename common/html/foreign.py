@@ -44,7 +44,7 @@ _SCRIPT = re.compile(
     r"""[^"'\s<>?]+?)\.js\b[^<>]*>\s*</script>""",
     re.IGNORECASE,
 )
-MAX_NAME = 300
+MAX_FORM_NAME = 300
 
 
 def rewritten(html: str) -> str:
@@ -142,7 +142,7 @@ def _named(values: str, inside: str) -> str:
     if not name and ("<text" in lowered or "<foreignobject" in lowered):
         # A long list of labels is useless without the chart.
         words = " ".join(_ANY_TAG.sub(" ", without_hidden(inside)).split())
-        name = words if len(words) <= MAX_NAME else ""
+        name = words if len(words) <= MAX_FORM_NAME else ""
     is_icon = not name and ("<use" in lowered or not _DRAWS.search(inside))
-    shown = name[:MAX_NAME].replace('"', "&quot;").replace("<", "&lt;")
+    shown = name[:MAX_FORM_NAME].replace('"', "&quot;").replace("<", "&lt;")
     return f'<svg {"role=none " if is_icon else ""}{values} data-name="{shown}"></svg>'

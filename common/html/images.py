@@ -6,6 +6,7 @@ from functools import partial
 from html import escape, unescape
 from urllib.parse import unquote
 
+from common.html.plain_text import PICTURE
 from common.html.tags import VALUES, attributes, resolved, scheme, written
 
 # Hosts (with subdomains) and start of the path.
@@ -60,13 +61,12 @@ _PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
 SOURCE = re.compile(f"<source({VALUES})>")
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
 # Replaces the picture of a data: address, which no letter shows (RFC 6761 §6.4).
-INLINE = "https://inline.invalid/"
+INLINE_BASE = "https://inline.invalid/"
 _STAND_IN = re.compile(
-    rf"^data:|^{INLINE}|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|1px|transparent|lazy|loading|loader|preload|dummy"
+    rf"^data:|^{INLINE_BASE}|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|1px|transparent|lazy|loading|loader|preload|dummy"
     r"|gr[ae]y|empty)[^/]*\.\w+|/(?:t|x|s|p|clear|dot|trans|null|none)\.(?:gif|png|svg)\b",
     re.I,
 )
-PICTURE = "[picture]"
 _INLINE = re.compile(r"""(<img\b[^<>]*?\ssrc\s*=\s*["']?\s*)(data:image/([^"'<>]*))""", re.IGNORECASE)
 _DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|use|foreignobject)", re.IGNORECASE)
 # Shorter GIFs are placeholders.
@@ -118,7 +118,7 @@ def without_pictures(html: str) -> str:
 
 def with_inline(html: str) -> str:
     """Mark pictures in data: addresses, but not placeholders."""
-    return _INLINE.sub(lambda tag: tag[1] + INLINE if _is_drawn(tag) else tag[0], html)
+    return _INLINE.sub(lambda tag: tag[1] + INLINE_BASE if _is_drawn(tag) else tag[0], html)
 
 
 def _is_drawn(tag: re.Match[str]) -> bool:
@@ -167,7 +167,7 @@ def _image(match: re.Match[str], base: str, unresolved: list[str]) -> str:
         return ""
     if not source or _EMOJI.search(source):
         return escape(alt)
-    if source.startswith(INLINE):
+    if source.startswith(INLINE_BASE):
         before = match.string[: match.start()]
         is_linked = not base or before.rfind("<a ") > before.rfind("</a>")
         return escape(alt) or (

@@ -11,8 +11,8 @@ from common.html.numbering import Numbers, integer, with_starts
 from common.text import WITHOUT_BLANKS, padded, text_width, without_controls, words
 
 CELL_GAP = "  "
-MOST_COLUMNS = 8
-MOST_ROWS = 65_534
+MOST_TABLE_COLUMNS = 8
+MOST_TABLE_ROWS = 65_534
 MAX_INDENTS = 8
 WIDTH = 72
 STRUCK = "~"
@@ -44,7 +44,7 @@ def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int)
     A cell of None continues the one to its left.
     """
     count = max(map(len, rows), default=0)
-    if not 1 < count <= MOST_COLUMNS:
+    if not 1 < count <= MOST_TABLE_COLUMNS:
         return None
     widths = [0] * count
     cells = [list(_cells(row)) for row in rows]
@@ -227,13 +227,13 @@ class _Writer(HTMLParser):
         self._skip_held(row)
         self._column = len(row)
         # Wider tables are never aligned.
-        span = min(max(integer(values.get("colspan", ""), otherwise=1), 1), MOST_COLUMNS + 1)
+        span = min(max(integer(values.get("colspan", ""), otherwise=1), 1), MOST_TABLE_COLUMNS + 1)
         rows = integer(values.get("rowspan", ""), otherwise=1)
-        row += ["", *[None] * (span - 1)][: MOST_COLUMNS + 1]
-        end = min(len(row), MOST_COLUMNS + 1)
+        row += ["", *[None] * (span - 1)][: MOST_TABLE_COLUMNS + 1]
+        end = min(len(row), MOST_TABLE_COLUMNS + 1)
         self._held += [0] * (end - len(self._held))
         # rowspan=0 reaches to the end.
-        self._held[self._column : end] = [rows - 1 if rows else MOST_ROWS] * max(0, end - self._column)
+        self._held[self._column : end] = [rows - 1 if rows else MOST_TABLE_ROWS] * max(0, end - self._column)
 
     def _skip_held(self, row: list[str | None]) -> None:
         """Leave columns empty that a cell above occupies (WHATWG HTML §4.9.12)."""

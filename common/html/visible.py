@@ -14,7 +14,7 @@ from common.html.balance import VOID
 from common.html.embeds import page_name
 from common.html.formulas import Formula
 from common.html.hidden import CLOSED, is_hidden
-from common.html.images import PICTURE
+from common.html.plain_text import PICTURE
 from common.html.tags import ANY_TAG, VALUES, attributes, resolved
 from common.text import shortened, words
 

@@ -11,7 +11,7 @@ Resolver = Callable[[str, int], Sequence[str]]
 MAX_ADDRESSES = 8
 # Prefix length → multiple of one client's limit.
 PREFIXES = {64: 1, 56: 2, 48: 4}
-NO_ADDRESS = "unreadable"
+UNREADABLE_ADDRESS = "unreadable"
 # Global unicast (RFC 4291 §2.4). Others are local or multicast, or may lead to any IPv4 address: mapped
 # (::ffff:0:0/96) or translated (64:ff9b::/96).
 _GLOBAL_IPV6 = ip_network("2000::/3")
@@ -124,7 +124,7 @@ def networks_of(ip: str) -> dict[str, int]:
     """
     address = read_address(ip)
     if address is None:
-        return {NO_ADDRESS: 1}
+        return {UNREADABLE_ADDRESS: 1}
     if isinstance(address, IPv4Address):
         return {str(address): 1}
     number = int(address)

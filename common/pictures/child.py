@@ -14,8 +14,8 @@ from common.pictures.picture import BadPicture, CleanPicture
 
 MOST_FETCHED_PIXELS = 40_000_000
 # 40 million pixels of 4 bytes, rotated, and once more without a palette.
-MEMORY = 768 * 1024 * 1024
-CPU_SECONDS = 10
+DECODING_MEMORY = 768 * 1024 * 1024
+DECODING_CPU_SECONDS = 10
 # Wall clock: machines may be busy.
 DECODING_SECONDS = 20.0
 # Each needs much memory.
@@ -54,7 +54,13 @@ def serve(line: socket.socket) -> None:
     from common.pictures import codec
 
     Image.init()
-    set_limits({resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: 0})
+    set_limits(
+        {
+            resource.RLIMIT_AS: DECODING_MEMORY,
+            resource.RLIMIT_CPU: DECODING_CPU_SECONDS,
+            resource.RLIMIT_FSIZE: 0,
+        }
+    )
     image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
     image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
     # Keep sharp lines if the PNG is small; photographs are JPEG or WebP already.

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.pictures.picture import MOST_BYTES, MOST_SIDE, BadPicture, CleanPicture
+from common.pictures.picture import MOST_CODED_BYTES, MOST_SIDE, BadPicture, CleanPicture
 
 # 4 bytes each while decoding.
 MOST_PIXELS = 16_000_000
@@ -21,10 +21,10 @@ JPEG_QUALITY = 88
 
 def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
     """`least_width` is in pixels. Raises BadPicture."""
-    octets = file.read(MOST_BYTES + 1)
-    if len(octets) > MOST_BYTES:
+    octets = file.read(MOST_CODED_BYTES + 1)
+    if len(octets) > MOST_CODED_BYTES:
         raise BadPicture(
-            f"The file has more than {MOST_BYTES // 1024 // 1024} MB. Save the picture smaller: "
+            f"The file has more than {MOST_CODED_BYTES // 1024 // 1024} MB. Save the picture smaller: "
             f"{MOST_SIDE:,} pixels is the widest that emails show."
         )
     image = decoded(octets)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from common.refused import Refused
 
-MOST_BYTES = 8 * 1024 * 1024
+MOST_CODED_BYTES = 8 * 1024 * 1024
 # Twice the width of a letter, for high-density screens.
 MOST_SIDE = 1104
 

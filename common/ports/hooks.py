@@ -10,7 +10,7 @@ from django.conf import settings
 from common.refused import Refused
 
 # Names of arguments (docs/hooks.md).
-KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+HOOK_KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "filter": ("context", "post"),
         "contents": ("context", "posts"),
@@ -66,15 +66,15 @@ def load(path: str) -> Hooks:
     holder = _found(path)
     if isinstance(holder, ModuleType) and not is_loadable(holder.__name__, settings.HOOK_MODULES):
         raise HookRefused(_not_allowed(holder.__name__, settings.HOOK_MODULES))
-    functions = {kind: getattr(holder, kind) for kind in KINDS if hasattr(holder, kind)}
+    functions = {kind: getattr(holder, kind) for kind in HOOK_KINDS if hasattr(holder, kind)}
     if not functions:
-        raise HookRefused(f"“{path}” has none of the hooks {', '.join(KINDS)}.")
+        raise HookRefused(f"“{path}” has none of the hooks {', '.join(HOOK_KINDS)}.")
     for kind, function in functions.items():
-        wanted = f"{kind}(*, {', '.join(KINDS[kind])})"
+        wanted = f"{kind}(*, {', '.join(HOOK_KINDS[kind])})"
         if not callable(function):
             raise HookRefused(f"“{path}.{kind}” is no function. It is called as {wanted}.")
         try:
-            inspect.signature(function).bind(**dict.fromkeys(KINDS[kind]))
+            inspect.signature(function).bind(**dict.fromkeys(HOOK_KINDS[kind]))
         except (TypeError, ValueError) as error:
             raise HookRefused(f"“{path}.{kind}” cannot be called as {wanted}: {error}.") from error
     return Hooks(path, functions)

@@ -44,7 +44,7 @@ ISSUE_COLOURS = {
     "imported": "info",
 }
 ISSUES_PER_PAGE = 25
-LONGEST_TITLE = 50
+LONGEST_COLUMN_TITLE = 50
 
 
 class StateFilter(SimpleListFilter):
@@ -86,7 +86,7 @@ class IssueAdmin(ReadOnlyAdmin):
     ordering = ("-created_at", "-pk")
     own_panels = (
         Panel("Not sent yet", issue_panels.draft, order=5),
-        Panel("Result", issue_figures.how_far, order=10),
+        Panel("Result", issue_figures.progress_panel, order=10),
         Panel("Corrections", mending, order=12, asks=True),
         Panel("Posts", draft_posts, order=13, asks=True),
         Panel("Changes after posting", issue_panels.changed_later, order=17),
@@ -101,12 +101,12 @@ class IssueAdmin(ReadOnlyAdmin):
     )
     own_actions = actions_of(issues)
     list_before_template = "admin/delivery/issues_before.html"
-    shown_title = column("title", lambda issue: shortened(str(issue), LONGEST_TITLE), ordering="title")
+    shown_title = column("title", lambda issue: shortened(str(issue), LONGEST_COLUMN_TITLE), ordering="title")
     newsletter = column("newsletter", lambda issue: issue.subscribable, ordering="subscribable")
     published = column("sent", lambda issue: brief(issue.published_at, "not yet"), ordering="published_at")
     posts = column("posts", lambda issue: f"{issue.post_count:,}", ordering="post_count")
     reached = column("delivered", reached_by)
-    shown_state = column("state", issue_panels.shown_state, label=ISSUE_COLOURS)
+    shown_state = column("state", issue_panels.shown_issue_state, label=ISSUE_COLOURS)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

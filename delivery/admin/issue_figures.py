@@ -99,7 +99,7 @@ def said_of(each: GrowthStretch) -> str:
     return f"{each.new:,} new, {each.confirmed:,} confirmed, {each.left:,} left, {each.bounced:,} bounced"
 
 
-def how_far(issue: Issue) -> Part:
+def progress_panel(issue: Issue) -> Part:
     """Show progress, which the page polls during sending; "" for a draft."""
     if issue.published_at is None:
         return ""
@@ -176,7 +176,7 @@ def state_parts(issue: Issue, counts: Counter[str]) -> tuple[Part, ...]:
 
 def live(issue: Issue) -> Part:
     """Return all parts that change during sending, under their names on the page."""
-    return (how_far(issue), Live("arrivals", arrivals(issue)), Live("domains", by_domain(issue)))
+    return (progress_panel(issue), Live("arrivals", arrivals(issue)), Live("domains", by_domain(issue)))
 
 
 def live_arrivals(issue: Issue) -> Part:

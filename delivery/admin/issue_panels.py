@@ -66,7 +66,7 @@ def sending_paused(subscribable: Subscribable) -> Part:
     return (said, waits)
 
 
-def shown_state(issue: Any) -> tuple[str, str]:
+def shown_issue_state(issue: Any) -> tuple[str, str]:
     """Return the state of a row of the list, which has counts, and words for it."""
     state = issue_state(issue, issue.counts)
     if state == "cancelled":

@@ -49,7 +49,7 @@ from delivery.resources.lanes import lanes
 from delivery.rules.lanes import PROOF
 from delivery.rules.progress import waiting_words
 
-HELP = {
+LANE_HELP = {
     "rate": "For example 10, or 0.5 for one every two seconds. Leave empty for no limit.",
     "burst": "With a limit per second, the number of messages sent at once after a pause, for example 20.",
     "per_hour": "For example 500. Counted over any 60 minutes. Leave empty for no limit.",
@@ -202,7 +202,7 @@ class LaneForm(LimitsForm):
         fields = "__all__"  # noqa: DJ007 - the admin's fieldsets name the fields
         labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
-            **HELP,
+            **LANE_HELP,
             "concurrency": "Connections open at the same time in all workers. For example 5 for a "
             "small server.",
             "messages_per_connection": "Messages per connection before a new one is opened, for example 100.",
@@ -218,7 +218,7 @@ class DomainForm(LimitsForm):
         fields = "__all__"  # noqa: DJ007 - as above
         labels = LIMIT_LABELS
         help_texts = {  # noqa: RUF012
-            **HELP,
+            **LANE_HELP,
             "concurrency": "Messages sent at the same time, for example 2. Leave empty for no limit.",
         }
 

@@ -18,7 +18,7 @@ from common.admin.uploads import (
     UploadField,
     UploadPage,
     begin_action,
-    pieces_of,
+    pieces_of_upload,
     size_of,
     stop_action,
     upload_facts,
@@ -35,7 +35,7 @@ from delivery.old_issues.worker import UNDOABLE, State, begin_taking, begin_undo
 from subscriptions.models import Subscribable
 
 Result = IssueImportLine.Result
-LONGEST_TITLE = 120
+LONGEST_LINE_TITLE = 120
 PAGE = "Import old issues"
 RESULTS_AS_SHOWN = {
     Result.REFUSED: ("Can’t be imported", "Not imported"),
@@ -178,13 +178,13 @@ class IssueImportAdmin(ReportedUploadAdmin):
 
     def cells_of(self, row: IssueImport, line: IssueImportLine) -> tuple[Any, ...]:
         zone = row.subscribable.zone
-        return shortened(line.title, LONGEST_TITLE), when(line.at, zone=zone), line.words
+        return shortened(line.title, LONGEST_LINE_TITLE), when(line.at, zone=zone), line.words
 
     def keep(self, request: HttpRequest, form: Any) -> IssueImport:
         data = dict(form.cleaned_data)
         subscribable, file = data.pop("newsletter"), data.pop("file")
         facts = upload_facts(request, file)
-        return upload(subscribable=subscribable, pieces=pieces_of(file), **facts, **data)
+        return upload(subscribable=subscribable, pieces=pieces_of_upload(file), **facts, **data)
 
     def report_of(self, row: IssueImport) -> tuple[str, Iterator[list[str]]]:
         return f"old-issues-{row.pk}.csv", _csv(row)

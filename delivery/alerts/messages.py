@@ -97,9 +97,9 @@ def feeds_alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now
 def one_failing(feed: Feed, now: datetime) -> Alert:
     why = because(feed.next_poll_why, every_minutes=feed.recheck_every_minutes, failing=True)
     return Alert(
-        subject=f"{name(feed)} can’t be read",
+        subject=f"{titled(feed)} can’t be read",
         sentences=(
-            f"{name(feed)} has been failing for {since(feed, now)}: {pluralize(feed.failures, 'reading')} "
+            f"{titled(feed)} has been failing for {since(feed, now)}: {pluralize(feed.failures, 'reading')} "
             f"in a row, the first on {when(feed.failing_since)}.",
             f"Last error: {error(feed)}",
             f"Its address: {feed.url}",
@@ -114,7 +114,7 @@ def many_failing(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{number} can’t be read",
         sentences=(f"{number} have been failing for about a day or longer.",),
-        lines=list_lines([f"{name(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
+        lines=list_lines([f"{titled(feed)}, for {since(feed, now)}: {error(feed)}" for feed in feeds]),
         closing=(NONE_LOST,),
         page=list_url(Feed, health="failing"),
     )
@@ -133,8 +133,8 @@ def all_failing(feeds: Sequence[Feed], watched: int, now: datetime) -> Alert:
 
 def one_gone(feed: Feed, now: datetime) -> Alert:
     return Alert(
-        subject=f"{name(feed)} is gone",
-        sentences=(f"The server of {name(feed)} {FEED_GONE}", f"Its address: {feed.url}"),
+        subject=f"{titled(feed)} is gone",
+        sentences=(f"The server of {titled(feed)} {FEED_GONE}", f"Its address: {feed.url}"),
         closing=(MOVED,),
         page=object_url(feed),
     )
@@ -144,7 +144,7 @@ def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{pluralize(len(feeds), 'feed')} are gone",
         sentences=(f"Of each of these, the server {FEED_GONE}",),
-        lines=list_lines([f"{name(feed)}: {feed.url}" for feed in feeds]),
+        lines=list_lines([f"{titled(feed)}: {feed.url}" for feed in feeds]),
         closing=(SOME_MOVED,),
         page=list_url(Feed, health="stopped"),
     )
@@ -152,8 +152,8 @@ def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
 
 def one_recovered(feed: Feed, now: datetime) -> Alert:
     return Alert(
-        subject=f"{name(feed)} can be read again",
-        sentences=(f"{name(feed)} works again. It was read on {when(feed.fetched_through)}.", WELL),
+        subject=f"{titled(feed)} can be read again",
+        sentences=(f"{titled(feed)} works again. It was read on {when(feed.fetched_through)}.", WELL),
         page=object_url(feed),
     )
 
@@ -163,7 +163,7 @@ def many_recovered(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
         subject=f"{number} can be read again",
         sentences=(f"{number} that had been failing can be read again:",),
-        lines=list_lines([name(feed) for feed in feeds]),
+        lines=list_lines([titled(feed) for feed in feeds]),
         closing=(ALL_WELL,),
         page=list_url(Feed, health="active"),
     )
@@ -187,7 +187,7 @@ def list_lines(lines: list[str]) -> tuple[str, ...]:
     return tuple(lines[:LISTED] + more)
 
 
-def name(feed: Feed) -> str:
+def titled(feed: Feed) -> str:
     return f"“{shortened(one_line(str(feed)), LONGEST_ALERT_TITLE)}”"
 
 

@@ -10,7 +10,7 @@ TEXT: dict[str, Any] = {"type": "string"}
 KEY: dict[str, Any] = {"type": "integer"}
 MOMENT: dict[str, Any] = {"type": "string", "format": "date-time"}
 TEXTS: dict[str, Any] = {"type": "array", "items": TEXT}
-COUNTS: dict[str, Any] = {"type": "object", "additionalProperties": KEY}
+COUNTS_BY_NAME: dict[str, Any] = {"type": "object", "additionalProperties": KEY}
 SIGNATURE = {
     "id": "The event; the same for each try.",
     "timestamp": "Seconds since 1970.",
@@ -28,7 +28,7 @@ def some(optional: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": required, "properties": properties}
 
 
-NEWSLETTER = some(id=KEY, name=TEXT, title=TEXT)
+NEWSLETTER_SCHEMA = some(id=KEY, name=TEXT, title=TEXT)
 SUBSCRIBER = some(id=KEY, kind=TEXT, address=TEXT)
 SUBSCRIPTION = some(
     ("tags",),
@@ -51,13 +51,13 @@ ISSUE = some(
     published_at=maybe(MOMENT),
     posts=KEY,
     recipients=KEY,
-    counts=COUNTS,
+    counts=COUNTS_BY_NAME,
 )
 OF_SUBSCRIPTION = some(
-    ("how",), subscription=SUBSCRIPTION, subscriber=SUBSCRIBER, newsletter=NEWSLETTER, how=TEXT
+    ("how",), subscription=SUBSCRIPTION, subscriber=SUBSCRIBER, newsletter=NEWSLETTER_SCHEMA, how=TEXT
 )
-OF_ISSUE = some(issue=ISSUE, newsletter=NEWSLETTER)
-NEWSLETTERS = {"type": "array", "items": NEWSLETTER}
+OF_ISSUE = some(issue=ISSUE, newsletter=NEWSLETTER_SCHEMA)
+NEWSLETTERS = {"type": "array", "items": NEWSLETTER_SCHEMA}
 OF_FEED = some(
     ("gone",),
     feed=some(id=KEY, url=TEXT, title=TEXT, status=TEXT, failing_since=maybe(MOMENT), error=TEXT),
@@ -74,7 +74,7 @@ DATA: Mapping[EventKind, dict[str, Any]] = {
         delivery=some(id=KEY, kind=TEXT, issue=maybe(KEY)),
         subscription=maybe(SUBSCRIPTION),
         subscriber=SUBSCRIBER,
-        newsletter=maybe(NEWSLETTER),
+        newsletter=maybe(NEWSLETTER_SCHEMA),
     ),
     EventKind.PUBLISHED: OF_ISSUE,
     EventKind.FINISHED: OF_ISSUE,

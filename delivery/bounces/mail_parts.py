@@ -80,7 +80,7 @@ def copy_recipients(message: Message, without: Sequence[str] = ()) -> list[str]:
     return []
 
 
-def text_of(message: Message) -> str:
+def message_text(message: Message) -> str:
     """Return the plain text, else HTML without tags. A multipart with a wrong boundary is text."""
     # With Received fields it is a copy of a mail.
     own = parts_of_type(message, "text/plain", "multipart/*")

@@ -37,12 +37,12 @@ from delivery.bounces.mail_parts import (
     copy_recipients,
     decoded_field,
     enclosed,
+    message_text,
     parts_of_type,
     raw_field,
-    text_of,
 )
 from delivery.bounces.replies import is_auto_reply, is_daemon, is_unanswerable, sender
-from delivery.bounces.service_events import inner, name, ses_event, text, verdict_of
+from delivery.bounces.service_events import inner, name_at, ses_event, text, verdict_of
 from delivery.rules.bounce_policy import BounceKind, feedback_kind, worst_kind
 
 SES = "Amazon SES"
@@ -108,7 +108,7 @@ MAX_PARTS = 100
 MAX_TYPE = 5_000
 MAX_BOUNDARIES = 2_000
 # Most addresses from a report's text, besides its fields.
-MOST_NAMED = 5
+MOST_RECIPIENTS_NAMED = 5
 
 
 def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
@@ -119,7 +119,7 @@ def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
     notice = _object(re.sub(r"\r?\n ?", "", said))
     # The notice may be nested as text.
     notice = _object(str(notice["Message"])) if "Message" in notice else notice
-    type_ = name(notice, "eventType") or name(notice, "notificationType")
+    type_ = name_at(notice, "eventType") or name_at(notice, "notificationType")
     if type_ == "delivery":
         arrived = inner(notice, type_, "recipients")
         known = [str(address)[:MAX_ADDRESS] for address in arrived] if isinstance(arrived, list) else []
@@ -216,7 +216,7 @@ def read_report(raw: bytes) -> BounceReport:
         message = message_from_bytes(raw)
         if not message.keys():
             raise Unreadable("It has no header, so it isn’t an email.")
-        text = text_of(message)
+        text = message_text(message)
         words = clean(f"{decoded_field(message, 'subject')} — {text}")
         findings = _statuses(message, text) or complaints(message) or findings_of_sns(message, text)
         if not findings and is_auto_reply(message):
@@ -262,7 +262,7 @@ def _statuses(message: Message, text: str) -> tuple[BounceFinding, ...]:
     for group in groups[:MAX_FINDINGS]:
         diagnostic = typed(group.first("diagnostic-code"))
         status = group.first("status")
-        named = [address_in(group.first(name)) for name in ("original-recipient", "final-recipient")]
+        named = [address_in(group.first(name_at)) for name_at in ("original-recipient", "final-recipient")]
         # Required by RFC 3464 §2.3.3. Without it, a valid status decides.
         action = group.first("action").strip()
         one = finding_in_words(named, diagnostic, action=action, status=status)
@@ -275,7 +275,7 @@ def _statuses(message: Message, text: str) -> tuple[BounceFinding, ...]:
     if len(found) == 1:
         # These may name only an alias or pipe.
         ours = addresses(message, "to", "from")
-        own = [address for address in said.addresses if address.lower() not in ours][:MOST_NAMED]
+        own = [address for address in said.addresses if address.lower() not in ours][:MOST_RECIPIENTS_NAMED]
         found = [replace(found[0], addresses=tuple(dict.fromkeys((*found[0].addresses, *own))))]
     return tuple(found)
 
@@ -327,7 +327,7 @@ class ReportText:
 
 def failures(message: Message) -> tuple[BounceFinding, ...]:
     """Return a finding per recipient; empty if it reports nothing."""
-    text = text_of(message)
+    text = message_text(message)
     said = ReportText(before_copy(text))
     is_report = _is_report(message, said.text)
     # flufl.bounce reads reports that people quote or attach.

@@ -89,8 +89,8 @@ def read_event(service: str, event: Any) -> ServiceEvent:
 
 def inner(value: object, *path: str) -> Any:
     """Return the value at a path, or None."""
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
+    for name_at in path:
+        value = value.get(name_at) if isinstance(value, Mapping) else None
     return value
 
 
@@ -100,7 +100,7 @@ def text(value: object, *path: str) -> str:
     return str(value)[:MAX_WORDS].strip() if isinstance(value, str | int | float) else ""
 
 
-def name(value: object, *path: str) -> str:
+def name_at(value: object, *path: str) -> str:
     """Return `text` in lower case."""
     return text(value, *path)[:MAX_NAME].lower()
 
@@ -116,9 +116,9 @@ def _listed(words: str) -> str:
 
 def ses_event(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> ServiceEvent:
     """Parse Amazon SES's notice about one recipient."""
-    type_ = name(notice, "eventType") or name(notice, "notificationType")
+    type_ = name_at(notice, "eventType") or name_at(notice, "notificationType")
     about = inner(notice, type_)
-    kind, sub_type = name(about, "bounceType"), name(about, "bounceSubType")
+    kind, sub_type = name_at(about, "bounceType"), name_at(about, "bounceSubType")
     reasons: tuple[str, ...] = (f"{kind}/{sub_type}", kind)
     if type_ == "subscription" and _ses_unsubscribed(about):
         reasons = ("unsubscribed",)
@@ -127,7 +127,7 @@ def ses_event(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> Servic
         reasons,
         words=_server_words(text(recipient, "diagnosticCode")),
         status=text(recipient, "status"),
-        feedback=name(about, "complaintFeedbackType"),
+        feedback=name_at(about, "complaintFeedbackType"),
     )
 
 
@@ -135,7 +135,7 @@ def _ses_unsubscribed(about: object) -> bool:
     new = inner(about, "newTopicPreferences")
     topics = inner(new, "topicSubscriptionStatus")
     topics = topics if isinstance(topics, list) else []
-    stays = any(name(topic, "subscriptionStatus") == "optin" for topic in topics)
+    stays = any(name_at(topic, "subscriptionStatus") == "optin" for topic in topics)
     return inner(new, "unsubscribeAll") is True or (bool(topics) and not stays)
 
 
@@ -149,29 +149,29 @@ def _amazon_ses(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
 
 def _brevo(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     reason = text(raw, "reason")
-    return ServiceEvent(name(raw, "event"), (_listed(reason),), words=reason)
+    return ServiceEvent(name_at(raw, "event"), (_listed(reason),), words=reason)
 
 
 def _mailersend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     morph = inner(raw, "data", "morph")
     words = " ".join(dict.fromkeys((text(morph, "reason"), text(morph, "readable_reason")))).strip()
-    return ServiceEvent(name(raw, "data", "type"), words=words)
+    return ServiceEvent(name_at(raw, "data", "type"), words=words)
 
 
 def _mailgun(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     data = inner(raw, "event-data")
     if not isinstance(data, Mapping):  # format before 2018
-        code = name(raw, "code")
+        code = name_at(raw, "code")
         words = " ".join((text(raw, "error"), text(raw, "notification"), text(raw, "description"))).strip()
-        return ServiceEvent(name(raw, "event"), (code,), words=_with_code(code, words))
+        return ServiceEvent(name_at(raw, "event"), (code,), words=_with_code(code, words))
     status = inner(data, "delivery-status")
-    code = name(status, "code")
+    code = name_at(status, "code")
     # "severity" concerns retries, not the address.
-    trying = "temporary" if name(data, "severity") == "temporary" else ""
+    trying = "temporary" if name_at(data, "severity") == "temporary" else ""
     words = text(status, "message") or text(status, "description")
     return ServiceEvent(
-        name(data, "event"),
-        (trying, code, name(data, "reason")),
+        name_at(data, "event"),
+        (trying, code, name_at(data, "reason")),
         words=_with_code(code, words),
         status=text(status, "enhanced-code"),
     )
@@ -183,30 +183,32 @@ def _with_code(code: str, words: str) -> str:
 
 
 def _mailjet(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
-    type_, error = name(raw, "event"), name(raw, "error")
-    is_hard = name(raw, "hard_bounce") in ("true", "1")
+    type_, error = name_at(raw, "event"), name_at(raw, "error")
+    is_hard = name_at(raw, "hard_bounce") in ("true", "1")
     reasons = (f"hard/{error}" if is_hard else "", error, "hard" if is_hard else "")
     return ServiceEvent(type_, reasons, words=text(raw, "smtp_reply") or text(raw, "comment"))
 
 
 def _mailtrap(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
-    type_, reason = name(raw, "event"), text(raw, "reason")
-    reasons = (name(raw, "bounce_category"),) if type_ == "bounce" else (_listed(reason),)
+    type_, reason = name_at(raw, "event"), text(raw, "reason")
+    reasons = (name_at(raw, "bounce_category"),) if type_ == "bounce" else (_listed(reason),)
     return ServiceEvent(type_, reasons, words=text(raw, "response") or reason)
 
 
 def _mandrill(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     message = inner(raw, "msg")
-    reasons = [name(message, "bounce_description")]
+    reasons = [name_at(message, "bounce_description")]
     for reject in (inner(message, "reject"), inner(raw, "reject")):
-        reasons += [name(reject, "reason"), name(reject)]
-    reasons.append(name(message, "reject_reason"))
-    return ServiceEvent(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
+        reasons += [name_at(reject, "reason"), name_at(reject)]
+    reasons.append(name_at(message, "reject_reason"))
+    return ServiceEvent(
+        name_at(raw, "event") or name_at(raw, "type"), tuple(reasons), words=text(message, "diag")
+    )
 
 
 def _postal(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     payload = inner(raw, "payload")
-    type_ = _POSTAL_STATES.get(name(payload, "status")) or name(raw, "event")
+    type_ = _POSTAL_STATES.get(name_at(payload, "status")) or name_at(raw, "event")
     details = text(payload, "details")
     if inner(payload, "bounce"):
         subject = text(payload, "bounce", "subject")
@@ -221,18 +223,18 @@ def _postal(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
 
 
 def _postmark(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
-    type_ = name(raw, "RecordType")
+    type_ = name_at(raw, "RecordType")
     if type_ == "subscriptionchange":
-        reason = name(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
-        return ServiceEvent(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
+        reason = name_at(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
+        return ServiceEvent(type_, (f"{reason}/{name_at(raw, 'Origin')}", reason))
     # Types are more specific.
     if type_ == "bounce":
-        type_ = f"bounce/{name(raw, 'Type')}"
+        type_ = f"bounce/{name_at(raw, 'Type')}"
     return ServiceEvent(type_, words=_server_words(text(raw, "Details")))
 
 
 def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
-    type_, data = name(raw, "type"), inner(raw, "data")
+    type_, data = name_at(raw, "type"), inner(raw, "data")
     if type_ == "email.suppressed":
         about = inner(data, "suppressed")
         return ServiceEvent(
@@ -241,7 +243,7 @@ def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     bounce = inner(data, "bounce")
     diagnostics = inner(bounce, "diagnosticCode")
     first = diagnostics[0] if isinstance(diagnostics, list) and diagnostics else diagnostics
-    kind, sub_type = name(bounce, "type"), name(bounce, "subType")
+    kind, sub_type = name_at(bounce, "type"), name_at(bounce, "subType")
     # Missing in older events.
     message = text(bounce, "message")
     by_message = next((known for words, known in _RESEND_MESSAGES if words in message), "")
@@ -255,23 +257,23 @@ def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
 def _sendgrid(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     reason = text(raw, "reason")
     no_mx = "no mx" if "unable to get mx info" in reason.lower() else ""
-    reasons = (no_mx, name(raw, "bounce_classification"), reason[:MAX_NAME].lower(), name(raw, "type"))
+    reasons = (no_mx, name_at(raw, "bounce_classification"), reason[:MAX_NAME].lower(), name_at(raw, "type"))
     words = text(raw, "response") or reason
-    return ServiceEvent(name(raw, "event"), reasons, words=words, status=text(raw, "status"))
+    return ServiceEvent(name_at(raw, "event"), reasons, words=words, status=text(raw, "status"))
 
 
 def _sparkpost(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     classes = inner(raw, "msys")
     about = next(iter(classes.values()), None) if isinstance(classes, Mapping) else None
     words = text(about, "raw_reason") or text(about, "reason")
-    reasons = (name(about, "bounce_class"),)
-    return ServiceEvent(name(about, "type"), reasons, words=words, feedback=name(about, "fbtype"))
+    reasons = (name_at(about, "bounce_class"),)
+    return ServiceEvent(name_at(about, "type"), reasons, words=words, feedback=name_at(about, "fbtype"))
 
 
 def _unisender_go(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     info = inner(raw, "delivery_info")
-    reasons = (name(info, "delivery_status"),)
-    return ServiceEvent(name(raw, "status"), reasons, words=text(info, "destination_response"))
+    reasons = (name_at(info, "delivery_status"),)
+    return ServiceEvent(name_at(raw, "status"), reasons, words=text(info, "destination_response"))
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any], Any], ServiceEvent]] = {

@@ -166,7 +166,7 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
         )
         return [Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.GOOD, says, (), change)]
     node = Tree(lookup).node(sender.envelope)
-    leaving = {way.account: addresses_of(way, lookup) for way in servers}
+    leaving = {way.account: route_addresses(way, lookup) for way in servers}
     mechanisms = [each for way in servers for each in _mechanisms(way, leaving[way.account])]
     suggestion = " ".join(["v=spf1", *(dict.fromkeys(mechanisms) or ["mx"]), "~all"])
     found = judge_record(node, suggestion=suggestion)
@@ -207,7 +207,7 @@ def _include(way: MailRoute) -> str:
     return include_of(way.server.host) if way.server else ""
 
 
-def addresses_of(way: MailRoute, lookup: Lookup) -> tuple[str, ...]:
+def route_addresses(way: MailRoute, lookup: Lookup) -> tuple[str, ...]:
     """Return the addresses that letters leave from, if known."""
     if way.own or way.server is None:
         return way.own
@@ -254,7 +254,7 @@ def _ptr(way: MailRoute, lookup: Lookup) -> list[Finding]:
         says = "Emails are sent from the provider’s addresses, so reverse DNS is up to the provider."
         return [Finding(PTR, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]
     found = []
-    for address in addresses_of(way, lookup):
+    for address in route_addresses(way, lookup):
         name = reverse_name(address)
         names = lookup(name, "PTR")
         forward = {

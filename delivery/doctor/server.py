@@ -14,7 +14,7 @@ from delivery.doctor.findings import DoctorVerdict, Finding
 SERVER, TLS = "Mail server", "TLS"
 SERVER_SECONDS = 10.0
 # A certificate that expires sooner has to be renewed by hand.
-SOON = timedelta(days=14)
+EXPIRES_SOON = timedelta(days=14)
 OLD = ("TLSv1", "TLSv1.1", "SSLv3", "SSLv2")
 LONGEST_SERVER_WORDS = 300
 
@@ -106,7 +106,7 @@ def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: da
     if server.tls is not None:
         tls = server.tls
         found = f"{tls.version}, {tls.cipher}; certificate of {', '.join(tls.names)}"
-        if tls.ends is not None and tls.ends - now < SOON:
+        if tls.ends is not None and tls.ends - now < EXPIRES_SOON:
             text = f"Its certificate expires on {tls.ends:%Y-%m-%d}. After that no email can be sent."
             return [answers, said(TLS, DoctorVerdict.BETTER, text, "Renew it.", found)]
         if tls.version in OLD:

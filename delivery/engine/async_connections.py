@@ -180,7 +180,7 @@ class AsyncConnections:
             while (task := await self._next(session, announced)) is not None:
                 begun = None
                 if announced and session.is_ready and isinstance(session, StreamingSession):
-                    begun = await Row(self, announced).sent_by(session)
+                    begun = await ConnectionSource(self, announced).sent_by(session)
                     if begun is None and not (announced and session.is_ready):
                         continue
                     task = begun or announced[0][0]
@@ -311,7 +311,7 @@ class AsyncConnections:
         return False
 
 
-class Row:
+class ConnectionSource:
     """MessageSource of one connection."""
 
     def __init__(self, connections: AsyncConnections, announced: list[tuple[ChildTask, float]]) -> None:

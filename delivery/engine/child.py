@@ -226,7 +226,7 @@ class ChildProtocol(asyncio.Protocol):
 
 
 @lru_cache(maxsize=1)
-def prepare() -> None:
+def prepare_child() -> None:
     """Tune a process that sends much. Call it once."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     # Freeze existing objects: a full collection stops everything for 70 ms.
@@ -246,5 +246,5 @@ def serve(line: socket.socket) -> None:
     # The worker decides when to stop, even when the whole process group is signalled.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    prepare()
+    prepare_child()
     uvloop.run(_serve(line))

@@ -15,7 +15,7 @@ from django.db import connection
 from channels.email.mail_message import MailMessage
 from common import clock
 from common.child_process import messages, start
-from delivery.engine.child import Child, prepare
+from delivery.engine.child import Child, prepare_child
 from delivery.engine.child_protocol import (
     BeginPass,
     Closed,
@@ -43,7 +43,7 @@ class Client:
     is_alive = True
 
     def __init__(self) -> None:
-        prepare()
+        prepare_child()
         self._lanes: dict[int, Hear] = {}
         self._numbers = count(1)
 

@@ -23,7 +23,7 @@ from delivery.engine.accept_sql import ACCEPT_AND_LOOK, remote_id_of
 from delivery.engine.child_protocol import ChildTask
 
 # Seconds to wait for the database before the worker records, and until the next try.
-PATIENCE, REST = 8.0, 1.0
+STATEMENT_PATIENCE, REST = 8.0, 1.0
 # Seconds after which waiting acceptances use another connection. Several help with a distant database, which
 # is slow on the way. A near one is busy, and larger groups are a tenth cheaper per letter.
 HASTE, HASTE_WHERE_NEAR, NEAR = 0.005, 0.05, 0.003
@@ -94,7 +94,7 @@ class Recorder:
 
     async def _connect(self, tasks: Sequence[ChildTask]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(STATEMENT_PATIENCE):
                 connection = await psycopg.AsyncConnection.connect(**self._place)
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             self._leave_to_worker(tasks, error)
@@ -140,13 +140,15 @@ class Answer(NamedTuple):
     stopped: frozenset[int]
 
 
-Hear = Callable[["Statement", Sequence[ChildTask], Answer | Exception], None]
+HearAnswer = Callable[["Statement", Sequence[ChildTask], Answer | Exception], None]
 
 
 class Statement:
     """The statement on one connection. `hear` gets its row or error; no tasks if an idle connection ends."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any], hear: Hear, *, is_prepared: bool) -> None:
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], hear: HearAnswer, *, is_prepared: bool
+    ) -> None:
         self._libpq, self._hear = connection.pgconn, hear
         self._loop = asyncio.get_running_loop()
         self._is_prepared, self._is_new = is_prepared, True
@@ -160,7 +162,9 @@ class Statement:
     def execute(self, tasks: Sequence[ChildTask]) -> None:
         self._tasks, self._answer = tasks, None
         self._begun_at = self._loop.time()
-        self._deadline = self._loop.call_later(PATIENCE, self._end, TimeoutError("it took too long"))
+        self._deadline = self._loop.call_later(
+            STATEMENT_PATIENCE, self._end, TimeoutError("it took too long")
+        )
         try:
             if self._is_prepared and self._is_new:
                 self._libpq.send_prepare(_NAME, _STATEMENT)
@@ -173,9 +177,9 @@ class Statement:
     def _send(self) -> None:
         self._is_new = False
         if self._is_prepared:
-            self._libpq.send_query_prepared(_NAME, parameters(self._tasks))
+            self._libpq.send_query_prepared(_NAME, statement_parameters(self._tasks))
         else:
-            self._libpq.send_query_params(_STATEMENT, parameters(self._tasks))
+            self._libpq.send_query_params(_STATEMENT, statement_parameters(self._tasks))
 
     def _flush(self) -> None:
         if self._libpq.flush():
@@ -225,7 +229,7 @@ def read_answer(result: PGresult | None) -> Answer | Exception:
     return Answer(int(result.get_value(0, 0) or 0), frozenset(map(int, stopped)))
 
 
-def parameters(tasks: Sequence[ChildTask]) -> list[bytes]:
+def statement_parameters(tasks: Sequence[ChildTask]) -> list[bytes]:
     """Return columns of keys, tokens, times and remote ids, as array literals."""
     written: dict[datetime, str] = {}
     for task in tasks:

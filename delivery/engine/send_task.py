@@ -23,7 +23,7 @@ from delivery.engine.child_protocol import NOT_YET
 from delivery.models import Delivery, Lane
 from subscriptions.hooks import Recipient as HookRecipient
 
-MANY = 100
+MANY_ROWS = 100
 # Seconds to wait for closing connections.
 LONGEST_GOODBYE = 10.0
 # Dates only where needed: reading three per row took as long as the rest. The destination's secrets are
@@ -92,7 +92,7 @@ _FIELDS = (
 
 def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) -> list[ClaimedDelivery]:
     """Return these deliveries in sending order. In a transaction, as it changes how PostgreSQL plans."""
-    if len(pks) > MANY and connection.vendor == "postgresql":
+    if len(pks) > MANY_ROWS and connection.vendor == "postgresql":
         # Otherwise it reads all destinations and subscriptions of a list of up to 100,000 for each claim.
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off")

@@ -17,7 +17,7 @@ from delivery.engine.child_protocol import frame, unpacked
 
 SIGNERS = min(os.cpu_count() or 1, 8)
 # Seconds for a group of messages.
-PATIENCE = 20.0
+SIGNING_PATIENCE = 20.0
 _CHUNK = 256 * 1024
 # Pieces of a message, and numbers of its keys.
 _Job = tuple[Sequence[bytes], Sequence[int]]
@@ -53,7 +53,7 @@ class Signers:
 class Signer:
     def __init__(self) -> None:
         self.process, self.line = start("delivery.engine.signers", is_trusted=True)
-        self.line.settimeout(PATIENCE)
+        self.line.settimeout(SIGNING_PATIENCE)
         # Kept, so that ids of keys are not reused.
         self._keys: dict[int, SigningKey] = {}
 

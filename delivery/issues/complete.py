@@ -335,7 +335,7 @@ def _set_aside(issue: Issue, contents: Collected, now: datetime) -> None:
     )
 
 
-def give_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datetime) -> None:
+def give_items_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datetime) -> None:
     """Remove withdrawn items; those not sent or collected elsewhere become unassigned.
 
     A post that reappears later is new again. One that reappeared while its collection was made joins the next
@@ -380,7 +380,7 @@ def _end(batch: Sequence[Collected], newsletters: Mapping[int, Subscribable], no
         list(Item.objects.filter(pk__in=item_ids).order_by("pk").select_for_update().values_list("pk"))
     for contents in batch:
         if contents.withdrawn:
-            give_back(contents.subscribable, [post.item_id for post in contents.withdrawn], now=now)
+            give_items_back(contents.subscribable, [post.item_id for post in contents.withdrawn], now=now)
     clear_unneeded(item_ids=item_ids)
     for hint, why in WHY_LEFT_OUT.items():
         if pks := [post.item_id for each in batch for post in each.left_out if post.announce == hint]:

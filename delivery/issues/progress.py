@@ -121,7 +121,7 @@ def _page_figures(issue: Issue, states: dict[str, int], kept: Mapping[str, Any] 
     changing = {"counts": states, "bounces": issue_bounces(issue).count()}
     if kept and {name: kept[name] for name in changing} == changing:
         return dict(kept)
-    return changing | {name: ask(issue) for name, ask in PARTS.items()}
+    return changing | {name: ask(issue) for name, ask in LIVE_PARTS.items()}
 
 
 def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
@@ -245,7 +245,7 @@ def _late(issue: Issue) -> int:
 
 
 # Of finished large issues, workers store them; values are JSON.
-PARTS: Mapping[str, Callable[[Issue], Any]] = {"chart": _bars, "domains": _domains, "late": _late}
+LIVE_PARTS: Mapping[str, Callable[[Issue], Any]] = {"chart": _bars, "domains": _domains, "late": _late}
 
 
 def forget(issue_id: int) -> None:

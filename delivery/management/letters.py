@@ -40,7 +40,7 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 
 # As TemplateRefused names the parts.
 OPTION_NAMES = {"html": "--html-file", "text": "--text-file", "subject": "--subject"}
-HELP = {
+LETTER_HELP = {
     "accent": "Of links, buttons and the thin rule, such as #1a5fb4; made readable where it is not.",
     "background": "Behind the posts, such as #faf6ef.",
     "logo_url": "The logo's address, where it is on the web already.",
@@ -184,7 +184,7 @@ class SetTheme(FeedletterCommand):
 
     def add_options(self, parser: CommandParser) -> None:
         add_newsletter(parser)
-        for name, said in HELP.items():
+        for name, said in LETTER_HELP.items():
             parser.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, metavar="TEXT", help=said)
         parser.add_argument(
             "--logo-width", type=whole, default=SUPPRESS, metavar="N", help="In pixels, as it is shown."
@@ -236,7 +236,7 @@ def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
     return {part: options[part] for part in AUDIENCE_PARTS if options.get(part) is not None}
 
 
-class WriteLetter(FeedletterCommand):
+class WriteLetterCommand(FeedletterCommand):
     help = "Creates an email to a newsletter's subscribers. “send_letter” sends it."
     arguments = (
         add_newsletter,

@@ -20,7 +20,7 @@ from subscriptions.management.options import add_bridge_destination, bridge_dest
 from subscriptions.models import Destination, Subscription
 
 PATIENCE = timedelta(seconds=30)
-ARRIVED = {
+ARRIVED_WORDS = {
     Delivery.State.SENT: "The mail server accepted the test email to {}.",
     Delivery.State.STORED: (
         "The test email to {} was kept in the mailbox: use Email set-up in the admin, or set EMAIL_URL."
@@ -47,7 +47,7 @@ class ListChannels(FeedletterCommand):
         return (channel_row(kind) for kind in channels.all_kinds())
 
 
-class CheckDestination(FeedletterCommand):
+class CheckDestinationCommand(FeedletterCommand):
     help = (
         "Asks the services whether the destinations of a bridge are good, or one that is not kept yet:"
         " --channel and its fields."
@@ -130,7 +130,7 @@ class SendTestEmail(FeedletterCommand):
         with self.progress("sending"):
             send_due(budget=PATIENCE)
         delivery = deliveries.find(queued.pk)
-        if delivery.state not in ARRIVED:
+        if delivery.state not in ARRIVED_WORDS:
             reason = delivery.last_error or f"it is {delivery.state}"
             account = options["account"] or "the default mail account (Email set-up, or EMAIL_URL)"
             raise CommandError(
@@ -138,5 +138,5 @@ class SendTestEmail(FeedletterCommand):
                 f"Check {account}; “show_delivery {delivery.pk}” shows what follows."
             )
         return Printed(
-            ARRIVED[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)
+            ARRIVED_WORDS[Delivery.State(delivery.state)].format(delivery.destination), delivery_row(delivery)
         )

@@ -23,7 +23,7 @@ from common.html.tags import VALUES, attributes, written
 from common.net.client import FetchError, client
 from common.net.errors import host_of
 from common.pictures.child import resized
-from common.pictures.picture import MOST_BYTES, MOST_SIDE, BadPicture, CleanPicture
+from common.pictures.picture import MOST_CODED_BYTES, MOST_SIDE, BadPicture, CleanPicture
 from common.ports import channels
 from common.refused import Refused
 from common.text import pluralize, shortened, without_controls
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 # Collections have numbers or times here.
 KEYS = "old-"
 PRIVATE_HERE = "Private: only the admin shows it."
-LONGEST_TITLE = 300
+LONGEST_STORED_TITLE = 300
 DELETED_AT_ONCE = 100
 Result = IssueImportLine.Result
 MOST_PICTURES = 3_000
@@ -127,7 +127,9 @@ class PictureKeeper:
 
     def _fetched(self, address: str) -> CleanPicture | None:
         try:
-            answer = client().get(address, headers=ACCEPTED, timeout=FETCH_SECONDS, max_bytes=MOST_BYTES)
+            answer = client().get(
+                address, headers=ACCEPTED, timeout=FETCH_SECONDS, max_bytes=MOST_CODED_BYTES
+            )
         except FetchError as error:
             self._failures[host_of(address)] += 1
             log.info("could not fetch a picture of an old issue: %s", error)
@@ -209,7 +211,7 @@ def prepare(row: IssueImport, issue: OldIssue, keeper: PictureKeeper | None) -> 
         else "",
         f"Cut after {MAX_HTML:,} characters." if len(raw) > MAX_HTML else "",
     ]
-    title = shortened(without_controls(issue.title), LONGEST_TITLE)
+    title = shortened(without_controls(issue.title), LONGEST_STORED_TITLE)
     entry = Entry(guid=key_of(issue), title=title, content=kept.html, published=issue.at)
     return Prepared(entry, " ".join(filter(None, words)))
 
@@ -245,7 +247,7 @@ def keep_lines(row: IssueImport, lines: Sequence[IssueLine]) -> None:
         IssueImportLine(
             upload=row,
             result=line.result,
-            title=shortened(without_controls(line.title), LONGEST_TITLE),
+            title=shortened(without_controls(line.title), LONGEST_STORED_TITLE),
             at=line.at,
             words=without_controls(line.words),
         )

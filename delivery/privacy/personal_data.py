@@ -18,7 +18,7 @@ from subscriptions.privacy.erase import ERASED
 
 QUEUED_OR_HELD = ("queued", "deferred", "held")
 # Erased later, after the worker has finished.
-SENDING = Delivery.State.SENDING
+IS_SENDING = Delivery.State.SENDING
 BY_DESTINATION, BY_DELIVERY = by("destination"), by("delivery__destination")
 WORDLESS = {"last_error": "", "remote_id": "", "language": "", "domain": ""}
 
@@ -36,10 +36,10 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     words = ~Q(last_error__in=("", ERASED)) | ~Q(remote_id="") | ~Q(language="") | ~Q(domain="")
     is_telling = words | (Q(issue=None) & ~Q(context=FORGOTTEN_CONTEXT))
     every = Delivery.objects.filter(destination__in=destinations)
-    telling = every.exclude(state=SENDING).filter(is_telling | Q(state__in=QUEUED_OR_HELD))
+    telling = every.exclude(state=IS_SENDING).filter(is_telling | Q(state__in=QUEUED_OR_HELD))
     # In the order of recording outcomes.
     pks = list(telling.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-    rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=SENDING)
+    rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=IS_SENDING)
     rows.filter(issue=None).exclude(context=FORGOTTEN_CONTEXT).update(context=FORGOTTEN_CONTEXT)
     waiting = rows.filter(state__in=QUEUED_OR_HELD)
     cancelled = set(waiting.values_list("pk", flat=True))

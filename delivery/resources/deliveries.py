@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import cell, fields_of
+from common.cli.tables import cell, shown_fields
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, API, COMMAND, Done, Filter, Resource, verb
 from delivery.bounces.record import release_bounces
@@ -27,7 +27,7 @@ def delivery_row(delivery: Delivery) -> dict[str, Any]:
         "id": delivery.pk,
         "issue": delivery.issue_id,
         "destination": delivery.destination.label,
-        **fields_of(delivery, "state attempts due_at sent_at remote_id last_error"),
+        **shown_fields(delivery, "state attempts due_at sent_at remote_id last_error"),
     }
 
 
@@ -68,7 +68,7 @@ class Deliveries(Resource[Delivery]):
     def show(self, delivery: Delivery) -> Done:
         """Show a delivery and the attempts that did not succeed, in the server’s words."""
         attempts = delivery.attempt_rows.all()[:MOST_ATTEMPTS]
-        history = [fields_of(attempt, "at outcome text") for attempt in attempts]
+        history = [shown_fields(attempt, "at outcome text") for attempt in attempts]
         post, later = changed_delivery(delivery), changes_of([delivery]).get(delivery.pk, SentChanges())
         facts = {
             **delivery_row(delivery),
@@ -112,10 +112,10 @@ class Bounces(Resource[Bounce]):
 
     def shown(self, row: Bounce) -> Mapping[str, Any]:
         return {
-            **fields_of(row, "id at kind"),
+            **shown_fields(row, "id at kind"),
             "destination": row.destination.label if row.destination else row.recipient,
             "delivery": row.delivery_id,
-            **fields_of(row, "status diagnostic effect held"),
+            **shown_fields(row, "status diagnostic effect held"),
         }
 
     @verb("Stop sending to held addresses", on=(ADMIN,), fits=lambda bounce: bounce.held)
@@ -140,7 +140,7 @@ class SentPosts(Items):
     def show(self, item: Item, *, now: datetime) -> Done:
         """Show a post: in which newsletters it was sent, where it waits, or why it was not sent."""
         facts = {**self.shown(item), "reason": item.reason, "fate": fate_of(item, now)}
-        places = [fields_of(place, "newsletter state issue until words") for place in places_of(item, now)]
+        places = [shown_fields(place, "newsletter state issue until words") for place in places_of(item, now)]
         return Done([facts["fate"], "", facts], {**facts, "newsletters": places})
 
 

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from common.admin.html import when
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.resources import ADMIN, API, COMMAND, Argument, Done, Filter, Resource, verb
 from common.text import pluralize
 from delivery.issues import progress
@@ -66,7 +66,7 @@ def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
     }
 
 
-def in_words(figures: progress.DomainFigures) -> str:
+def domain_in_words(figures: progress.DomainFigures) -> str:
     named = asdict(figures)
     return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
 
@@ -84,7 +84,7 @@ def is_draft(issue: Issue) -> bool:
     return is_to_come(issue) and not issue.awaits_reader
 
 
-def can_be_tested(issue: Issue) -> bool:
+def can_test_issue(issue: Issue) -> bool:
     return is_to_come(issue) and issue.subscribable.channel == "email"
 
 
@@ -199,7 +199,7 @@ class Issues(Resource[Issue]):
         counts, newsletter = progress.counts(issue), issue.subscribable
         facts = {
             **issue_row(issue, counts),
-            **fields_of(issue, "subject period_start period_end paused_at paused_reason cancelled_at"),
+            **shown_fields(issue, "subject period_start period_end paused_at paused_reason cancelled_at"),
             "newsletter_paused": newsletter.sending_paused_reason if newsletter.sending_paused_at else None,
             **{state: counts[state] for state in Delivery.State.values},
             "bounced": sum(progress.bounced(issue).values()),
@@ -207,7 +207,7 @@ class Issues(Resource[Issue]):
             "late_subscribers": late_subscribers(issue).count(),
         }
         domains = progress.domain_figures(issue)
-        trouble = {f"at {each.domain}": in_words(each) for each in domains if each.trouble}
+        trouble = {f"at {each.domain}": domain_in_words(each) for each in domains if each.trouble}
         return Done({**facts, **trouble}, {**facts, "domains": [asdict(each) for each in domains]})
 
     @verb("Approve and send", fits=is_draft, asks=asks_to_approve)
@@ -246,7 +246,7 @@ class Issues(Resource[Issue]):
         stop_release(issue_id=issue.pk)
         return "Not scheduled any more. It waits for your approval."
 
-    @verb("Send me a test", on=(ADMIN,), fits=can_be_tested, permission="draft")
+    @verb("Send me a test", on=(ADMIN,), fits=can_test_issue, permission="draft")
     def send_test(self, issue: Issue, *, to: str, now: datetime) -> str:
         send_test_of_issue(issue=issue, to=to, now=now)
         return f"We’ve sent a test to {to}."

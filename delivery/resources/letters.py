@@ -43,7 +43,7 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
     }
 
 
-def asks_to_drop(letters: Sequence[Broadcast]) -> list[str]:
+def asks_to_drop_letters(letters: Sequence[Broadcast]) -> list[str]:
     return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in letters]
 
 
@@ -136,7 +136,12 @@ class Letters(Resource[Broadcast]):
         return Done(f"We’ve sent a test to {test.destination}.", delivery_row(test))
 
     @verb(
-        "Delete", command="drop_letter", asks=asks_to_drop, is_harmful=True, permission="drop", deletes=(204,)
+        "Delete",
+        command="drop_letter",
+        asks=asks_to_drop_letters,
+        is_harmful=True,
+        permission="drop",
+        deletes=(204,),
     )
     def drop(self, letter: Broadcast) -> str:
         """Delete an email that was not sent."""

@@ -24,7 +24,7 @@ from subscriptions.models import Subscribable
 from subscriptions.resources.newsletters import Newsletters
 from subscriptions.subscribers.sign_up import is_by_code
 
-MANY = 10_000
+MANY_NEWSLETTERS = 10_000
 
 
 def asks_to_pause(newsletters: Sequence[Subscribable]) -> list[str]:
@@ -34,7 +34,7 @@ def asks_to_pause(newsletters: Sequence[Subscribable]) -> list[str]:
     ]
 
 
-def can_be_tested(newsletter: Subscribable) -> bool:
+def can_test_newsletter(newsletter: Subscribable) -> bool:
     """Return whether it sends mail, and has no next issue, which has this button itself."""
     is_mail = channels.get(newsletter.channel).public_sign_up and not is_by_code(newsletter)
     return is_mail and not newsletter.assignables.exists()
@@ -77,12 +77,12 @@ class SentNewsletters(Newsletters):
     def resume(self, newsletter: Subscribable, *, now: datetime, budget: timedelta | None) -> Done:
         """Resume a paused newsletter. Issues that are paused themselves stay paused."""
         queued = resume_newsletter(subscribable_id=newsletter.pk, now=now, budget=budget)
-        rest = " The rest follows soon." if queued > MANY else ""
+        rest = " The rest follows soon." if queued > MANY_NEWSLETTERS else ""
         said = f"“{newsletter}” is resumed. {pluralize(queued, 'email')} queued so far.{rest}"
         return Done(said, {"name": newsletter.name, "paused": False, "queued": queued})
 
     # A test is a mail.
-    @verb("Send me a test", on=(ADMIN,), fits=can_be_tested, most=10)
+    @verb("Send me a test", on=(ADMIN,), fits=can_test_newsletter, most=10)
     def send_test(self, newsletter: Subscribable, *, to: str, now: datetime) -> str:
         try:
             sample(newsletter, now=now)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.ports.events import EventKind
 from common.ports.panels import CannotAct
 from common.resources import ADMIN, COMMAND, Argument, Resource, verb
@@ -34,7 +34,7 @@ def asks_to_rotate(webhooks: Sequence[Webhook]) -> Sequence[str]:
     ]
 
 
-def asks_to_drop(webhooks: Sequence[Webhook]) -> Sequence[str]:
+def asks_to_drop_webhooks(webhooks: Sequence[Webhook]) -> Sequence[str]:
     return [
         f"{webhook} will be deleted with the record of its calls;"
         f" {pluralize(webhook.calls.filter(state='queued').count(), 'call')} will not be made."
@@ -52,9 +52,9 @@ class Webhooks(Resource[Webhook]):
 
     def shown(self, row: Webhook) -> Mapping[str, Any]:
         return {
-            **fields_of(row, "id name url events"),
+            **shown_fields(row, "id name url events"),
             "newsletters": [newsletter.name for newsletter in row.newsletters.all()],
-            **fields_of(row, "active failing_since disabled_reason"),
+            **shown_fields(row, "active failing_since disabled_reason"),
         }
 
     @verb("Add", on=(COMMAND,), detail=False)
@@ -108,7 +108,12 @@ class Webhooks(Resource[Webhook]):
         return f"The new secret of {webhook} is {rotate_secret(webhook=webhook, now=now)}. {KEEP_IT}"
 
     @verb(
-        "Delete", on=(COMMAND, ADMIN), asks=asks_to_drop, is_harmful=True, permission="drop", deletes=(204,)
+        "Delete",
+        on=(COMMAND, ADMIN),
+        asks=asks_to_drop_webhooks,
+        is_harmful=True,
+        permission="drop",
+        deletes=(204,),
     )
     def drop(self, webhook: Webhook) -> str:
         """Delete a webhook with its waiting calls and its log."""

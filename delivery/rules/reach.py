@@ -9,7 +9,7 @@ from common.text import shortened
 from delivery.rules.reach_facts import PersonFacts, ReachFacts
 
 NOTHING, NOTHING_YET = "Gets nothing: ", "Gets nothing yet: "
-LEFT = ("switched", "unsubscribed")
+LEFT_STATUSES = ("switched", "unsubscribed")
 LONGEST_HEAD = 40
 _CLAUSE = re.compile(r"[:;,.] | \(")
 UNFINISHED = ("queued", "deferred", "sending", "held")
@@ -46,7 +46,7 @@ class Reach:
 
 def answer_of_all(reaches: Sequence[Reach]) -> str:
     """Answer for a person's newsletters, without those they left while they get others."""
-    counted = [each for each in reaches if each.reason not in LEFT] or reaches
+    counted = [each for each in reaches if each.reason not in LEFT_STATUSES] or reaches
     if not counted:
         return "No: subscribed to nothing"
     answers = {each.answer for each in counted}
@@ -70,7 +70,7 @@ def reach(facts: ReachFacts) -> Reach:
     if facts.state == "sent":
         said = f"Gets it: {facts.title} was sent on {_sent_on(facts)}."
         return Reach("sent", said, _next(facts), is_reached=True)
-    for rule in NOT_YET:
+    for rule in NOT_YET_RULES:
         if said := rule(facts):
             after = "" if rule is awaits_approval else _next(facts)
             return Reach(_name(rule), f"{NOTHING_YET}{said}.", after)
@@ -292,7 +292,7 @@ OF_LAST_ISSUE: tuple[Rule, ...] = (
     last_waits,
     last_stored,
 )
-NOT_YET: tuple[Rule, ...] = (
+NOT_YET_RULES: tuple[Rule, ...] = (
     takes_over,
     confirmed_later,
     not_among,

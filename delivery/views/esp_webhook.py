@@ -22,7 +22,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from channels.email.esp.services import ALIASES, SERVICES, Service
+from channels.email.esp.services import ALIASES, SERVICES, MailService
 from channels.email.esp.settings import EspSettings
 from channels.rules.sms_words import is_answered_by_twilio, wish_of
 from channels.sms.service import is_signed
@@ -122,7 +122,7 @@ class _Refused(Exception):
 
 
 def _answered(
-    request: HttpRequest, service: Service, accounts: Sequence[EspSettings | None]
+    request: HttpRequest, service: MailService, accounts: Sequence[EspSettings | None]
 ) -> HttpResponseBase:
     """Return the view's response, for the account whose signature matches. Raises _Refused."""
     view_class = _view_class(service)
@@ -150,7 +150,7 @@ def _answered(
     raise refused
 
 
-def _view_class(service: Service) -> Any:
+def _view_class(service: MailService) -> Any:
     if service.backend == "amazon_ses":
         return SesTrackingView
     try:
@@ -161,7 +161,7 @@ def _view_class(service: Service) -> Any:
     return next(made for name, made in vars(module).items() if name.endswith(ends))
 
 
-def _well_formed(read: Callable[[HttpRequest], Any], service: Service) -> Callable[[HttpRequest], Any]:
+def _well_formed(read: Callable[[HttpRequest], Any], service: MailService) -> Callable[[HttpRequest], Any]:
     """Refuse a malformed body with 400. The service would retry after a 500.
 
     All these errors concern the body: anymail's views trust its shape, and the only code of ours that runs is
@@ -196,7 +196,7 @@ def by_twilio(view: TwilioView) -> TwilioView:
     def wrapped(request: HttpRequest, account: str, **more: int) -> HttpResponse:
         found = ServiceAccount.objects.filter(kind="sms", name=account).first()
         token = stored_values(found).get("auth_token", "") if found else ""
-        url = f"{site_of(request)}{request.get_full_path()}"
+        url = f"{requested_site(request)}{request.get_full_path()}"
         given = request.headers.get("X-Twilio-Signature", "")
         if not is_signed(token, url, dict(request.POST.lists()), given):
             return HttpResponseForbidden("This is not signed by the account.")
@@ -205,7 +205,7 @@ def by_twilio(view: TwilioView) -> TwilioView:
     return csrf_exempt(require_POST(wrapped))
 
 
-def site_of(request: HttpRequest) -> str:
+def requested_site(request: HttpRequest) -> str:
     """Return SITE_URL, or a former address if the request used it."""
     host, _ = split_domain_port(request.get_host())
     is_former = validate_host(host, settings.FORMER_HOSTS)

@@ -37,10 +37,10 @@ ROWS_ON_A_PAGE = 50
 # No index has the order of emails' times: this many issues, and as many other emails, are sorted.
 MOST_LISTED = 1_000
 # With more addresses, a search is more likely for a subject.
-MOST_ADDRESSES_FOUND = 20
+MOST_PEOPLE_FOUND = 20
 LONGEST_SEARCH = 100
 # Has all headers, usually.
-HEAD = 8_192
+SEARCHED_OCTETS = 8_192
 # Letters are foreign html: no scripts, origin or forms; links open in a new tab.
 SANDBOX = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
@@ -116,7 +116,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MailboxRow:
     """Email as listed. `people`: how many got its issue, if it represents that. `sender`: a name."""
 
     kept: MailboxMessage
@@ -136,7 +136,7 @@ def mailbox(request: HttpRequest) -> HttpResponse:
     issues, others = list(_issues()[:MOST_LISTED]), list(_others().filter(readable)[:MOST_LISTED])
     entries = _with_words(words, issues, is_issue=True) | _with_words(words, others)
     people = _people(words.lower()) if words and " " not in words else []
-    is_common = len(people) > MOST_ADDRESSES_FOUND
+    is_common = len(people) > MOST_PEOPLE_FOUND
     if people and not is_common:
         entries |= _emails_of(people, readable)
     shown = Paginator(sorted(entries, reverse=True), ROWS_ON_A_PAGE).get_page(request.GET.get("page"))
@@ -145,7 +145,7 @@ def mailbox(request: HttpRequest) -> HttpResponse:
         "shown": shown,
         "rows": _rows(shown),
         "is_common": is_common,
-        "most_addresses": MOST_ADDRESSES_FOUND,
+        "most_addresses": MOST_PEOPLE_FOUND,
         "is_cut": MOST_LISTED in (len(issues), len(others)),
         "most": MOST_LISTED,
         "keeps": keeps_letters(),
@@ -182,7 +182,7 @@ def _people(word: str) -> list[int]:
     addresses = Destination.objects.filter(kind="email").order_by()
     found: set[int] = set()
     for rows in (addresses.filter(core__startswith=word), newest(addresses.filter(core__contains=word))):
-        found.update(rows.values_list("pk", flat=True)[: MOST_ADDRESSES_FOUND + 1])
+        found.update(rows.values_list("pk", flat=True)[: MOST_PEOPLE_FOUND + 1])
     return list(found)
 
 
@@ -194,15 +194,15 @@ def _emails_of(people: Iterable[int], readable: Q) -> set[Entry]:
     return {Entry(at, pk) for at, pk in times[:MOST_LISTED]}
 
 
-def _rows(entries: Iterable[Entry]) -> list[Row]:
+def _rows(entries: Iterable[Entry]) -> list[MailboxRow]:
     entries, now = list(entries), utcnow()
     heads = _related(MailboxMessage.objects.defer("raw")).annotate(
-        head=Substr("raw", 1, HEAD, output_field=BinaryField())
+        head=Substr("raw", 1, SEARCHED_OCTETS, output_field=BinaryField())
     )
     kept = heads.in_bulk([entry.pk for entry in entries])
     counts = counts_of(kept[pk].delivery.issue_id for _, pk, is_issue in entries if is_issue and pk in kept)
     return [
-        Row(
+        MailboxRow(
             kept=row,
             newsletter=newsletter_of(row),
             sender=next(filter(None, parseaddr(sender_in(bytes(row.head)))), ""),
@@ -230,7 +230,7 @@ def newsletter_of(kept: MailboxMessage) -> Subscribable | None:
 
 @embedded_staff
 @page
-def issue(request: HttpRequest, pk: int) -> HttpResponse:
+def issue_in_mailbox(request: HttpRequest, pk: int) -> HttpResponse:
     """List an issue's emails by recipient."""
     emails = Delivery.objects.filter(issue=pk, state="stored", kept_message__isnull=False).order_by("pk")
     light = emails.select_related("kept_message").defer("context", "kept_message__raw")

@@ -41,7 +41,7 @@ FEED_VERSION = "2"
 ISSUES_ON_A_PAGE = 50
 # With fewer, reading is as fast as searching.
 TOO_FEW_TO_SEARCH = 12
-LONGEST_SEARCH = 100
+LONGEST_ARCHIVE_SEARCH = 100
 TITLES_SHOWN = 10
 # Custom templates may contain styles, but no scripts.
 OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
@@ -157,7 +157,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
     years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
     year = request.GET.get("year", "")
     chosen = int(year) if year.isdecimal() and len(year) == 4 else 0
-    words = one_line(request.GET.get("q", "")[:LONGEST_SEARCH])
+    words = one_line(request.GET.get("q", "")[:LONGEST_ARCHIVE_SEARCH])
     chosen = chosen if chosen in years else 0
     found = with_words(words)
     if chosen:

@@ -11,7 +11,7 @@ from common.refused import Refused
 
 NONCE = 12
 SHORTEST = 12
-WRONG = "The pass phrase is another than the archive's, or the archive is damaged."
+DOES_NOT_FIT = "The pass phrase is another than the archive's, or the archive is damaged."
 
 
 class Cipher:
@@ -34,4 +34,4 @@ class Cipher:
             octets = base64.b64decode(sealed, validate=True)
             return json.loads(self._cipher.decrypt(octets[:NONCE], octets[NONCE:], about.encode()))
         except (InvalidTag, ValueError, TypeError, OverflowError) as error:
-            raise Refused(WRONG) from error
+            raise Refused(DOES_NOT_FIT) from error

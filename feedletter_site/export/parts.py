@@ -37,7 +37,7 @@ _ROWS: Mapping[str, Q] = {
 }
 # References to these models are written by these fields. Others are written by number: two feeds may have
 # one URL. Numbers stay, because links, Message-IDs and apps have them.
-KEYS: Mapping[str, tuple[str, ...]] = {
+NATURAL_KEYS: Mapping[str, tuple[str, ...]] = {
     "auth.Group": ("name",),
     "auth.Permission": ("content_type__app_label", "content_type__model", "codename"),
     "auth.User": ("username",),
@@ -73,7 +73,7 @@ USELESS = {"delivery.DkimKey", "subscriptions.ErasureKey", "subscriptions.Upstre
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExportedPart:
     label: str
 
     @property
@@ -102,7 +102,7 @@ def is_secret(field: "models.Field[Any, Any]") -> bool:
     return isinstance(field, SecretsField) or field.name in SECRETS.get(field.model._meta.label, ())
 
 
-PARTS = [Part(f"{app}.{name}") for app, names in _CARRIED.items() for name in names.split()]
+EXPORTED_PARTS = [ExportedPart(f"{app}.{name}") for app, names in _CARRIED.items() for name in names.split()]
 
 
 # By the reason.

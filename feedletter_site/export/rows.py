@@ -24,7 +24,7 @@ from common.secrets import Sealed, SecretsField
 from delivery.models import Issue
 from delivery.views.issues import shown_of
 from feedletter_site.export.cipher import Cipher
-from feedletter_site.export.parts import KEYS, Part, is_secret
+from feedletter_site.export.parts import NATURAL_KEYS, ExportedPart, is_secret
 from feeds.adding.opml import export_opml
 from feeds.models import Feed
 from reader.channels.opml import export_follows
@@ -54,7 +54,7 @@ class Column:
     def __init__(self, field: "models.Field[Any, Any]") -> None:
         self.field = field
         self.target: Any = field.related_model if isinstance(field, models.ForeignKey) else None
-        self.key = KEYS.get(self.target._meta.label, ()) if self.target else ()
+        self.key = NATURAL_KEYS.get(self.target._meta.label, ()) if self.target else ()
         self.paths = tuple(f"{field.name}__{path}" for path in self.key) or (field.attname,)
         self.is_secret = is_secret(field)
         # The proxy of Django's `connection` takes a fifth of the time.
@@ -78,7 +78,7 @@ class Column:
 
 
 class Rows:
-    def __init__(self, part: Part, cipher: Cipher | None) -> None:
+    def __init__(self, part: ExportedPart, cipher: Cipher | None) -> None:
         self.part, self._cipher = part, cipher
         self.columns = sorted(map(Column, part.fields), key=lambda column: len(column.paths))
         self._names = [column.field.name for column in self.columns if len(column.paths) == 1]

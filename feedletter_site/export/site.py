@@ -26,7 +26,7 @@ from common.postgresql.base import UNBOUNDED
 from common.program import MANAGE
 from common.refused import Refused
 from feedletter_site.export.cipher import Cipher
-from feedletter_site.export.parts import PARTS, Part, is_secret
+from feedletter_site.export.parts import EXPORTED_PARTS, ExportedPart, is_secret
 from feedletter_site.export.rows import Rows, count_rows, files
 from subscriptions.models import Subscribable
 from subscriptions.privacy.erase import keep_erasure_keys
@@ -168,8 +168,8 @@ def export_site(
 
 def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progress) -> dict[str, int]:
     lost: dict[str, int] = {}
-    progress.total = sum(part.rows.count() for part in PARTS) + count_rows()
-    for part in PARTS:
+    progress.total = sum(part.rows.count() for part in EXPORTED_PARTS) + count_rows()
+    for part in EXPORTED_PARTS:
         rows = Rows(part, cipher)
         if part.needs_secrets and cipher is None:
             lost[part.label] = part.rows.count()
@@ -178,7 +178,9 @@ def _write(writer: Writer, cipher: Cipher | None, now: datetime, progress: Progr
         lost |= {f"{part.label}.{name}": count for name, count in rows.lost.items()}
     for name, lines in files(now=now):
         writer.write(name, lines if name.endswith(".opml") else _counted(lines, progress))
-    secrets = [f"{part.label}.{field.name}" for part in PARTS for field in part.fields if is_secret(field)]
+    secrets = [
+        f"{part.label}.{field.name}" for part in EXPORTED_PARTS for field in part.fields if is_secret(field)
+    ]
     sealed = cipher and {"salt": base64.b64encode(cipher.salt).decode(), "check": cipher.seal(CHECK, CHECK)}
     writer.finish(
         {
@@ -231,7 +233,7 @@ def import_site(
     """Fill an empty site, in one transaction, and pause newsletters. Return rows. Raises Refused."""
     with reading(path) as archive:
         cipher = None if without_secrets else _cipher(archive, phrase)
-        known = {part.file: part for part in PARTS}
+        known = {part.file: part for part in EXPORTED_PARTS}
         names = [name for name in archive.parts if not name.startswith("people/")]
         if unknown := sorted(set(names) - known.keys()):
             raise Refused(f"“{unknown[0][:80]}” in the archive is unknown here.")
@@ -268,7 +270,7 @@ def _cipher(archive: Reader, phrase: str) -> Cipher | None:
 
 
 def _refuse_full() -> None:
-    for part in PARTS:
+    for part in EXPORTED_PARTS:
         if part.model._base_manager.exists():
             raise Refused(
                 f"This site has rows already ({part.model._meta.verbose_name_plural}). An archive is imported"
@@ -322,7 +324,7 @@ def _row(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _reset_sequences(parts: Iterable[Part]) -> None:
+def _reset_sequences(parts: Iterable[ExportedPart]) -> None:
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), [part.model for part in parts]):
             cursor.execute(statement)

@@ -19,7 +19,7 @@ from common.admin.uploads import (
     UploadField,
     UploadPage,
     begin_action,
-    pieces_of,
+    pieces_of_upload,
     size_of,
     stop_action,
     upload_facts,
@@ -36,7 +36,7 @@ from feedletter_site.migrate_from.source import COLUMNS, READING, SOURCES, Sourc
 from feedletter_site.migrate_from.take_over import State, answer_questions, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 from migrate_from.records import ImportResult, Options
-from migrate_from.secret_files import MOST_BYTES as MOST_BYTES_OF_SECRETS
+from migrate_from.secret_files import LARGEST_SECRET as MOST_BYTES_OF_SECRETS
 from migrate_from.secret_files import parse_secrets
 from reader.models import Reader
 
@@ -307,7 +307,7 @@ class ArrivalAdmin(ReportedUploadAdmin):
 
     def keep(self, request: HttpRequest, form: Any) -> Arrival:
         data = form.cleaned_data
-        files = {suffix: pieces_of(file) for suffix, file in files_of(data).items()}
+        files = {suffix: pieces_of_upload(file) for suffix, file in files_of(data).items()}
         about = {"source": data["program"], "options": form.options(), "secrets": form.kept_secrets}
         return Arrival.keep(files, State.LOOKING, **upload_facts(request, data["file"]), **about)
 

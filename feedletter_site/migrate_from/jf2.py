@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.html.titles import plain_title
 from common.text import shortened
 from feeds.parsing.entry import Entry as Post
@@ -48,8 +48,8 @@ def post_of(document: Mapping[str, Any], guid: str) -> Post:
         link=link,
         content=html[:MAX_CONTENT] or paragraphs(text[:MAX_CONTENT]),
         summary=paragraphs(summary),
-        published=moment_of(document.get("published")),
-        updated=moment_of(document.get("updated")),
+        published=parsed_moment(document.get("published")),
+        updated=parsed_moment(document.get("updated")),
         categories=listed(_texts(document.get("category"))),
         media=distinct(pictures),
         social=Social(people=(person,) if person.name or person.url else (), relations=relations),

@@ -29,8 +29,6 @@ from reader.rules.kinds import KINDS
 from reader.rules.mentions import MENTION, comparable
 
 CHANNEL, FEED, ORDER, MUTE, REST = "channel", "feed", "order", "mute", "unfollowed"
-# The name of the person in a program for one person.
-DEFAULT = "default"
 # Of JavaScript; they mean something else in our expressions.
 _OTHER_MEANING = re.compile(r"\\[AaZzGKRXhHQELNpPmM]|\[\^?[\[\]]")
 

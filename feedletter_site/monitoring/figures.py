@@ -26,9 +26,9 @@ from subscriptions.branding.site import admin_zone
 from subscriptions.models import Subscription
 
 T = TypeVar("T")
-DAYS = 28
+PLOTTED_DAYS = 28
 ISSUES = 4
-NAME = "overview"
+FIGURES_NAME = "overview"
 # Slower counts are stored; those older than TOO_OLD are not used.
 SLOW_SECONDS, SELDOM_SECONDS = 0.15, 0.01
 TOO_OLD = timedelta(minutes=20)
@@ -48,7 +48,7 @@ class Figures:
 
 
 def overview_figures(now: datetime) -> Figures:
-    row = Figure.objects.filter(pk=NAME).first()
+    row = Figure.objects.filter(pk=FIGURES_NAME).first()
     if row is not None and row.counted_at > now - TOO_OLD and row.value["zone"] == _zone():
         return _read(row.value)
     return _count(row)
@@ -56,7 +56,7 @@ def overview_figures(now: datetime) -> Figures:
 
 def count_again() -> None:
     with timezone.override(admin_zone()):
-        _count(Figure.objects.filter(pk=NAME).first())
+        _count(Figure.objects.filter(pk=FIGURES_NAME).first())
     for kind, count in counters.items():
         # Replaces all former figures.
         rows = [
@@ -100,7 +100,7 @@ def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) ->
     return counts | counts_of(issue.pk for issue in issues if issue.pk not in counts)
 
 
-def last_days(today: date, count: int = DAYS) -> list[date]:
+def last_days(today: date, count: int = PLOTTED_DAYS) -> list[date]:
     return [today - timedelta(days=back) for back in reversed(range(count))]
 
 
@@ -114,10 +114,10 @@ def _count(kept: Figure | None) -> Figures:
     )
     if time.monotonic() - began > SLOW_SECONDS:
         Figure.objects.update_or_create(
-            pk=NAME, defaults={"value": _written(figures), "counted_at": utcnow()}
+            pk=FIGURES_NAME, defaults={"value": _written(figures), "counted_at": utcnow()}
         )
     elif kept is not None:
-        Figure.objects.filter(pk=NAME).delete()
+        Figure.objects.filter(pk=FIGURES_NAME).delete()
     return figures
 
 

@@ -12,11 +12,11 @@ from django.utils import timezone
 from feedletter_site.models import Figure
 from feedletter_site.services.backups import BackupError, back_up, note_back_up
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 # Of the site's time zone.
 HOUR = 3
-NAME = "backup"
+BACKUP_NAME = "backup"
 LEAST_KEPT = 7
 # And what a killed worker left of one.
 COPY = re.compile(r"feedletter-\d{4}-\d{2}-\d{2}(?:\.\w+\.part)?")
@@ -30,7 +30,7 @@ def is_due(names: Iterable[str], local: datetime) -> bool:
     return local.hour >= HOUR and name_of(local.date()) not in names
 
 
-def too_old(names: Iterable[str], today: date, keep_days: int) -> list[str]:
+def old_backups(names: Iterable[str], today: date, keep_days: int) -> list[str]:
     """Return the copies to be deleted. Other files stay."""
     oldest = name_of(today - timedelta(days=keep_days))
     return [name for name in names if COPY.fullmatch(name) and name < oldest]
@@ -50,18 +50,20 @@ def back_up_tonight(*, now: datetime) -> None:
         names = sorted(each.name for each in folder.iterdir() if COPY.fullmatch(each.name))
         # A clock that jumps ahead must not delete them all.
         least = min(LEAST_KEPT, max(settings.BACKUP_KEEP_DAYS, 1))
-        for name in too_old(names[:-least], local.date(), settings.BACKUP_KEEP_DAYS):
+        for name in old_backups(names[:-least], local.date(), settings.BACKUP_KEEP_DAYS):
             (folder / name).unlink()
     except (BackupError, OSError) as error:
         problem = str(error)
-        logger.error("the nightly backup failed: %s", problem)
+        log.error("the nightly backup failed: %s", problem)
     else:
-        logger.info("a backup of %s bytes is in %s", size, folder)
+        log.info("a backup of %s bytes is in %s", size, folder)
         note_back_up()
-    Figure.objects.update_or_create(pk=NAME, defaults={"value": {"problem": problem}, "counted_at": now})
+    Figure.objects.update_or_create(
+        pk=BACKUP_NAME, defaults={"value": {"problem": problem}, "counted_at": now}
+    )
 
 
 def backup_problem() -> str:
     """Return why the latest nightly backup failed, or ""."""
-    kept = Figure.objects.filter(pk=NAME).first() if settings.BACKUP_DIR else None
+    kept = Figure.objects.filter(pk=BACKUP_NAME).first() if settings.BACKUP_DIR else None
     return str(kept.value["problem"]) if kept else ""

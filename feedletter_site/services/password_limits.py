@@ -77,7 +77,7 @@ def remember_browser(request: HttpRequest, response: HttpResponse) -> None:
         response.set_signed_cookie(f"{BROWSER}-{user.pk}", browser, max_age=REMEMBERED_FOR, **flags)
 
 
-def watch() -> None:
+def watch_sign_ins() -> None:
     user_logged_in.connect(note_sign_in, dispatch_uid="feedletter_site.password_limits")
     authentication_failed.connect(count_wrong_code, dispatch_uid="feedletter_site.password_limits")
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")

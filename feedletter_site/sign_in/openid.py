@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 # Each asks the provider for its addresses.
 TRIES = Limit("sign-in-oidc", 20)
 # An answer that is not as the standard says.
-WRONG = (AttributeError, KeyError, TypeError, ValueError)
+WRONG_ANSWER = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
@@ -112,7 +112,7 @@ def explained(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             response: HttpResponse = confirmed(request, provider_id)
             return response
-        except (*WRONG, OAuth2Error, RequestException, FetchError) as error:
+        except (*WRONG_ANSWER, OAuth2Error, RequestException, FetchError) as error:
             log.warning("OpenID Connect: %r", error)
             return render(request, "socialaccount/authentication_error.html", status=HTTPStatus.BAD_GATEWAY)
 

@@ -117,7 +117,7 @@ def create_first_admin(form: FirstAdminForm) -> User:
     return user
 
 
-def sign_in(request: HttpRequest) -> HttpResponse:
+def sign_in_at_first(request: HttpRequest) -> HttpResponse:
     """Replace Django's page, which knows no second factor."""
     if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
         context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}

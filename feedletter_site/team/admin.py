@@ -37,8 +37,8 @@ from delivery.accounts.accounts import keeps_letters
 from feedletter_site.models import Member
 from feedletter_site.sign_in.setup import FITS_NAME
 from feedletter_site.team.people import (
-    DAYS,
     EVERYTHING,
+    INVITED_FOR_DAYS,
     give_role,
     invite,
     role_of_user,
@@ -60,8 +60,8 @@ ROLES = {
 ROLE_WORDS = {**ROLES, "": "Own permissions"}
 OWN = {"": "None: only permissions under Advanced"}
 NEW_USER = ("username", "email", "usable_password", "password1", "password2", "is_staff")
-LABELS = {"is_active": "May sign in", "is_staff": "May open this admin"}
-HELP = {
+USER_LABELS = {"is_active": "May sign in", "is_staff": "May open this admin"}
+USER_HELP = {
     "username": "",
     "is_active": "Switch it off instead of deleting somebody.",
     "is_staff": "Needed for every role.",
@@ -213,7 +213,9 @@ class UserAdmin(Chosen, ServiceAdmin, DjangoUserAdmin):  # type: ignore[misc,typ
         )
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, labels=LABELS, help_texts=HELP, **kwargs)
+        form = super().get_form(
+            request, obj, change=change, labels=USER_LABELS, help_texts=USER_HELP, **kwargs
+        )
         if obj is not None and not self.sets_role(request, obj):
             for name in RoleFields.base_fields:
                 form.base_fields.pop(name, None)
@@ -273,7 +275,9 @@ def invite_page(page: Any, request: HttpRequest) -> HttpResponse:
         else:
             page.log_addition(request, user, "Invited.")
             kept = " It is in the mailbox." if keeps_letters() else ""
-            messages.success(request, f"{user.email} is invited. The link works for {DAYS} days.{kept}")
+            messages.success(
+                request, f"{user.email} is invited. The link works for {INVITED_FOR_DAYS} days.{kept}"
+            )
             return HttpResponseRedirect(list_url(User))
     context = {
         **page.admin_site.each_context(request),

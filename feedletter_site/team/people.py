@@ -18,7 +18,7 @@ from feedletter_site.models import Member
 from feedletter_site.sign_in.setup import digest
 from subscriptions.models import Subscribable
 
-DAYS = 7
+INVITED_FOR_DAYS = 7
 # A superuser, who needs no role in a row.
 EVERYTHING = "everything"
 
@@ -94,10 +94,10 @@ def _invited() -> "QuerySet[Member]":
 
 def _send_link(user: User, now: datetime) -> None:
     key = secrets.token_urlsafe(32)
-    expires_at = now + timedelta(days=DAYS)
+    expires_at = now + timedelta(days=INVITED_FOR_DAYS)
     Member.objects.filter(user=user).update(digest=digest(key), expires_at=expires_at)
     url = settings.SITE_URL + reverse("team_join", args=[key])
-    context: MailFacts = {"invitation_url": url, "days": DAYS}
+    context: MailFacts = {"invitation_url": url, "days": INVITED_FOR_DAYS}
     site_mail().send(address=user.email, template="team_invitation", context=context, now=now)
 
 

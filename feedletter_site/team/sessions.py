@@ -29,5 +29,5 @@ def _signed_in(sender: Any, request: HttpRequest, **_: Any) -> None:
     _is_due(request)
 
 
-def watch() -> None:
+def watch_users() -> None:
     user_logged_in.connect(_signed_in, dispatch_uid="feedletter_site.team.sessions")

@@ -18,7 +18,7 @@ from feedletter_site.team.people import InvitationOver, accept, invited
 from reader.pages.people import MODEL_BACKEND
 
 
-class JoinForm(forms.Form):
+class InvitationForm(forms.Form):
     password = forms.CharField(
         label="Choose a password",
         strip=False,
@@ -41,12 +41,12 @@ class JoinForm(forms.Form):
 @sensitive_post_parameters("password")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def join(request: HttpRequest, token: str) -> HttpResponse:
+def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Page of an invitation's link."""
     context: dict[str, Any] = {**admin.site.each_context(request), "title": "Join the team"}
     try:
         user = invited(key=token, now=utcnow()).user
-        form = JoinForm(request.POST or None, user=user)
+        form = InvitationForm(request.POST or None, user=user)
         if request.method == "POST" and form.is_valid():
             login(
                 request,

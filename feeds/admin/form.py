@@ -65,7 +65,7 @@ def intro(feed: Feed) -> str:
     return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
 
 
-READING = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
+READING_FIELDS = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
 FIELD_LABELS = {
     "min_delay_minutes": "Not before",
     "await_stabilization_minutes": "Unchanged for",
@@ -84,7 +84,7 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Feed
-        fields = ("url", "title", *DELAYS, *READING)
+        fields = ("url", "title", *DELAYS, *READING_FIELDS)
         labels = FIELD_LABELS
         widgets = {  # noqa: RUF012
             "url": UnfoldAdminTextInputWidget(),
@@ -115,7 +115,7 @@ def fieldsets(feed: Feed) -> Any:
     closed = {"classes": ("collapse",)}
     return (
         ("Settings", {"fields": ("url", "title", "tags")}),
-        ("Reading", {"fields": READING, **closed}),
+        ("Reading", {"fields": READING_FIELDS, **closed}),
         ("How long to wait for changes (minutes)", {"fields": DELAYS, **closed}),
         (
             "User name and password",

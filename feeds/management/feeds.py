@@ -5,7 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.arguments import argument, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from common.net.client import keeps_secrets
 from common.text import pluralize
@@ -24,8 +24,7 @@ from feeds.management.options import (
     find_feed,
     settings,
 )
-from feeds.models import Feed, Item
-from feeds.models import Poll as PollRow
+from feeds.models import Feed, Item, Poll
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.resources import feeds
 from feeds.tags import checked_tag
@@ -95,7 +94,7 @@ class FindFeeds(FeedletterCommand):
 
 def row(one: Candidate) -> dict[str, Any]:
     return {
-        **fields_of(one, "url title format posts"),
+        **shown_fields(one, "url title format posts"),
         "newest": max((post.published for post in one.latest if post.published), default=None),
         "comments": one.is_comments,
         "watched_by": one.feed_id,
@@ -106,7 +105,7 @@ def row(one: Candidate) -> dict[str, Any]:
 Access = dict[str, str] | None
 
 
-class AddFeed(FeedletterCommand):
+class AddFeedCommand(FeedletterCommand):
     help = "Adds a feed and reads it for the first time."
     option_names = {**OPTION_NAMES, "url": "URL", "start_count": "--last"}  # noqa: RUF012
 
@@ -258,7 +257,7 @@ class DecideFeed(FeedletterCommand):
         return Printed(sentence, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})
 
 
-class Poll(FeedletterCommand):
+class PollCommand(FeedletterCommand):
     help = "Reads the feeds that are due, each once."
     arguments = (
         argument("--all", action="store_true", help="Read every feed that is not paused or stopped."),
@@ -277,7 +276,7 @@ class Poll(FeedletterCommand):
         return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
 
 
-def summary(results: list[PollRow], failed: int) -> str:
+def summary(results: list[Poll], failed: int) -> str:
     if not results:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
@@ -288,5 +287,5 @@ def summary(results: list[PollRow], failed: int) -> str:
     return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{more}."
 
 
-def failure(result: PollRow) -> str:
+def failure(result: Poll) -> str:
     return f"Feed {result.feed_id}: {result.error}"

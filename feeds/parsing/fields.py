@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import feedparser.datetimes
 
-from common.formats.written_dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
+from common.formats.written_dates import MAX_DATE, is_guess, is_zone_unknown, parsed_moment, slack_of
 from common.html.clean import bounded, plain
 from common.html.titles import decoded_again, plain_title
 from common.text import one_line, shortened, without_controls
@@ -58,7 +58,7 @@ def identity(raw: Raw) -> str:
 def moment(raw: Raw, key: str) -> datetime | None:
     """Return UTC. feedparser knows more formats, but invents missing parts."""
     text = _text(raw, key)
-    exact = moment_of(text)
+    exact = parsed_moment(text)
     if not text or (exact and not is_zone_unknown(text)):
         return exact
     try:

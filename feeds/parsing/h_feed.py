@@ -13,7 +13,7 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 from bs4.element import AttributeValueList
 
-from common.formats.written_dates import moment_of, slack_of
+from common.formats.written_dates import parsed_moment, slack_of
 from common.html.balance import balance
 from common.html.clean import bounded
 from common.html.titles import plain_title
@@ -224,7 +224,7 @@ class PageReader(PostReader[Microformat]):
         return title_of(post) or content_text(post) or link_of(post, self.url)
 
     def date(self, post: Microformat) -> datetime | None:
-        return moment_of(text_of(post, "published")) or moment_of(text_of(post, "updated"))
+        return parsed_moment(text_of(post, "published")) or parsed_moment(text_of(post, "updated"))
 
     def entry(self, post: Microformat, guid: str) -> Entry:
         media = distinct(
@@ -243,7 +243,7 @@ class PageReader(PostReader[Microformat]):
         text = next(iter(values_of(post, "content")), "")
         marked_up = text if isinstance(text, dict) else {}
         html = str(marked_up.get("html") or "") if isinstance(text, dict) else paragraphs(str(text))
-        published, updated = (moment_of(text_of(post, key)) for key in ("published", "updated"))
+        published, updated = (parsed_moment(text_of(post, key)) for key in ("published", "updated"))
         return Entry(
             guid=guid,
             title=title_of(post),

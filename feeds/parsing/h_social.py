@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.text import one_line, shortened
 from feeds.parsing.entry import Citation, Person, Social, Spot
 from feeds.parsing.fields import MAX_ENTRY_TITLE
@@ -156,7 +156,7 @@ def _degrees(text: str) -> str:
 
 def _iso(text: str) -> str:
     """Return a moment with offset, a day, or ""."""
-    moment = moment_of(text)
+    moment = parsed_moment(text)
     if moment is None:
         return ""
     return text.strip() if _DAY.match(text.strip()) else moment.isoformat()

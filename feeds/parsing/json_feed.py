@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from common.formats.written_dates import moment_of, slack_of
+from common.formats.written_dates import parsed_moment, slack_of
 from common.html.clean import bounded
 from common.html.titles import decoded_again
 from common.text import one_line, shortened, without_controls
@@ -126,10 +126,13 @@ class JsonReader(PostReader[Json]):
         return next(filter(None, (_text(post, key).strip() for key in keys)), "")
 
     def date(self, post: Json) -> datetime | None:
-        return moment_of(post.get("date_published")) or moment_of(post.get("date_modified"))
+        return parsed_moment(post.get("date_published")) or parsed_moment(post.get("date_modified"))
 
     def entry(self, post: Json, guid: str) -> Entry:
-        published, updated = moment_of(post.get("date_published")), moment_of(post.get("date_modified"))
+        published, updated = (
+            parsed_moment(post.get("date_published")),
+            parsed_moment(post.get("date_modified")),
+        )
         image = absolute(_text(post, "image"), self.base) or absolute(_text(post, "banner_image"), self.base)
         # §Attachments: equal titles mark one thing.
         files = one_of_each(

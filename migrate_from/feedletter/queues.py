@@ -40,7 +40,7 @@ class QueueTable:
 
 
 IMMEDIATE = QueueTable("immediately_mailable", "mail_to", "subject")
-TABLES = (
+QUEUE_TABLES = (
     QueueTable("mailable", "mail_to", "mail_subject"),
     QueueTable("masto_postable", "name", "final_content"),
     QueueTable("bsky_postable", "identifier", "final_content"),
@@ -55,7 +55,7 @@ def asked_by(row: Row) -> tuple[str, str]:
 
 def dropped(feeds: Iterable[OldFeed], tables: Mapping[str, Sequence[Row]]) -> Iterator[Line]:
     yield from _immediate(feeds, tables)
-    for table in TABLES:
+    for table in QUEUE_TABLES:
         for row in tables[table.name]:
             yield _refused(row, table, ADVICE)
 
@@ -102,7 +102,7 @@ def _emails(
         values = {name.lower(): value for name, value in parse_qsl(text(row, "template_params"))}
         number = _number(values.get("removelink", ""))
         if number not in owners or not template:
-            lines.append(_refused(row, TABLES[0], _why_not(number, bool(template))))
+            lines.append(_refused(row, QUEUE_TABLES[0], _why_not(number, bool(template))))
             continue
         is_tried = text(row, "retried") not in ("", "0")
         subject = one_line(text(row, "mail_subject"))
@@ -132,8 +132,8 @@ def _statuses(
     bridges = [each for each in newsletters if each.is_bridge]
     made: dict[str, list[OldStatus]] = defaultdict(list)
     for table, server, channel in (
-        (TABLES[1], "instance_url", "mastodon"),
-        (TABLES[2], "entryway_url", "bluesky"),
+        (QUEUE_TABLES[1], "instance_url", "mastodon"),
+        (QUEUE_TABLES[2], "entryway_url", "bluesky"),
     ):
         media = defaultdict(list)
         for row in sorted(tables[f"{table.name}_media"], key=lambda row: int(text(row, "position") or 0)):

@@ -17,7 +17,7 @@ from common.refused import Refused
 # MongoDB's own limits.
 LONGEST, DEEPEST = 17_000_000, 100
 # Of one document, as each value takes up to 100 octets of memory.
-MOST_VALUES = 250_000
+MOST_BSON_VALUES = 250_000
 # Of an archive: its start, and its end mark (a length of -1).
 ARCHIVE, END = bytes.fromhex("6de29981"), bytes.fromhex("ffffffff")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _NUMBERS = {"$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float}
 Document = dict[str, Any]
-TOO_MANY = f"Document {{:,}} has more than {MOST_VALUES:,} values. Export it again without it."
+TOO_MANY = f"Document {{:,}} has more than {MOST_BSON_VALUES:,} values. Export it again without it."
 
 
 class BadDocuments(Refused):
@@ -44,7 +44,7 @@ def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
             raise _broken(count) from error
         values += _separators(piece or b"")
         # A long document isn't parsed again for each piece.
-        if piece is not None and len(text) < min(wanted, LONGEST) and values <= MOST_VALUES:
+        if piece is not None and len(text) < min(wanted, LONGEST) and values <= MOST_BSON_VALUES:
             continue
         position = 0
         while (position := _end_of(_BETWEEN.match(text, position))) < len(text):
@@ -60,7 +60,7 @@ def json_documents(pieces: Iterable[bytes]) -> Iterator[Document]:
             count += 1
         text = text[position:]
         wanted, values = 2 * len(text), _separators(text.encode(errors="replace"))
-        if values > MOST_VALUES:
+        if values > MOST_BSON_VALUES:
             raise BadDocuments(TOO_MANY.format(count + 1))
 
 
@@ -132,7 +132,7 @@ def _octets_of(pieces: Iterable[bytes], start: bytes = b"") -> Iterator[bytes | 
 
 def _parsed(octets: bytes, count: int) -> Document:
     try:
-        return _document(octets, 0, DEEPEST, iter(range(MOST_VALUES)))[0]
+        return _document(octets, 0, DEEPEST, iter(range(MOST_BSON_VALUES)))[0]
     except StopIteration:
         raise BadDocuments(TOO_MANY.format(count + 1)) from None
     except (ValueError, struct.error, IndexError) as error:

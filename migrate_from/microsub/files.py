@@ -26,13 +26,13 @@ MOST_OCTETS = 2_000 * MEGABYTE
 # Documents of a collection. Only items are kept on disk.
 MOST_ITEMS, MOST_OTHERS = 1_000_000, 20_000
 # Octets of memory, for all that is kept there.
-MOST_KEPT = 100 * MEGABYTE
-TOO_MUCH = "Its channels, feeds and notifications take more than {} MB of memory. Export fewer of them."
+MOST_IN_MEMORY = 100 * MEGABYTE
+TOO_LARGE = "Its channels, feeds and notifications take more than {} MB of memory. Export fewer of them."
 MOST_NAMES, DEEPEST = 10_000, 3
 ITEMS, NOTIFICATIONS = "items", "notifications"
 GZIP = b"\x1f\x8b"
-NEEDED = ("channels", "feeds")
-COLLECTIONS = (*NEEDED, ITEMS, NOTIFICATIONS, "muted", "blocked", "deck_config")
+NEEDED_COLLECTIONS = ("channels", "feeds")
+COLLECTIONS = (*NEEDED_COLLECTIONS, ITEMS, NOTIFICATIONS, "muted", "blocked", "deck_config")
 _NAME = re.compile(rf"(?:.*[._-])?microsub_({'|'.join(COLLECTIONS)})\.(json|jsonl|ndjson|bson)(\.gz)?")
 HOW = (
     "Export each collection with: mongoexport --db=DATABASE --collection=microsub_channels"
@@ -75,7 +75,7 @@ class Export:
     small: dict[str, list[Document]] = field(default_factory=dict)
     items: Spool = field(default_factory=Spool)
     lacking: list[str] = field(default_factory=list)
-    memory: Budget = field(default_factory=lambda: Budget(MOST_KEPT, TOO_MUCH))
+    memory: Budget = field(default_factory=lambda: Budget(MOST_IN_MEMORY, TOO_LARGE))
 
     def add(self, name: str, document: Document) -> None:
         """Raises BadDocuments and BadArchive."""
@@ -145,7 +145,7 @@ def _read_files(export: Export, place: Path, found: "Mapping[str, Opened]", budg
 
 
 def _refuse_missing(place: Path, found: Collection[str]) -> None:
-    if missing := [name for name in NEEDED if name not in found]:
+    if missing := [name for name in NEEDED_COLLECTIONS if name not in found]:
         names = " and ".join(f"microsub_{name}" for name in missing)
         raise Refused(f"{place} has no {names}. {HOW}")
 

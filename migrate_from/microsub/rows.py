@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.text import one_line, shortened, without_controls
 from migrate_from.microsub.documents import Document
 from migrate_from.microsub.files import NOTIFICATIONS, Export
@@ -59,14 +59,14 @@ def entries_of(export: Export, key: tuple[str, str]) -> Iterator[OldEntry]:
 
 
 def _entry(document: Document) -> OldEntry:
-    source, published = _dict(document, "source"), moment_of(document.get("published"))
+    source, published = _dict(document, "source"), parsed_moment(document.get("published"))
     return OldEntry(
         jf2=document,
         guid=without_controls(_text(source, "originalId")).strip(),
         digest=_text(document, "uid"),
         feed_url=_text(source, "feedUrl"),
         published=published,
-        came_at=moment_of(document.get("createdAt")) or published or _moment_of_id(document),
+        came_at=parsed_moment(document.get("createdAt")) or published or _moment_of_id(document),
         read_by=frozenset(_texts(document.get("readBy"), MOST_READERS)),
         is_stripped=bool(document.get("_stripped")),
     )

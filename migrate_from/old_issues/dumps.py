@@ -8,7 +8,7 @@ from html import escape
 from typing import IO, Any
 
 from common.formats.pg_dump import dumped_tables
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.refused import Refused
 from common.text import one_line
 from migrate_from.old_issues import found
@@ -57,7 +57,7 @@ def ghost(document: Any, wanted: Wanted) -> Found:
     refuse_too_many(len(rows))
     collected = Collected("Ghost", wanted)
     for row in rows:
-        title, at = one_line(_text(row, "title")), moment_of(_text(row, "published_at"))
+        title, at = one_line(_text(row, "title")), parsed_moment(_text(row, "published_at"))
         key = f"ghost {_text(row, 'uuid') or row.get('id')}"
         html = f"{_text(row, 'html')}{_text(row, 'lexical')}{_text(row, 'feature_image')}"
         note = NEEDS_ADDRESS if GHOST_URL in html and not wanted.address else ""
@@ -203,7 +203,7 @@ def _listmonk(rows: Iterable[Mapping[str, Any]], wanted: Wanted) -> Found:
     for row in rows:
         title = title_of(_text(row, "subject"), _TEMPLATE) or one_line(_text(row, "name"))
         key = f"listmonk {_text(row, 'uuid') or row.get('id')}"
-        at, read = moment_of(_listmonk_time(row)), partial(_listmonk_page, row)
+        at, read = parsed_moment(_listmonk_time(row)), partial(_listmonk_page, row)
         collected.add(
             key,
             title,

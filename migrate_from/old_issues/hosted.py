@@ -8,7 +8,7 @@ from html import escape
 from pathlib import PurePosixPath
 from typing import Any
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.html.clean import MOST_NESTING
 from common.refused import Refused
 from common.text import one_line
@@ -60,7 +60,7 @@ def substack(archive: Archive, wanted: Wanted) -> Found:
     for row in table_rows(archive.read(listed, MOST_TABLE)):
         name = row.get("post_id", "")
         title = one_line(row.get("title", "")) or name
-        at = moment_of(row.get("email_sent_at", "")) or moment_of(row.get("post_date", ""))
+        at = parsed_moment(row.get("email_sent_at", "")) or parsed_moment(row.get("post_date", ""))
         about = (row.get("subtitle", ""), row.get("podcast_url", ""))
         page = pages.get(name, "")
         audience = row.get("audience", "").lower()
@@ -158,7 +158,7 @@ def _mailchimp_date(text: str, wanted: Wanted) -> datetime | None:
             return datetime.strptime(text, pattern).replace(tzinfo=wanted.zone)
         except ValueError:
             continue
-    return moment_of(text)
+    return parsed_moment(text)
 
 
 def _mailchimp_page(archive: Archive, name: str) -> str:
@@ -193,7 +193,7 @@ def buttondown_answer(answer: Any, wanted: Wanted) -> Found:
 
 def _add_buttondown(collected: Collected, row: dict[str, Any], read: Callable[[], str], size: int) -> None:
     title = title_of(str(row.get("subject") or row.get("slug") or ""), _TEMPLATE)
-    at = moment_of(str(row.get("publish_date") or ""))
+    at = parsed_moment(str(row.get("publish_date") or ""))
     status, kind = str(row.get("status") or "sent").lower(), str(row.get("email_type") or "").lower()
     if status in ("draft", "deleted", "scheduled", "about_to_send"):
         why = found.NOT_SENT

@@ -23,7 +23,7 @@ from reader.timelines.pages import Page, Timeline, with_entries
 PREVIEWED = 20
 LONGEST_QUERY = 1_000
 # Common words are found among the newest posts, rare ones by the index.
-LOOKED_THROUGH = 1_000
+POSTS_LOOKED_THROUGH = 1_000
 _WORD = re.compile(r"[\w-]{1,60}")
 
 
@@ -66,9 +66,9 @@ def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
     if not query.wanted and not query.unwanted:
         return Page((), frozenset(), Paging())
     rows = timeline.seen().order_by("-at", "-pk")
-    newest = frozenset(rows.values_list("pk", flat=True)[:LOOKED_THROUGH])
+    newest = frozenset(rows.values_list("pk", flat=True)[:POSTS_LOOKED_THROUGH])
     matches = _matching(TimelineEntry.objects.filter(pk__any_of=newest), query, limit)
-    if len(matches) < limit and len(newest) == LOOKED_THROUGH:
+    if len(matches) < limit and len(newest) == POSTS_LOOKED_THROUGH:
         places = timeline.seen()
         if query.wanted:
             places = places.filter(entry__pk__any_of=frozenset(entries_with(query)))

@@ -48,7 +48,7 @@ from reader.rules.saved_posts import MAX_POSTS, TOO_MANY_POSTS, EmptyPosts, Save
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=60)
+OPML_LEASE = timedelta(seconds=60)
 # Spreads first polls, so that feeds of letters are polled in between.
 READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
@@ -158,7 +158,7 @@ def follow_listed(
     Calls `told` after each. Lines that do not fit into `left` are for `work_off_lists`.
     """
     left = left or TimeBudget(None)
-    taken = lease(clock(), LEASE)
+    taken = lease(clock(), OPML_LEASE)
     ours = FollowList.objects.filter(pk=kept.pk, ended_at=None, lease_token=taken.token)
     leased = {"lease_token": taken.token, "lease_until": taken.until}
     if not waiting_lists(clock()).filter(pk=kept.pk).update(**leased):
@@ -169,7 +169,7 @@ def follow_listed(
             ours.update(**RELEASED)
             return done
         # The lease was lost, or the list stopped.
-        if not ours.update(lease_until=clock() + LEASE):
+        if not ours.update(lease_until=clock() + OPML_LEASE):
             return done
         # Reasons are stored in English; constant ones are translated when they are shown.
         with translation.override(settings.LANGUAGE_CODE):

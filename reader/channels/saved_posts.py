@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_noop
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.refused import Refused
 from feeds.models import Item
 from feeds.parsing.identity import link_hash
@@ -43,7 +43,7 @@ def import_saved_post(*, reader: Reader, saved: SavedPost, now: datetime) -> boo
     if feed is not None and not saved.guid and saved.link:
         item = Item.objects.filter(feed=feed, link_hash=link_hash(saved.link)).order_by("pk").first()
         post = replace(post, guid=item.guid if item else "")
-    came_at = moment_of(saved.came_at) or post.published or now
+    came_at = parsed_moment(saved.came_at) or post.published or now
     old = OldPost(post, min(came_at, now), saved.is_read, saved.is_starred)
     take_posts(reader=reader, channel=follow.channel if follow else None, feed=feed, posts=[old], now=now)
     return True
@@ -62,7 +62,7 @@ def _seen(reader: Reader, entries: "QuerySet[Entry]") -> Entry | None:
 def _marked(reader: Reader, entry: Entry, saved: SavedPost, now: datetime) -> bool:
     changed = False
     if saved.is_starred:
-        at = min(moment_of(saved.came_at) or now, now)
+        at = min(parsed_moment(saved.came_at) or now, now)
         changed = Star.objects.get_or_create(reader=reader, entry=entry, defaults={"at": at})[1]
     if saved.is_read:
         unread = Unread.objects.filter(reader=reader, place__entry=entry)

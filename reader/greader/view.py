@@ -72,7 +72,7 @@ FILE_CALLS = frozenset({"subscription/import"})
 # With ETags.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 LARGEST_CALL = 1_000_000
-CALLS = Limit("app-calls", 1_500)
+APP_CALLS = Limit("app-calls", 1_500)
 LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
 MOST_VALUES = MOST_POSTS + 50
 IN_EVERY_ANSWER = {
@@ -173,8 +173,8 @@ def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[A
     if password is None or not may_read(password.reader):
         raise signed_out()
     note_seen(reader=password.reader, now=now)
-    if not count_within((CALLS, str(password.pk))):
-        message = f"An app can make at most {CALLS.most:,} requests a minute."
+    if not count_within((APP_CALLS, str(password.pk))):
+        message = f"An app can make at most {APP_CALLS.most:,} requests a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
     return password, given or _parameters(request, is_file)
 

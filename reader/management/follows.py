@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import argument, positive, whole
 from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from common.text import pluralize
 from feeds.management.opml import read
@@ -37,7 +37,7 @@ def wanted_channel(reader: Reader, name: str) -> Channel:
 
 
 def channel_row(channel: Channel) -> dict[str, Any]:
-    return fields_of(channel, "uid name unread_mode keep_days layout filters")
+    return shown_fields(channel, "uid name unread_mode keep_days layout filters")
 
 
 def follow_row(follow: FollowRow) -> dict[str, Any]:

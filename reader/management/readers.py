@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from common.cli.arguments import argument, find, positive, whole
 from common.cli.commands import FeedletterCommand, Result
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from reader.models import AppPassword as AppPasswordRow
 from reader.models import Token
@@ -72,11 +72,11 @@ class AddReader(FeedletterCommand):
 
 
 def token_row(token: Token) -> dict[str, Any]:
-    return fields_of(token, "id client client_id scopes made_at last_used_at revoked_at")
+    return shown_fields(token, "id client client_id scopes made_at last_used_at revoked_at")
 
 
 def app_password_row(password: AppPasswordRow) -> dict[str, Any]:
-    return fields_of(password, "id app made_at last_used_at revoked_at")
+    return shown_fields(password, "id app made_at last_used_at revoked_at")
 
 
 class AppPassword(FeedletterCommand):

@@ -15,7 +15,7 @@ from reader.rules.icons import icons_of
 
 PAGE_SECONDS, MAX_PAGE = 10.0, 1_000_000
 KEPT_FOR, NOT_FOUND_FOR, BUSY_FOR = timedelta(days=30), timedelta(days=7), timedelta(minutes=5)
-LEASE = timedelta(minutes=15)
+ICON_LEASE = timedelta(minutes=15)
 
 
 def feed_icon(feed: Feed, *, site: str = "") -> str:
@@ -37,7 +37,7 @@ def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta 
         mine = FeedIcon.objects.filter(pk=row.pk, look_at=row.look_at)
         if not row.feed.read_by:
             mine.delete()  # Asked for again when somebody follows it.
-        elif mine.update(look_at=clock() + LEASE):
+        elif mine.update(look_at=clock() + ICON_LEASE):
             url, again = _looked_up(row.feed, row.url)
             FeedIcon.objects.filter(pk=row.pk).update(url=url, look_at=clock() + again)
             count += bool(url)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.body_limits import MEGABYTE
 from common.db.leases import RELEASED
 from common.pictures.child import resized
-from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_CODED_BYTES, BadPicture, CleanPicture
 from common.refused import Refused
 from common.text import one_line, shortened
 from reader.models import Composition, Entry, Photo, Reader
@@ -61,10 +61,11 @@ def composition_of(reader: Reader, pk: int) -> Composition:
 
 def clean_photo(file: BinaryIO) -> CleanPicture:
     """Resize a picture, and remove metadata such as its place. Raises BadPicture."""
-    octets = file.read(MOST_BYTES + 1)
-    if len(octets) > MOST_BYTES:
+    octets = file.read(MOST_CODED_BYTES + 1)
+    if len(octets) > MOST_CODED_BYTES:
         raise BadPicture(
-            gettext("A picture can have at most %(megabytes)s MB.") % {"megabytes": MOST_BYTES // MEGABYTE},
+            gettext("A picture can have at most %(megabytes)s MB.")
+            % {"megabytes": MOST_CODED_BYTES // MEGABYTE},
             "photo",
         )
     try:

@@ -23,7 +23,7 @@ from reader.indieauth.client import Granted
 from reader.indieauth.discovery import NotConfirmed
 from reader.micropub.compositions import State
 from reader.micropub.connection import config_at, keep_token, renewed, site_of
-from reader.micropub.site import Answer, Picture, Site, create, newest_posts, upload
+from reader.micropub.site import Picture, Site, SiteAnswer, create, newest_posts, upload
 from reader.models import Composition, Photo, Reader
 from reader.rules.micropub import Said, find_posted, next_look_up, next_try
 
@@ -54,7 +54,7 @@ class Prepared:
     site: Site | None = None
     granted: Granted | None = None
     urls: dict[int, str] = field(default_factory=dict)
-    refusal: Answer | None = None
+    refusal: SiteAnswer | None = None
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -121,11 +121,11 @@ def _job(row: Composition) -> Job:
 def _prepared(job: Job, now: datetime) -> Prepared:
     """Renew the token and upload pictures, in a thread."""
     if job.site is None:
-        return Prepared(refusal=Answer("refused", problem=NOT_CONNECTED))
+        return Prepared(refusal=SiteAnswer("refused", problem=NOT_CONNECTED))
     try:
         granted = renewed(job.reader, now=now)
     except NotConfirmed as error:
-        return Prepared(refusal=Answer("refused", problem=str(error)))
+        return Prepared(refusal=SiteAnswer("refused", problem=str(error)))
     site = replace(job.site, token=granted.token) if granted else job.site
     missing = [picture for picture in job.pictures if not picture.url]
     media = config_at(site).media if missing else ""
@@ -161,18 +161,20 @@ def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
     return replace(job, row=row, site=prepared.site, pictures=pictures)
 
 
-def _created(job: Job) -> Answer:
+def _created(job: Job) -> SiteAnswer:
     try:
         return (
-            create(job.site, job.said, job.pictures) if job.site else Answer("refused", problem=NOT_CONNECTED)
+            create(job.site, job.said, job.pictures)
+            if job.site
+            else SiteAnswer("refused", problem=NOT_CONNECTED)
         )
     except Exception:
         log.exception("could not send a post", extra={"composition": job.row.pk})
-        return Answer("unsure", problem=UNFORESEEN)
+        return SiteAnswer("unsure", problem=UNFORESEEN)
 
 
 @transaction.atomic
-def record_answer(*, job: Job, answer: Answer, now: datetime) -> None:
+def record_answer(*, job: Job, answer: SiteAnswer, now: datetime) -> None:
     """Store the result; "posted" counts even after the lease."""
     row = Composition.objects.select_for_update().filter(pk=job.row.pk).first()
     if row is None or (row.lease_token != job.row.lease_token and answer.verdict != "posted"):

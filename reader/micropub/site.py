@@ -54,7 +54,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SiteAnswer:
     """Result of a post: posted, refused, later (nothing arrived) or unsure.
 
     `location` may be ""; `wait` is Retry-After.
@@ -81,17 +81,17 @@ def newest_posts(site: Site) -> list[Any] | None:
     return items[: 10 * LOOKED_AT] if isinstance(items, list) else None
 
 
-def upload(site: Site, media: str, picture: Picture) -> Answer:
+def upload(site: Site, media: str, picture: Picture) -> SiteAnswer:
     """Upload a picture (§3.6.1). Harmless if repeated."""
     file = (picture.name, picture.data, picture.media_type)
     body, kind = encode_multipart_formdata({"file": file})
     answer = _post(site, media, body, kind)
     if answer.verdict == "posted" and not answer.location:
-        return Answer("refused", problem=f"{host_of(media)} didn’t return the picture’s address.")
+        return SiteAnswer("refused", problem=f"{host_of(media)} didn’t return the picture’s address.")
     return answer
 
 
-def create(site: Site, said: Said, pictures: Iterable[Picture]) -> Answer:
+def create(site: Site, said: Said, pictures: Iterable[Picture]) -> SiteAnswer:
     """Create a post, with pictures that have no address (§3.3)."""
     shown = list(pictures)
     files = [picture for picture in shown if not picture.url]
@@ -108,7 +108,7 @@ def create(site: Site, said: Said, pictures: Iterable[Picture]) -> Answer:
     return _post(site, site.endpoint, body, kind)
 
 
-def _post(site: Site, url: str, body: bytes, kind: str) -> Answer:
+def _post(site: Site, url: str, body: bytes, kind: str) -> SiteAnswer:
     try:
         answer = client().push(
             url, body=body, headers={**site.headers, "Content-Type": kind}, timeout=POST_SECONDS
@@ -116,32 +116,32 @@ def _post(site: Site, url: str, body: bytes, kind: str) -> Answer:
     except FetchError as error:
         # Its instruction is shown elsewhere.
         words = sentence(error, url).removesuffix(AGAIN).strip()
-        return Answer("later" if never_left(error) else "unsure", problem=words)
+        return SiteAnswer("later" if never_left(error) else "unsure", problem=words)
     return _read(answer, site)
 
 
-def _read(answer: Fetched, site: Site) -> Answer:
+def _read(answer: Fetched, site: Site) -> SiteAnswer:
     host, status = host_of(answer.url), answer.status
     location = absolute(answer.headers.get("location"), answer.url)
     # With 200 or 204 older servers created something only if they give a location.
     if status in TAKEN and (location or status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED)):
-        return Answer("posted", location)
+        return SiteAnswer("posted", location)
     fields = json_object(answer.body)
     code, words = (_words(fields.get(name), site) for name in ("error", "error_description"))
     problem = f"{host}: {words or code}" if words or code else f"{host} returned an error (HTTP {status})."
     if status in UNAUTHORISED:
-        return Answer("refused", problem=f"{problem} {CONNECT_AGAIN}")
+        return SiteAnswer("refused", problem=f"{problem} {CONNECT_AGAIN}")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         wait = answer.headers.get("retry-after", "")
         is_number = wait.isascii() and wait.isdigit() and len(wait) <= 6
-        return Answer("later", problem=problem, wait=timedelta(seconds=int(wait)) if is_number else None)
+        return SiteAnswer("later", problem=problem, wait=timedelta(seconds=int(wait)) if is_number else None)
     if status in MOVED:
-        return Answer("refused", problem=f"{host} redirected the request. {CONNECT_AGAIN}")
+        return SiteAnswer("refused", problem=f"{host} redirected the request. {CONNECT_AGAIN}")
     if 400 <= status < 500:
-        return Answer("refused", problem=problem)
+        return SiteAnswer("refused", problem=problem)
     if status < 400:
         problem = f"{host} didn’t confirm that it accepted the post (HTTP {status})."
-    return Answer("unsure", problem=problem)
+    return SiteAnswer("unsure", problem=problem)
 
 
 def _asked(site: Site, query: Mapping[str, str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from reader.streams.watch import UNREAD_COUNT, Event
 log = logging.getLogger(__name__)
 
 EVENTS = "events"
-CALLS = Limit("microsub-calls", 600)
+MICROSUB_CALLS = Limit("microsub-calls", 600)
 
 
 @csrf_exempt
@@ -160,12 +160,12 @@ def _of_somebody_else() -> ApiError:
 
 def _count_call(token: Token) -> None:
     """Limit calls. Raises ApiError."""
-    if not count_within((CALLS, token.digest)):
+    if not count_within((MICROSUB_CALLS, token.digest)):
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_requests",
-            f"A client can make at most {CALLS.most} requests a minute.",
-            headers={"Retry-After": str(CALLS.seconds)},
+            f"A client can make at most {MICROSUB_CALLS.most} requests a minute.",
+            headers={"Retry-After": str(MICROSUB_CALLS.seconds)},
         )
 
 

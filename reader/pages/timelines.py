@@ -171,8 +171,8 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
         marks.mark_read(timeline, keys_in(request.POST.getlist("place")))
     elif act == "unread":
         marks.mark_unread(timeline, keys_in(request.POST.getlist("place")))
-    elif act in WANTED:
-        wanted = WANTED[act](timeline, request.POST, utcnow())
+    elif act in TIMELINE_FILTERS:
+        wanted = TIMELINE_FILTERS[act](timeline, request.POST, utcnow())
         onto = request.POST.get("onto", "")
         marking = mark_read_undoably(timeline, wanted, now=utcnow(), onto=onto)
         back = _with_marking(back, marking)
@@ -225,7 +225,7 @@ def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
 
 
 # By the forms' values of `act`.
-WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
+TIMELINE_FILTERS: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
     "read": lambda _, given, __: Q(place__in=keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),

@@ -26,7 +26,10 @@ PIECE = 64 * 1024
 
 
 BY_READER = by("reader")
-POST = {"link": KeyTextTransform("url", "entry__jf2"), "title": KeyTextTransform("name", "entry__jf2")}
+POST_COLUMNS = {
+    "link": KeyTextTransform("url", "entry__jf2"),
+    "title": KeyTextTransform("name", "entry__jf2"),
+}
 # Erasing readers deletes all of this.
 SOURCES = (
     HeldRows(
@@ -58,12 +61,12 @@ SOURCES = (
         Mute.objects.order_by("-pk").values("url", "is_block", "added_at", channel_uid=F("channel__uid")),
         BY_READER,
     ),
-    HeldRows("starred", Star.objects.order_by("-at", "-pk").values("at", **POST), BY_READER),
+    HeldRows("starred", Star.objects.order_by("-at", "-pk").values("at", **POST_COLUMNS), BY_READER),
     HeldRows(
         "posts",
         TimelineEntry.objects.seen()
         .order_by("-at", "-pk")
-        .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST),
+        .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST_COLUMNS),
         BY_READER,
     ),
     HeldRows(

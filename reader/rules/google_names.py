@@ -6,9 +6,9 @@ from typing import Literal
 
 from reader.rules.order import LARGEST_KEY
 
-POST = "tag:google.com,2005:reader/item/"
+POST_PREFIX = "tag:google.com,2005:reader/item/"
 POST_DIGITS = 16
-_LONG_POST = re.compile(rf"(?:{re.escape(POST)})?([0-9a-fA-F]{{1,16}})", re.ASCII)
+_LONG_POST = re.compile(rf"(?:{re.escape(POST_PREFIX)})?([0-9a-fA-F]{{1,16}})", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,19}", re.ASCII)
 _STREAM = re.compile(
     r"(?:feed/)+(?P<feed>.+)"
@@ -45,7 +45,7 @@ STARRED = StreamName("state", "starred")
 
 
 def post_name(key: int) -> str:
-    return f"{POST}{key:016x}"
+    return f"{POST_PREFIX}{key:016x}"
 
 
 def post_key(name: str) -> int | None:
@@ -56,7 +56,7 @@ def post_key(name: str) -> int | None:
     match = _LONG_POST.fullmatch(name)
     # Decimal names have no leading zero.
     is_padded = len(name) == POST_DIGITS and name[0] == "0"
-    if match and (name.startswith(POST) or is_padded or not name.isdigit()):
+    if match and (name.startswith(POST_PREFIX) or is_padded or not name.isdigit()):
         key = int(match[1], 16)
     elif _DECIMAL.fullmatch(name):
         key = int(name)

@@ -7,7 +7,7 @@ from feeds.parsing.media import absolute
 
 MOST = 4
 # Pixels: 20 CSS pixels at triple density.
-WANTED = 64
+WANTED_PIXELS = 64
 USUAL_SIZES = {"icon": 16, "apple-touch-icon": 180, "apple-touch-icon-precomposed": 180}
 
 
@@ -23,7 +23,9 @@ def icons_of(html: str, url: str) -> list[str]:
         if kinds and address and not _is_svg(tag, address):
             size = _size(tag.get("sizes")) or max(USUAL_SIZES[kind] for kind in kinds)
             sizes.setdefault(address, size)
-    best = sorted(sizes, key=lambda address: (sizes[address] < WANTED, abs(sizes[address] - WANTED)))
+    best = sorted(
+        sizes, key=lambda address: (sizes[address] < WANTED_PIXELS, abs(sizes[address] - WANTED_PIXELS))
+    )
     parts = urlsplit(url)
     return list(dict.fromkeys([*best[:MOST], f"{parts.scheme}://{parts.netloc}/favicon.ico"]))
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.backoff import delay
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.html.clean import plain
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.media import absolute
@@ -188,7 +188,7 @@ def find_posted(items: Sequence[object], said: Said, *, since: datetime) -> str 
         values = item.get("properties", item) if isinstance(item, dict) else None
         if not isinstance(values, dict):
             continue
-        published = moment_of(_text(values, "published"))
+        published = parsed_moment(_text(values, "published"))
         is_new = published is not None and published >= since - CLOCKS_DIFFER
         if is_new and _says_same(values, said):
             return absolute(_text(values, "url"), "")

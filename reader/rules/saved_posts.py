@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from common.formats.written_dates import moment_of
+from common.formats.written_dates import parsed_moment
 from common.refused import Refused
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Entry as Post
@@ -58,7 +58,7 @@ class SavedPost:
             link=self.link,
             authors=author_names([self.author]) if self.author else (),
             content=self.html,
-            published=moment_of(self.published),
+            published=parsed_moment(self.published),
         )
 
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, urlsplit
 
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 LONGEST_TITLE = 300
 EXAMPLES = (
     "https://www.instapaper.com/hello2?url={url}&title={title}",
@@ -15,7 +15,7 @@ EXAMPLES = (
 def is_template(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL_HOSTS)
     except ValueError:
         return False
     # The host is fixed, so that a post cannot choose it.

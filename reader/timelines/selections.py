@@ -64,7 +64,7 @@ class Standing:
     is_starred: bool
 
 
-class Query(NamedTuple):
+class SelectedPart(NamedTuple):
     """Rows to search, names of their fields, and traits of all."""
 
     rows: "QuerySet[Any]"
@@ -135,12 +135,12 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
             )
 
 
-def _query(selection: Selection) -> Query:
+def _query(selection: Selection) -> SelectedPart:
     """Return the fewest rows with each post once."""
     reader, wanted = selection.reader, selection.wanted
     if ReadState.STARRED in wanted:
         stars = Star.objects.filter(reader=reader)
-        return Query(stars, "at", "pk", "entry_id", "entry__feed", "at", (ReadState.STARRED,))
+        return SelectedPart(stars, "at", "pk", "entry_id", "entry__feed", "at", (ReadState.STARRED,))
     if ReadState.UNREAD in wanted:
         query = _unread(reader)
         return query._replace(
@@ -149,18 +149,20 @@ def _query(selection: Selection) -> Query:
     places = TimelineEntry.objects.seen()
     channel = next((trait for trait in wanted if isinstance(trait, Channel)), None)
     if channel is not None:
-        return Query(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
+        return SelectedPart(
+            places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,)
+        )
     # Clients stop at the newest post that they know.
     rows = places.filter(reader=reader)
-    query = Query(rows, "came_at", "pk", "entry_id", "feed", "came_at")
+    query = SelectedPart(rows, "came_at", "pk", "entry_id", "feed", "came_at")
     return query._replace(rows=rows.filter(~_again(query, _places(reader))))
 
 
-def _unread(reader: Reader) -> Query:
+def _unread(reader: Reader) -> SelectedPart:
     """A post may have several."""
     rows = Unread.objects.filter(reader=reader)
     names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
-    return Query(rows, *names, (ReadState.UNREAD,))
+    return SelectedPart(rows, *names, (ReadState.UNREAD,))
 
 
 def _places(reader: Reader) -> TimelineEntryQuerySet:
@@ -176,13 +178,13 @@ def _computed(column: str) -> "ExpressionWrapper[Any]":
     return ExpressionWrapper(F(column) + 0, output_field=BigIntegerField())
 
 
-def _again(query: Query, places: TimelineEntryQuerySet) -> Exists:
+def _again(query: SelectedPart, places: TimelineEntryQuerySet) -> Exists:
     moment, key = OuterRef(query.moment), OuterRef(query.key)
     newer = Q(**{f"{query.moment}__gt": moment}) | Q(**{query.moment: moment, "pk__gt": key})
     return Exists(places.filter(newer, entry=OuterRef(query.entry)))
 
 
-def _condition(selection: Selection, query: Query) -> Q:
+def _condition(selection: Selection, query: SelectedPart) -> Q:
     condition = Q()
     if query.given != (ReadState.STARRED,):
         followed = Follow.objects.filter(channel__reader=selection.reader)
@@ -200,7 +202,7 @@ def _condition(selection: Selection, query: Query) -> Q:
     return condition
 
 
-def _has(trait: Trait, reader: Reader, query: Query) -> Q:
+def _has(trait: Trait, reader: Reader, query: SelectedPart) -> Q:
     entry = OuterRef(query.entry)
     match trait:
         case ReadState.UNREAD:

@@ -28,7 +28,7 @@ from common.admin.uploads import (
     UploadField,
     UploadPage,
     begin_action,
-    pieces_of,
+    pieces_of_upload,
     stop_action,
     takes_upload,
     upload_facts,
@@ -42,7 +42,7 @@ from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns, questions
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
-from subscriptions.lists.undo import can_undo, undo_import, undone_words
+from subscriptions.lists.undo import can_undo_import, undo_import, undone_words
 from subscriptions.lists.uploads import State, begin_import, harm_of, upload
 from subscriptions.models import Destination, ListImport, Subscribable
 from subscriptions.subscribers.consent import LONGEST_WORDS
@@ -142,7 +142,7 @@ def take_in(request: HttpRequest, form: UploadForm) -> ListImport:
     data = form.cleaned_data
     return upload(
         subscribable=data["newsletter"],
-        pieces=pieces_of(data["file"]),
+        pieces=pieces_of_upload(data["file"]),
         terms=Terms(
             data["status"], data["words"].strip(), is_limited=newsletters_of(request.user) is not None
         ),
@@ -175,7 +175,7 @@ def run_anyway(request: HttpRequest, keys: list[int]) -> str:
     return STARTED
 
 
-def undo(request: HttpRequest, keys: list[int]) -> str:
+def undo_imports(request: HttpRequest, keys: list[int]) -> str:
     rows = ListImport.objects.filter(pk__in=keys)
     return " ".join(undone_words(undo_import(row, now=utcnow())) for row in rows)
 
@@ -209,7 +209,7 @@ class ListImportAdmin(UploadAdmin):
         Panel("Questions", questions, order=12, asks=True),
         Panel("Columns", columns_table, order=15),
         Panel("Examples", panels.sample, order=20),
-        Panel("Rows that can’t be imported", panels.refused_lines, order=30),
+        Panel("Rows that can’t be imported", panels.refused_lines_panel, order=30),
         Panel("About this import", panels.about_import, order=40),
     )
     own_actions = (
@@ -233,7 +233,11 @@ class ListImportAdmin(UploadAdmin):
         ),
         stop_action(ListImport, what_stays),
         Action(
-            "undo", "Undo this import", undo, confirm=undo_words, fits=lambda row: can_undo(row, utcnow())
+            "undo",
+            "Undo this import",
+            undo_imports,
+            confirm=undo_words,
+            fits=lambda row: can_undo_import(row, utcnow()),
         ),
     )
     report = "refused"

@@ -17,7 +17,7 @@ from subscriptions.rules.lists.rows import OUTCOMES, summary
 
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
 WOULD = {"add": "new", "update": "changed", "nothing": "as before"}
-GETS_NOTHING = {
+GETS_NOTHING_WORDS = {
     "unconfirmed": "Not confirmed: gets nothing until they confirm",
     "unsubscribed": "Unsubscribed: gets nothing",
     "suppressed": "Must not be emailed: gets nothing",
@@ -162,12 +162,12 @@ def what_happens(kind: str, what: str) -> str:
     """`what`: a RowChange, or the reason of a refusal."""
     if kind == "gets":
         return f"Will get the newsletter ({WOULD.get(what, what)})"
-    if kind in GETS_NOTHING and (what in WOULD or not what):
-        return GETS_NOTHING[kind]
+    if kind in GETS_NOTHING_WORDS and (what in WOULD or not what):
+        return GETS_NOTHING_WORDS[kind]
     return f"Not imported: {what}"
 
 
-def refused_lines(row: ListImport) -> Part:
+def refused_lines_panel(row: ListImport) -> Part:
     lines = row.refused_lines.order_by("line")[:REFUSED_LINES_SHOWN]
     shown = [
         (f"{each.line:,}", shortened(", ".join(filter(None, each.cells)), LONGEST_LINE_SHOWN), each.reason)

@@ -32,7 +32,7 @@ from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.parts import Part, Text
-from common.pictures.picture import MOST_BYTES
+from common.pictures.picture import MOST_CODED_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
 from common.text import pluralize
@@ -253,7 +253,7 @@ class SubscribableAdmin(ServiceAdmin):
             **shown_for("option_fields", of_channel),
         }
 
-    @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
+    @takes_body(2 * MOST_CODED_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         answer: HttpResponse = super().change_view(request, *args, **kwargs)
         return answer

@@ -15,7 +15,7 @@ from common.admin.model_admin import ServiceAdmin
 from common.admin.widgets import ColourInput
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.parts import Code, Facts, Part, Template
-from common.pictures.picture import MOST_BYTES
+from common.pictures.picture import MOST_CODED_BYTES
 from common.ports import channels
 from subscriptions.branding.site import SITE_FIELDS, admin_zone, alter_site, site_settings
 from subscriptions.forms.admin import ZoneField
@@ -155,7 +155,7 @@ class SiteSettingsAdmin(ServiceAdmin):
         ("At the foot of pages and emails", {"fields": ("imprint_url", "privacy_url")}),
     )
 
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    @takes_body(MOST_CODED_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         answer: HttpResponse = super().change_view(request, *args, **kwargs)
         return answer

@@ -51,7 +51,7 @@ from subscriptions.subscribers.tags import fetch_tags
 
 MOST_ASKED = 1000
 CHANGES_SHOWN = 5
-HELP = {"language": "Language of confirmation and other service emails, for example en."}
+SUBSCRIPTION_HELP = {"language": "Language of confirmation and other service emails, for example en."}
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
 
@@ -371,7 +371,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         chosen = {} if obj is not None else {"form": subscriber_form()}
         labels = {"subscribable": "Newsletter"}
         return super().get_form(
-            request, obj, change=change, labels=labels, help_texts=HELP, **{**chosen, **kwargs}
+            request, obj, change=change, labels=labels, help_texts=SUBSCRIPTION_HELP, **{**chosen, **kwargs}
         )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -384,7 +384,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         if change:
             save_details(subscription=obj, name=obj.display_name, language=obj.language)
             return
-        made = add(form)
+        made = add_by_form(form)
         obj.pk, obj.destination = made.pk, made.destination
         waiting = made.status == Subscription.Status.UNCONFIRMED
         words = " and gets an email to confirm" if waiting else ""
@@ -404,7 +404,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
             row.is_suppressed = (row.destination.kind, row.destination.core) in suppressed
 
 
-def add(form: SubscriberForm) -> Subscription:
+def add_by_form(form: SubscriberForm) -> Subscription:
     data = form.cleaned_data
     subscribable = data["subscribable"]
     with form.refusals_at_fields():

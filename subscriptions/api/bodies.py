@@ -17,8 +17,8 @@ from subscriptions.rules.tags import LONGEST_TAG, MOST_TAGS_OF_ONE
 NAME_PATTERN = r"^[A-Za-z0-9._-]{1,64}$"
 LANGUAGE = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3})?$"
 MOST_FEEDS = 500
-LONGEST_ADDRESS = 700
-MOST_AT_ONCE = 500
+
+MOST_IN_A_CALL = 500
 
 
 def name(told: str = "", **kwargs: Any) -> Pattern:
@@ -145,7 +145,7 @@ class AddSubscription(Fields):
 class AddSubscriptions(Fields):
     """Who shall get what, several at once."""
 
-    subscriptions = serializers.ListField(child=AddSubscription(), min_length=1, max_length=MOST_AT_ONCE)
+    subscriptions = serializers.ListField(child=AddSubscription(), min_length=1, max_length=MOST_IN_A_CALL)
 
 
 class ChangeSubscription(Fields):

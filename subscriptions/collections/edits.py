@@ -201,7 +201,7 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
     return kept
 
 
-def undo(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
+def undo_edit(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
     """Undo the latest edit, if it is `latest`, the one that the button showed. Return its name."""
     with _locked(assignable_id) as assignable:
         steps: list[Step] = assignable.steps or []

@@ -10,7 +10,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import Origin
-from subscriptions.rules.sign_up import LONGEST_NAME, MOST_AT_ONCE
+from subscriptions.rules.sign_up import LONGEST_NAME, MOST_CHOSEN_AT_ONCE
 from subscriptions.subscribers import antispam
 from subscriptions.subscribers.sign_up import at_most_at_once, sign_up_parsed
 
@@ -169,7 +169,7 @@ class SeveralForm(SignUpForm):
     def clean(self) -> dict[str, Any]:
         if not self.subscribables:
             self.add_error(None, gettext("Choose at least one newsletter."))
-        elif len(self.subscribables) > MOST_AT_ONCE:
+        elif len(self.subscribables) > MOST_CHOSEN_AT_ONCE:
             self.add_error(None, at_most_at_once())
         return super().clean()
 

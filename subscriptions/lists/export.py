@@ -44,7 +44,7 @@ def _for_ghost(row: Row) -> dict[str, str]:
 
 
 # Columns that the importers of other programs read.
-PROGRAMS: Mapping[str, Callable[[Row], dict[str, str]]] = {
+EXPORT_FORMATS: Mapping[str, Callable[[Row], dict[str, str]]] = {
     "buttondown": lambda row: {name: row[name] for name in ("email", "name", "tags")},
     "ghost": _for_ghost,
     "listmonk": _for_listmonk,
@@ -66,7 +66,7 @@ def export_subscribers(
         raise Refused("Give one --status at a time: other programs give a whole file one status.")
     if not program:
         return _written(chain([COLUMNS], _exported(subscribable, statuses)), exact=exact)
-    shape, rows = PROGRAMS[program], _exported(subscribable, statuses or [CONFIRMED])
+    shape, rows = EXPORT_FORMATS[program], _exported(subscribable, statuses or [CONFIRMED])
     shaped = (shape(dict(zip(COLUMNS, cells, strict=True))) for cells in rows)
     head = shape(dict.fromkeys(COLUMNS, ""))
     return _written(chain([list(head)], (row.values() for row in shaped)), exact=exact)

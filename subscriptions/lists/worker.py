@@ -35,7 +35,7 @@ from subscriptions.lists.reading import (
     survey_of,
 )
 from subscriptions.lists.store import ImportPlan
-from subscriptions.lists.undo import forget_changes
+from subscriptions.lists.undo import forget_import_changes
 from subscriptions.lists.uploads import FROM_THE_START, State, StoredLines, survey_kept, terms_of
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
 from subscriptions.rules.lists.encodings import likely_encodings
@@ -47,7 +47,7 @@ LINES_A_RENEWAL = 20_000
 
 def work_off_imports(*, budget: timedelta) -> None:
     process_uploads(ListImport, _work, budget=budget)
-    forget_changes(utcnow())
+    forget_import_changes(utcnow())
 
 
 def _work(row: ListImport, left: TimeBudget) -> None:

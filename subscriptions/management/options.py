@@ -15,7 +15,7 @@ from subscriptions.newsletters.define import NEWSLETTER_FIELDS
 
 # Fields with an option or argument of another form.
 OF_OTHER_FORMS = {"name", "channel", "stopped", "weekday", "embed_hosts", "options", "params"}
-HELP = {"max_posts": "Further posts are listed by title. 0 for all in full."}
+OPTION_HELP = {"max_posts": "Further posts are listed by title. 0 for all in full."}
 # Options not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
@@ -45,7 +45,7 @@ def add_fields(parser: CommandParser) -> None:
         "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
     )
     for name in OPTION_FIELDS:
-        told: dict[str, Any] = {"help": HELP[name]} if name in HELP else {}
+        told: dict[str, Any] = {"help": OPTION_HELP[name]} if name in OPTION_HELP else {}
         field_argument(Subscribable, name, option=OPTION_NAMES.get(name, ""), **told)(parser)
     parser.add_argument(
         "--weekday",

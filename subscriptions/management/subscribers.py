@@ -9,7 +9,7 @@ from common.cli.commands import OUTPUT, FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
-from subscriptions.lists.export import PROGRAMS, export_subscribers
+from subscriptions.lists.export import EXPORT_FORMATS, export_subscribers
 from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.lists.programs import LIST_STATUSES
@@ -106,7 +106,7 @@ class ExportSubscribers(FeedletterCommand):
         ),
         argument(
             "--for",
-            choices=PROGRAMS,
+            choices=EXPORT_FORMATS,
             default="",
             help="Columns that this program reads. Without --status, only people who get it.",
         ),

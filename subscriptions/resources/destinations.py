@@ -27,7 +27,7 @@ def core_of(address: str) -> str:
         return ""
 
 
-def of_address(rows: Any, address: str) -> Any:
+def with_address(rows: Any, address: str) -> Any:
     return rows.filter(kind="email", core=core_of(address))
 
 
@@ -59,7 +59,7 @@ class Destinations(Resource[Destination]):
     made_at = "added_at"
     filters = (
         Filter("kind", "The channel, such as email.", "kind", longest=20),
-        Filter("address", "The whole email address. Quick.", narrow=of_address, longest=LONGEST_ADDRESS),
+        Filter("address", "The whole email address. Quick.", narrow=with_address, longest=LONGEST_ADDRESS),
         Filter(
             "disabled",
             "Only those to which nothing is sent.",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from common.refused import Refused
 from common.resources import ADMIN, API, COMMAND, Argument, Filter, Resource, search, verb
@@ -85,7 +85,7 @@ class Newsletters(Resource[Subscribable]):
     def shown(self, row: Any) -> Mapping[str, Any]:
         now = utcnow()
         return {
-            **fields_of(row, "name title channel arrangement time_zone"),
+            **shown_fields(row, "name title channel arrangement time_zone"),
             "feeds": [feed.pk for feed in row.feeds.all()],
             "subscribers": row.subscribers,
             "open": row.open,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
@@ -111,9 +111,9 @@ class Rules(Resource[PostRule]):
         return {
             "id": row.pk,
             "rule": str(row),
-            **fields_of(row, "action field test pattern"),
+            **shown_fields(row, "action field test pattern"),
             "with": row.replacement,
-            **fields_of(row, "active trouble"),
+            **shown_fields(row, "active trouble"),
         }
 
     @verb("Delete", on=(COMMAND,))

@@ -12,7 +12,7 @@ AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 LONGEST_LANGUAGE = 35
 # Fits into one mail and its link.
-MOST_AT_ONCE = 20
+MOST_CHOSEN_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
     (

@@ -314,7 +314,7 @@ def _give_back(key: int, status: str, now: datetime) -> bool:
     return taken is not None
 
 
-def forget_changes(*, now: datetime) -> int:
+def forget_address_changes(*, now: datetime) -> int:
     """Delete old changes and never confirmed addresses."""
     over = AddressChange.objects.filter(asked_at__lt=now - KEPT_FOR)
     addresses = set(over.filter(confirmed_at=None).values_list("new_id", flat=True))

@@ -14,7 +14,7 @@ from common.ports.figures import LARGE, kept_figures
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.leave import reasons_for_leaving
 
-MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
+COUNTED_MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
 KIND = "readers"
 LANGUAGES, EVERYBODY = "languages", 0
 MOST_LANGUAGES = 100
@@ -29,7 +29,7 @@ def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> d
     were_here = rows.filter(confirmed_at__lt=F("left_at"))
     return {
         name: per_day(were_here if name == "left" else rows, field, since=since, zone=zone)
-        for name, field in MOMENTS.items()
+        for name, field in COUNTED_MOMENTS.items()
     }
 
 

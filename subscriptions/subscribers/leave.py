@@ -75,7 +75,7 @@ def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
     return bool(back)
 
 
-def can_undo(*, subscription: Subscription, now: datetime) -> bool:
+def can_return(*, subscription: Subscription, now: datetime) -> bool:
     rows = Subscription.objects.filter(_LEFT, pk__in=lineage_of(subscription)).select_related("destination")
     return any(may_undo(one, now) for one in rows)
 

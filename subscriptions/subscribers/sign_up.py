@@ -24,7 +24,7 @@ from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited, numb
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import (
     LONGEST_LANGUAGE,
-    MOST_AT_ONCE,
+    MOST_CHOSEN_AT_ONCE,
     SignUpReply,
     answer,
     noted,
@@ -155,7 +155,7 @@ def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
     """Raise SignUpClosed unless all are open and of one channel."""
     if not subscribables:
         raise SignUpClosed(gettext("Choose a newsletter."))
-    if len(subscribables) > MOST_AT_ONCE:
+    if len(subscribables) > MOST_CHOSEN_AT_ONCE:
         raise SignUpClosed(at_most_at_once())
     for each in subscribables:
         if not is_open(each) or each.channel != subscribables[0].channel:
@@ -167,9 +167,9 @@ def at_most_at_once() -> str:
     words = ngettext(
         "Choose at most %(most)s newsletter at a time.",
         "Choose at most %(most)s newsletters at a time.",
-        MOST_AT_ONCE,
+        MOST_CHOSEN_AT_ONCE,
     )
-    return words % {"most": MOST_AT_ONCE}
+    return words % {"most": MOST_CHOSEN_AT_ONCE}
 
 
 def sign_up(

@@ -32,7 +32,7 @@ HEADERS = {
 }
 ON_A_PAGE = 60
 # Fewer need no search.
-FEW = 12
+FEW_NEWSLETTERS = 12
 LONGEST_SEARCH = 100
 MOST_CHOSEN = ON_A_PAGE
 
@@ -92,7 +92,7 @@ class NewslettersPage(SignUpPage):
             "shown": shown,
             "entries": entries,
             "words": words,
-            "has_search": bool(words) or found.count > FEW,
+            "has_search": bool(words) or found.count > FEW_NEWSLETTERS,
             "may_choose": bool(choices),
             "is_only_one": len(entries) == 1,
         }

@@ -37,7 +37,7 @@ from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.embed_hosts import Address, allowed, sites, sources
 from subscriptions.rules.invitations import Suffix
 from subscriptions.rules.origin import How, Origin
-from subscriptions.rules.sign_up import MOST_AT_ONCE, webmail_of
+from subscriptions.rules.sign_up import MOST_CHOSEN_AT_ONCE, webmail_of
 from subscriptions.rules.typos import meant
 from subscriptions.rules.upstream_fields import UpstreamSignUp, WrongFields, read_sign_up
 from subscriptions.subscribers import notices
@@ -152,7 +152,7 @@ def told_sign_up(request: HttpRequest) -> dict[str, Any] | None:
     values = read_told(request)
     if values is None:
         return None
-    names = values.get("newsletters", "").split()[:MOST_AT_ONCE]
+    names = values.get("newsletters", "").split()[:MOST_CHOSEN_AT_ONCE]
     rows = {each.name: each for each in Subscribable.objects.with_pages().named(*names)}
     newsletters = [rows[name] for name in names if name in rows]
     email, name = values.get("email", ""), values.get("name", "")

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from common.formats.dates import clock
+from common.formats.dates import clock_time
 from common.refused import Refused
 from subscriptions import links
 from subscriptions.branding.brands import latest_of
@@ -27,7 +27,7 @@ from subscriptions.subscribers.frequency import (
     switch_beginning,
     switch_ending,
 )
-from subscriptions.subscribers.leave import can_undo, leave, may_say_why, say_why, undo_leaving
+from subscriptions.subscribers.leave import can_return, leave, may_say_why, say_why, undo_leaving
 from subscriptions.subscribers.lineage import successor
 from subscriptions.subscribers.sign_up import is_open
 from subscriptions.views.pages import TokenPage
@@ -136,7 +136,7 @@ class ManagePage(TokenPage):
             "coming": pending(comes, now) if comes and is_active else None,
             "choices": with_rhythms(siblings(newsletter, now=now)) if may_switch else [],
             "successor": None if is_active else successor(subscription),
-            "can_undo": can_undo(subscription=subscription, now=now),
+            "can_undo": can_return(subscription=subscription, now=now),
             "manage_url": links.manage_url(subscription),
             "unsubscribe_url": links.unsubscribe_url(subscription),
         }
@@ -200,7 +200,7 @@ def pending(switch: FrequencyChange, now: datetime) -> dict[str, Any]:
         "new": new,
         "rhythm": rhythm(new),
         "at": switch.at,
-        "clock": clock(wall(switch.at, ZoneInfo(zone))) if switch.at else "",
+        "clock": clock_time(wall(switch.at, ZoneInfo(zone))) if switch.at else "",
         "posts": still_to_come(switch),
         "time_zone": zone,
         "zone": zone_in_words(ZoneInfo(zone)),

@@ -14,7 +14,7 @@ from feeds.models import Feed
 from feeds.models.feed import SETTINGS
 from subscriptions.api.bodies import ChangeSubscribable, DefineSubscribable
 from subscriptions.api.serializers import SubscribableSerializer
-from subscriptions.management.options import HELP, OPTION_FIELDS, add_fields
+from subscriptions.management.options import OPTION_FIELDS, OPTION_HELP, add_fields
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import NEWSLETTER_FIELDS
 
@@ -48,7 +48,7 @@ def test_an_option_has_the_models_help_and_choices(
 ) -> None:
     for name in names:
         field = model._meta.get_field(name)
-        assert options[name].help == (HELP.get(name, str(field.help_text)) or None), name
+        assert options[name].help == (OPTION_HELP.get(name, str(field.help_text)) or None), name
         assert options[name].choices == ([value for value, _ in field.choices] if field.choices else None)
         assert options[name].default is None
 

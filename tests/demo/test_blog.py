@@ -6,7 +6,7 @@ import pytest
 
 from demo import images, pages
 from demo.blog import IN_FEED, LIVE_EVERY, Blog
-from demo.content import CORRECTED, POSTS, WITHDRAWN
+from demo.content import BLOG_POSTS, CORRECTED, WITHDRAWN
 from demo.scenes import SCENES
 from demo.server import BlogServer
 from feeds.parsing.document import parse
@@ -72,4 +72,4 @@ def test_pictures_are_small_and_come_with_words(scene: str) -> None:
     assert picture.startswith(b"\xff\xd8")
     assert len(picture) < 30_000
     assert picture == images.jpeg.__wrapped__(scene, "seed")
-    assert all(post.alt and post.scene in SCENES for post in POSTS if post.scene)
+    assert all(post.alt and post.scene in SCENES for post in BLOG_POSTS if post.scene)

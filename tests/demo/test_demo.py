@@ -26,7 +26,7 @@ from common.clock import utcnow
 from delivery.models import Theme
 from demo import images
 from demo.blog import Blog
-from demo.content import CORRECTED, POSTS, WITHDRAWN
+from demo.content import BLOG_POSTS, CORRECTED, WITHDRAWN
 from demo.content.post import ZONE
 from demo.dressing import dress_newsletters, photograph
 from demo.environment import environment, free_port, make_folder_fresh
@@ -123,7 +123,7 @@ def assert_every_arrangement_ends_in_the_mailbox(found: dict[str, list[EmailMess
     assert {newsletter.name for newsletter in NEWSLETTERS} == set(found)
     for newsletter in NEWSLETTERS:
         assert newsletter.title in said
-    posts = len([post for post in POSTS if post.days_ago <= 35 and not post.withdrawn])
+    posts = len([post for post in BLOG_POSTS if post.days_ago <= 35 and not post.withdrawn])
     to_ada = {"harbour-notes": [mail for mail in found["harbour-notes"] if "ada@" in mail["To"]]}
     assert counts(to_ada)["harbour-notes"] == posts, "each post once"
 
@@ -153,7 +153,7 @@ def page(url: str) -> str:
 
 
 def assert_bridges_have_posted(timelines: list[str]) -> None:
-    newest = min((post for post in POSTS if not post.withdrawn), key=lambda post: post.days_ago)
+    newest = min((post for post in BLOG_POSTS if not post.withdrawn), key=lambda post: post.days_ago)
     for url in timelines:
         shown = page(url)
         assert newest.title in unescape(shown)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from channels.email.esp.services import SERVICES, Service
+from channels.email.esp.services import SERVICES, MailService
 from delivery.bounces.service_verdicts import VERDICTS, Verdict
 from delivery.rules.bounce_policy import BounceKind
 from tests.documentation.tables import table
@@ -73,7 +73,7 @@ def services() -> Iterator[tuple[str, ...]]:
         yield service.name, url, _parameters(service), tracking, str(service.batch)
 
 
-def _parameters(service: Service) -> str:
+def _parameters(service: MailService) -> str:
     regions = ", ".join(service.regions)
     own = {**dict.fromkeys(service.options, ""), **({"region": f" ({regions})"} if regions else {})}
     own |= {name: own.get(name, "") for name in service.required}

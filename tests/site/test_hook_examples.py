@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 
 from channels.letter import Recipient
 from channels.mastodon.bridge import MastodonBridge
-from common.ports.hooks import KINDS, load
+from common.ports.hooks import HOOK_KINDS, load
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
 from delivery.letters.build import issue_letter
@@ -51,9 +51,9 @@ def test_the_document_links_to_all_modules() -> None:
 
 
 def test_every_kind_is_shown_and_may_be_called() -> None:
-    assert set(load("every_kind").functions) == set(KINDS)
+    assert set(load("every_kind").functions) == set(HOOK_KINDS)
     shown = (DOCS / "hooks.md").read_text(encoding="utf-8")
-    for kind, names in KINDS.items():
+    for kind, names in HOOK_KINDS.items():
         assert f"`{kind}(*, {', '.join(names)})`" in shown
 
 

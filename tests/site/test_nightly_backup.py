@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from feedletter_site.services import nightly_backup
 from feedletter_site.services.backups import BackupError
-from feedletter_site.services.nightly_backup import back_up_tonight, is_due, name_of, too_old
+from feedletter_site.services.nightly_backup import back_up_tonight, is_due, name_of, old_backups
 from tests.factories import FeedFactory
 
 NIGHT = datetime(2026, 11, 28, 3, 5, tzinfo=UTC)
@@ -30,7 +30,7 @@ def test_copies_older_than_the_days_kept_go_and_other_files_stay() -> None:
     days = [date(2026, 10, 28), date(2026, 10, 29), NIGHT.date()]
     rest = f"{name_of(days[0])}.1a2b.part"
     names = [*map(name_of, days), rest, "feedletter-by-hand", "notes"]
-    assert too_old(names, NIGHT.date(), 30) == [name_of(days[0]), rest]
+    assert old_backups(names, NIGHT.date(), 30) == [name_of(days[0]), rest]
 
 
 @pytest.fixture

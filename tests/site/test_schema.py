@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from feedletter_site.celery import refuse_newer_database
 from feedletter_site.monitoring import health
-from feedletter_site.schema import too_new, too_old
+from feedletter_site.schema import too_new, too_old_database
 from tests.examples import some_now
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
     ),
 )
 def test_an_older_database_is_refused(statement: str, missing: str) -> None:
-    assert too_old(connection) == ""
+    assert too_old_database(connection) == ""
     with connection.cursor() as cursor:
         cursor.execute(statement)
     with pytest.raises(
@@ -48,7 +48,7 @@ def test_an_older_database_with_migrations_of_its_time_is_not_called_newer() -> 
     apply("0007_of_its_time")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE feeds_feed DROP COLUMN title")
-    assert too_new(connection) == too_old(connection) != ""
+    assert too_new(connection) == too_old_database(connection) != ""
     with pytest.raises(CommandError, match="before the first release"):
         call_command("migrate", verbosity=0)
 

@@ -17,7 +17,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.state import ProjectState
 
-from feedletter_site.schema import OLDEST, OURS
+from feedletter_site.schema import OLDEST, OUR_APPS
 from tests.upgrade.frozen import frozen
 
 # Migrations have no time limits (common/postgresql/base.py), and Django chooses the types.
@@ -83,7 +83,7 @@ def later() -> list[tuple[Migration, ProjectState]]:
     return [
         (migration, loader.project_state(key, at_end=False))
         for key, migration in sorted(loader.disk_migrations.items())
-        if key[0] in OURS and key not in released
+        if key[0] in OUR_APPS and key not in released
     ]
 
 

@@ -6,7 +6,7 @@ from anymail.message import AnymailMessage
 from channels.email.esp import mails
 from channels.email.esp.http import Parts, message_parts
 from channels.email.esp.message_form import data, form
-from channels.email.esp.services import Service, Style
+from channels.email.esp.services import MailService, Style
 from channels.email.letter_form import WireLetter
 from channels.letter import Letter, Recipient
 from channels.placeholders import values_for
@@ -28,7 +28,7 @@ class Item:
 
 
 class Group:
-    def __init__(self, service: Service, host: str, letter: Letter, form_of: FormOf) -> None:
+    def __init__(self, service: MailService, host: str, letter: Letter, form_of: FormOf) -> None:
         self._service, self._host, self._letter, self._form_of = service, host, letter, form_of
         self._whole = form_of(letter)
         self._merges = service.style is Style.MERGE

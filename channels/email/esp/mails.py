@@ -6,12 +6,12 @@ from anymail.message import AnymailMessage
 
 from channels.email.esp.http import Parts
 from channels.email.esp.message_form import PLACEHOLDER, Form, disarmed, metadata
-from channels.email.esp.services import Service, Style
+from channels.email.esp.services import MailService, Style
 
 MAX_TAG = 50
 
 
-def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
+def single_mail(parts: Parts, service: MailService, host: str) -> AnymailMessage:
     html = disarmed(parts.html, service)
     mail = _mail((parts,), service, host, subject=parts.subject, text=parts.text, html=html)
     mail.extra_headers = dict(parts.headers)
@@ -20,7 +20,7 @@ def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
     return mail
 
 
-def listed_mail(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
+def listed_mail(several: Sequence[Parts], service: MailService, host: str) -> AnymailMessage:
     """Their texts are inserted when the request is sent."""
     first = several[0]
     has_html, has_text = (PLACEHOLDER if text else "" for text in (first.html, first.text))
@@ -31,7 +31,12 @@ def listed_mail(several: Sequence[Parts], service: Service, host: str) -> Anymai
 
 
 def merged_mail(
-    several: Sequence[Parts], service: Service, host: str, *, form: Form, data: Mapping[str, dict[str, str]]
+    several: Sequence[Parts],
+    service: MailService,
+    host: str,
+    *,
+    form: Form,
+    data: Mapping[str, dict[str, str]],
 ) -> AnymailMessage:
     mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
     mail.merge_data = dict(data)
@@ -47,7 +52,7 @@ def merged_mail(
 
 
 def _mail(
-    several: Sequence[Parts], service: Service, host: str, *, subject: str, text: str, html: str
+    several: Sequence[Parts], service: MailService, host: str, *, subject: str, text: str, html: str
 ) -> Any:
     first = several[0]
     mail = AnymailMessage(

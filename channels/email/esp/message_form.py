@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from channels.email.esp.http import Parts
-from channels.email.esp.services import Service
+from channels.email.esp.services import MailService
 from channels.placeholders import written_html, written_text
 from common.signing import is_stamp, stamp
 
@@ -47,7 +47,7 @@ class Form:
     text: str
 
 
-def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
+def form(service: MailService, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
     tokens = tuple(tokens)
     html = disarmed(html, service, tokens)
     if service.opens:
@@ -61,7 +61,7 @@ def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, te
     return Form(subject, html, text)
 
 
-def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+def data(service: MailService, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
     """`placeholders`: field → token, `values`: field → text."""
     filled = {OPENING: service.opening} if service.opens else {}
     for name, token in placeholders.items():
@@ -70,21 +70,21 @@ def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str,
     return filled
 
 
-def disarmed(html: str, service: Service, tokens: tuple[str, ...] = ()) -> str:
+def disarmed(html: str, service: MailService, tokens: tuple[str, ...] = ()) -> str:
     """Escape foreign merge fields."""
     if not service.opens:
         return html
     return _opens(service, tokens).sub(lambda match: f"&#{ord(match[0])};", html)
 
 
-def _opens(service: Service, tokens: tuple[str, ...]) -> re.Pattern[str]:
+def _opens(service: MailService, tokens: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(service.opens.replace("TOKEN", "|".join(map(re.escape, tokens)) or "(?!)"))
 
 
 class Filling:
     """Mixin for anymail backends, with messages of `feedletter_parts`."""
 
-    feedletter_service: Service
+    feedletter_service: MailService
 
     def build_message_payload(self, message: Any, defaults: Any) -> Any:
         payload = super().build_message_payload(message, defaults)  # type: ignore[misc]
@@ -95,7 +95,7 @@ class Filling:
         return payload
 
 
-def filled(request: str, own: Sequence[Parts], service: Service) -> str:
+def filled(request: str, own: Sequence[Parts], service: MailService) -> str:
     layout = service.layout
     assert layout is not None  # noqa: S101 - for the type checker
     whole = json.loads(request)

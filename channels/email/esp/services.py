@@ -22,7 +22,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class MailService:
     """`key`, `secret`, `domain` and the values of `options` are anymail settings.
 
     Keys of `options` are those in EMAIL_URL. `metadata`: webhooks return ours. `untracked`: tracking can be
@@ -53,8 +53,8 @@ class Service:
 
 _BRACES = r"\{(?=[{%$])"
 
-SERVICES: Mapping[str, Service] = {
-    "mailgun": Service(
+SERVICES: Mapping[str, MailService] = {
+    "mailgun": MailService(
         "Mailgun",
         "mailgun",
         "api_key",
@@ -65,7 +65,7 @@ SERVICES: Mapping[str, Service] = {
         opens=r"%(?=recipient[.%]|[a-z_]*unsubscribe_(?:url|email)%)",
         merge_field="%recipient.{}%",
     ),
-    "sendgrid": Service(
+    "sendgrid": MailService(
         "SendGrid",
         "sendgrid",
         "api_key",
@@ -73,7 +73,7 @@ SERVICES: Mapping[str, Service] = {
         style=Style.MERGE,
         batch=500,
     ),
-    "sparkpost": Service(
+    "sparkpost": MailService(
         "SparkPost",
         "sparkpost",
         "api_key",
@@ -84,7 +84,7 @@ SERVICES: Mapping[str, Service] = {
         opens=r"\{(?=\{|TOKEN)|(?<=\{)\{",
         merge_field="{{{{{{{}}}}}}}",
     ),
-    "postmark": Service(
+    "postmark": MailService(
         "Postmark",
         "postmark",
         "server_token",
@@ -93,7 +93,7 @@ SERVICES: Mapping[str, Service] = {
         batch=500,
         layout=Layout("", "Subject", "HtmlBody", "TextBody"),
     ),
-    "resend": Service(
+    "resend": MailService(
         "Resend",
         "resend",
         "api_key",
@@ -102,7 +102,7 @@ SERVICES: Mapping[str, Service] = {
         layout=Layout("", "subject", "html", "text"),
         untracked=False,
     ),
-    "mailjet": Service(
+    "mailjet": MailService(
         "Mailjet",
         "mailjet",
         "api_key",
@@ -111,7 +111,7 @@ SERVICES: Mapping[str, Service] = {
         batch=50,
         layout=Layout("Messages", "Subject", "HTMLPart", "TextPart"),
     ),
-    "mailtrap": Service(
+    "mailtrap": MailService(
         "Mailtrap",
         "mailtrap",
         "api_token",
@@ -121,7 +121,7 @@ SERVICES: Mapping[str, Service] = {
         layout=Layout("requests", "subject", "html", "text"),
         untracked=False,
     ),
-    "brevo": Service(
+    "brevo": MailService(
         "Brevo",
         "brevo",
         "api_key",
@@ -131,7 +131,7 @@ SERVICES: Mapping[str, Service] = {
         untracked=False,
         opens=_BRACES,
     ),
-    "ses": Service(
+    "ses": MailService(
         "Amazon SES",
         "amazon_ses",
         "aws_access_key_id",
@@ -140,10 +140,12 @@ SERVICES: Mapping[str, Service] = {
         required=("region",),
         untracked=False,
     ),
-    "mailersend": Service("MailerSend", "mailersend", "api_token", metadata=False, opens=_BRACES),
-    "mandrill": Service("Mandrill", "mandrill", "api_key", opens=r"\*(?=\|)"),
-    "postal": Service("Postal", "postal", "api_key", required=("api_url",), metadata=False, untracked=False),
-    "scaleway": Service(
+    "mailersend": MailService("MailerSend", "mailersend", "api_token", metadata=False, opens=_BRACES),
+    "mandrill": MailService("Mandrill", "mandrill", "api_key", opens=r"\*(?=\|)"),
+    "postal": MailService(
+        "Postal", "postal", "api_key", required=("api_url",), metadata=False, untracked=False
+    ),
+    "scaleway": MailService(
         "Scaleway",
         "scaleway",
         "secret_key",
@@ -151,7 +153,9 @@ SERVICES: Mapping[str, Service] = {
         required=("project",),
         untracked=False,
     ),
-    "unisender-go": Service("Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES),
+    "unisender-go": MailService(
+        "Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES
+    ),
 }
 ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
 # Another API address, and the key that signs webhooks.

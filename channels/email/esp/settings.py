@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from channels.email.esp.services import ALIASES, COMMON_OPTIONS, SERVICES, Service
+from channels.email.esp.services import ALIASES, COMMON_OPTIONS, SERVICES, MailService
 
 ANYMAIL_PREFIX = "anymail+"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -23,7 +23,7 @@ class EspSettings:
     secret: str = field(default="", repr=False)
 
     @property
-    def service(self) -> Service:
+    def service(self) -> MailService:
         return SERVICES[self.esp]
 
     @property
@@ -65,7 +65,7 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
     return EspSettings(esp, key, parts.hostname or "", options, secret)
 
 
-def _check_options(options: Mapping[str, str], service: Service) -> None:
+def _check_options(options: Mapping[str, str], service: MailService) -> None:
     known = {*service.options, *COMMON_OPTIONS, *(("region",) if service.regions else ())}
     if not options.keys() <= known:
         # Not its name: it may be part of an unencoded key after a "?".

@@ -20,7 +20,7 @@ from common.admin.refusals import NO_ADDRESS, add_refusal, not_done, refusal_sen
 from common.admin.resources import actions_of
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures.picture import MOST_BYTES
+from common.pictures.picture import MOST_CODED_BYTES
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
@@ -204,7 +204,7 @@ class BroadcastAdmin(SendPage):
     newsletter = column("newsletter", lambda letter: letter.subscribable, ordering="subscribable")
     changed = column("changed", lambda letter: when(letter.changed_at), ordering="changed_at")
     shown_subject = column("subject", str, ordering="subject")
-    shown_state = column("state", panels.shown_state, label=COLOURS)
+    shown_state = column("state", panels.shown_letter_state, label=COLOURS)
     goes_out = column("sent", lambda letter: when(letter.published_at or letter.send_at, "not scheduled"))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Broadcast]":
@@ -245,7 +245,7 @@ class BroadcastAdmin(SendPage):
         }
         return page(request, "admin/delivery/broadcast_begin.html", context)
 
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    @takes_body(MOST_CODED_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
@@ -339,7 +339,7 @@ class BroadcastAdmin(SendPage):
         messages.success(request, "Picture added at the end of the text.")
         return self.back(letter)
 
-    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    @takes_body(MOST_CODED_BYTES + MAX_FORM_BYTES, files=True)
     def picture_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Store a picture and return its Markdown."""
         self.found(request, pk)

@@ -25,7 +25,7 @@ LETTER_STATE_WORDS = {
 LETTERS_SHOWN = 10
 
 
-def shown_state(letter: Broadcast) -> tuple[str, str]:
+def shown_letter_state(letter: Broadcast) -> tuple[str, str]:
     state = "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
     return state, LETTER_STATE_WORDS[state]
 
@@ -87,7 +87,7 @@ def letters_written(subscribable: Subscribable) -> Part:
         (
             (
                 Link(row),
-                shown_state(row)[1],
+                shown_letter_state(row)[1],
                 in_zone(row.send_at, subscribable) if row.send_at else "when you send it",
                 when(row.changed_at, zone=subscribable.zone),
             )
@@ -104,6 +104,6 @@ def drafts_and_scheduled(user: Any) -> Part:
     rows = unsent.select_related("subscribable").defer("markdown")[:LETTERS_SHOWN]
     return Table(
         ("email", "newsletter", "state", "scheduled"),
-        ((Link(row), row.subscribable, shown_state(row)[1], when(row.send_at)) for row in rows),
+        ((Link(row), row.subscribable, shown_letter_state(row)[1], when(row.send_at)) for row in rows),
         "",
     )

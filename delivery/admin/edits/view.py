@@ -38,7 +38,7 @@ from subscriptions.rules.edits import DOWN, FIRST, UP, Wording, fingerprint, sho
 
 # By the value of a button.
 Acts = Mapping[str, Callable[[], str]]
-SENDING = ("send_now", "wait", "go")
+SENDING_BUTTONS = ("send_now", "wait", "go")
 OUT_MEANWHILE = "Not saved. This issue was sent or became a draft before your change."
 
 
@@ -49,7 +49,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     if row is None:
         return _gone(request, around)
     do, now = request.POST.get("do", ""), utcnow()
-    if do in SENDING:
+    if do in SENDING_BUTTONS:
         _refuse(request, MAY_SEND_NEXT)
     item_id = _number(request)
 
@@ -72,7 +72,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "go": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=False), "It will be sent on schedule."
         ),
-        "undo": lambda: f"Undone: {edits.undo(assignable_id=pk, now=now, latest=_latest(request))}.",
+        "undo": lambda: f"Undone: {edits.undo_edit(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
     }
     return _saved_and_acted(request, _Words(row, around, save), acts)
@@ -170,7 +170,7 @@ def _acted(request: HttpRequest, row: Any, acts: Acts) -> HttpResponse:
     return _back(request, row)
 
 
-def page_of(request: HttpRequest, row: Any) -> str:
+def edit_page(request: HttpRequest, row: Any) -> str:
     """Return the page whose button was pressed: a newsletter's first tab has its next issue."""
     is_newsletters = isinstance(row, Assignable) and request.POST.get("page") == NEWSLETTER
     address = object_url(row.subscribable if is_newsletters else row)
@@ -184,7 +184,7 @@ def _back(request: HttpRequest, row: Any) -> HttpResponse:
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
-    address, do, item_id = page_of(request, row), request.POST.get("do", ""), _number(request)
+    address, do, item_id = edit_page(request, row), request.POST.get("do", ""), _number(request)
     mark = "&" if "?" in address else "?"
     place = (
         f"{mark}moved={item_id}-{do}" if do in (UP, DOWN, FIRST) else f"#post-{item_id}" if item_id else ""
@@ -261,7 +261,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
 
     report(request, send)
     there = Assignable.objects.filter(pk=row.pk).exists()
-    return HttpResponseRedirect(page_of(request, row) if there else _issue_or_newsletter(row))
+    return HttpResponseRedirect(edit_page(request, row) if there else _issue_or_newsletter(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ def _saved_and_acted(request: HttpRequest, words: _Words, acts: Acts) -> HttpRes
     if do == "send_now" and isinstance(row, Assignable):
         return _send_now(request, row, words.around)
     if do == "words":
-        return HttpResponseRedirect(page_of(request, row))
+        return HttpResponseRedirect(edit_page(request, row))
     return _acted(request, row, acts)
 
 
@@ -359,5 +359,5 @@ def _current(row: Assignable | Issue) -> Wording:
 
 
 def _ask(request: HttpRequest, row: Any, title: str, around: Mapping[str, Any], **more: Any) -> HttpResponse:
-    context = {**around, "title": title, "opts": row._meta, "back": page_of(request, row), **more}
+    context = {**around, "title": title, "opts": row._meta, "back": edit_page(request, row), **more}
     return TemplateResponse(request, "admin/confirm_action.html", context)

@@ -29,14 +29,14 @@ from delivery.rendering.facts import LONGEST_TEMPLATE_SUBJECT, TemplateSource
 from delivery.views.preview import frames
 from subscriptions.models import Subscribable
 
-Row = tuple[str, str]
+FieldRow = tuple[str, str]
 
-NEWSLETTER_VALUES: tuple[Row, ...] = (
+NEWSLETTER_VALUES: tuple[FieldRow, ...] = (
     ("{{ newsletter.name }}", "the name that subscribers see"),
     ("{{ newsletter.accent }}", "its colour; .accent_dark is for dark mode"),
     ("{{ newsletter.params.motto }}", "an extra parameter, the same for everyone"),
 )
-ISSUE_VALUES: tuple[Row, ...] = (
+ISSUE_VALUES: tuple[FieldRow, ...] = (
     ("{{ title }}", "the issue’s title, as in the archive"),
     ("{{ dateline }}", "the issue’s day or days"),
     ("{{ head_date }}", "the same, or empty if a post has the date"),
@@ -48,17 +48,17 @@ ISSUE_VALUES: tuple[Row, ...] = (
     ('{% include "parts/post.html" %}', "the default layout of a post, inside the loop"),
     ('{% include "parts/foot.html" %}', "the default foot: why, unsubscribe, manage"),
 )
-MAIL_VALUES: tuple[Row, ...] = (
+MAIL_VALUES: tuple[FieldRow, ...] = (
     ("{{ subject }}", "the default subject"),
     ("{{ page_url }}", "the newsletter’s page; empty for a private one"),
     ("{{ site_url }}", "this site"),
     ('{% include "parts/mail_foot.html" %}', "the default foot: why, unsubscribe, manage"),
 )
-CONFIRMATION_VALUES: tuple[Row, ...] = (
+CONFIRMATION_VALUES: tuple[FieldRow, ...] = (
     ("{{ confirm_url }}", "the link that confirms; the email needs it"),
     ("{{ hours }}", "hours for which the link works"),
 )
-PAGE_VALUES: tuple[Row, ...] = (
+PAGE_VALUES: tuple[FieldRow, ...] = (
     ("{{ title }}", "the issue’s title"),
     ("{{ published|day }}", "the day it was sent"),
     ("{% for post in posts %} … {% endfor %}", "each post in turn"),
@@ -67,12 +67,12 @@ PAGE_VALUES: tuple[Row, ...] = (
     ("{{ page_url }}", "the newsletter’s page; {{ archive_url }} lists past issues"),
     ("{{ earlier.url }}", "the previous issue, also .title; {{ later.url }} is the next"),
 )
-FRAME_BLOCKS: tuple[Row, ...] = (
+FRAME_BLOCKS: tuple[FieldRow, ...] = (
     ('{% extends "base.html" %}', "the default frame, on the first line; then fill its blocks"),
     ("{% block body %} … {% endblock %}", "also head, foot and preheader"),
     ("{{ block.super }}", "the block’s default content"),
 )
-PAGE_BLOCKS: tuple[Row, ...] = (
+PAGE_BLOCKS: tuple[FieldRow, ...] = (
     ('{% extends "pages/issue.html" %}', "the default page, on the first line; then change its blocks"),
     ("{% block main %} … {% endblock %}", "also title, head, style, top and foot"),
     ("{{ block.super }}", "the block’s default content"),
@@ -93,7 +93,7 @@ FIELD_MEANINGS: Mapping[str, str] = {
 MOST_LINES_COMPARED = 3_000
 
 
-def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]:
+def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[FieldRow]]]:
     """Return groups of rows: syntax and meaning."""
     folder, _, template = name.partition("/")
     if folder == "pages":
@@ -108,12 +108,12 @@ def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]
     ]
 
 
-def field_rows(subscribable: Subscribable) -> list[Row]:
+def field_rows(subscribable: Subscribable) -> list[FieldRow]:
     names = field_names(subscribable.params).values()
     return [(f"%{name}%", FIELD_MEANINGS.get(name, "your own parameter")) for name in names]
 
 
-def _rest() -> tuple[str, list[Row]]:
+def _rest() -> tuple[str, list[FieldRow]]:
     tags = sorted(name for name in library.register.tags if name != "field")
     return (
         "All there is",
@@ -121,7 +121,7 @@ def _rest() -> tuple[str, list[Row]]:
     )
 
 
-def letters(subscribable: Subscribable) -> Part:
+def letter_links(subscribable: Subscribable) -> Part:
     """List mails and pages with their templates; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
@@ -132,7 +132,7 @@ def letters(subscribable: Subscribable) -> Part:
     )
 
 
-def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str:
+def editor_page(subscribable: Subscribable, name: str, *, edit: bool = False) -> str:
     view = "edit" if edit else "preview"
     folder, _, template = name.partition("/")
     return reverse(f"admin:delivery_lettertemplate_{view}", args=[subscribable.name, folder, template])
@@ -141,9 +141,9 @@ def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str
 def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate | None) -> tuple[object, ...]:
     title = (known.title, Text(known.about, "note"))
     links = (
-        Link(page_of(subscribable, known.name), "Preview"),
+        Link(editor_page(subscribable, known.name), "Preview"),
         ", ",
-        Link(page_of(subscribable, known.name, edit=True), "Edit"),
+        Link(editor_page(subscribable, known.name, edit=True), "Edit"),
     )
     if own is None:
         return title, "default", "", "", links
@@ -243,13 +243,13 @@ class TemplateEditor:
             "reader_problem": self.reader_problem,
             "groups": groups(self.newsletter, self.known.name) if edits else (),
             "others": [
-                (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
+                (one.title, editor_page(self.newsletter, one.name, edit=edits), one == self.known)
                 for one in known_templates()
             ],
             "versions": self.versions().order_by("-version").defer("html", "text")[:100] if edits else (),
             "comparison": self._comparison(source, usual) if edits and self.compared_with else None,
-            "edit_url": page_of(self.newsletter, self.known.name, edit=True),
-            "preview_url": page_of(self.newsletter, self.known.name),
+            "edit_url": editor_page(self.newsletter, self.known.name, edit=True),
+            "preview_url": editor_page(self.newsletter, self.known.name),
         }
 
     def _comparison(self, source: TemplateSource, usual: TemplateSource) -> dict[str, Any] | None:

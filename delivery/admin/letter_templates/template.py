@@ -15,7 +15,7 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, require
 from common.clock import utcnow
-from delivery.admin.letter_templates.editor import TemplateEditor, page_of
+from delivery.admin.letter_templates.editor import TemplateEditor, editor_page
 from delivery.admin.look import look_view, new_newsletter_view
 from delivery.customisation import current
 from delivery.letters.templates import (
@@ -75,7 +75,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         """Redirect to the version beside the one in use."""
         rows = LetterTemplate.objects.select_related("subscribable")
         row = get_object_or_404(rows, pk=_number(object_id))
-        url = page_of(row.subscribable, row.name, edit=True)
+        url = editor_page(row.subscribable, row.name, edit=True)
         return HttpResponseRedirect(f"{url}?version={row.version}")
 
     def preview_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
@@ -88,7 +88,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         """Show the preview beside its source."""
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         if not self.may_edit(request):
-            return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name))
+            return HttpResponseRedirect(editor_page(desk.newsletter, desk.known.name))
         acts = {"save": self.save, "test": self.send_test, "again": self.again, "default": self.use_default}
         act = acts.get(request.POST.get("do", ""))
         return act(request, desk) if act else self.page(request, desk, edits=True)
@@ -169,7 +169,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return page(request, "admin/delivery/template.html", context)
 
     def back(self, desk: TemplateEditor) -> HttpResponse:
-        return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
+        return HttpResponseRedirect(editor_page(desk.newsletter, desk.known.name, edit=True))
 
     def desk(self, request: HttpRequest, newsletter: str, name: str) -> TemplateEditor:
         """Return the request's state. Raises Http404 and PermissionDenied."""

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from channels.email.dkim.keys import ALGORITHMS, MAX_PEM
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.cli.tables import fields_of
+from common.cli.tables import shown_fields
 from common.clock import utcnow
 from common.program import MANAGE
 from delivery.accounts.dkim_keys import activate_key, find_key, make_key, retire_key
@@ -83,7 +83,7 @@ def facts(key: DkimKey) -> dict[str, Any]:
     """The key for programs; never its private part."""
     record = key.record
     return {
-        **fields_of(key, "domain selector algorithm state created_at"),
+        **shown_fields(key, "domain selector algorithm state created_at"),
         "name": record.name,
         "type": "TXT",
         "value": record.value,

@@ -16,7 +16,7 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import LetterContext
 from delivery.rendering.subjects import LONGEST_SUBJECT
 
-PARTS = ("subject", "html", "text")
+TEMPLATE_PARTS = ("subject", "html", "text")
 MOST_OUTPUT = 5_000_000
 
 
@@ -54,7 +54,7 @@ def shortened_around(subject: str, tokens: Iterable[str]) -> str:
 
 def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
     """Raise BrokenTemplate for an unknown field, also in parts that rendering would skip."""
-    for part in PARTS:
+    for part in TEMPLATE_PARTS:
         try:
             for node in engine.fields_of(_template(path, part, getattr(own, part))):
                 if node.name.lower() in fields:

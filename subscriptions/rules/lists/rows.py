@@ -16,9 +16,9 @@ from subscriptions.rules.tags import MOST_TAGS_OF_ONE, BadTag, tag_key, tags_of_
 UNREADABLE = "unreadable"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
-MOMENTS = ("added", "confirmed", "left", "consent_at")
+MOMENT_COLUMNS = ("added", "confirmed", "left", "consent_at")
 MOST_LINES_OF_CELL = 6
-FEW = 5
+FEW_ROWS = 5
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
@@ -123,7 +123,7 @@ def read_row(values: Mapping[str, str], *, now: datetime, dates: str = "") -> Li
     language = tag.lower().replace("_", "-")
     if language and not _LANGUAGE.fullmatch(language):
         raise UnusableLine(f"“{tag[:40]}” isn’t a language. Use a code such as en or pt-br.")
-    moments = {name: _moment(texts[name], now, dates) for name in MOMENTS if texts.get(name)}
+    moments = {name: _moment(texts[name], now, dates) for name in MOMENT_COLUMNS if texts.get(name)}
     words, how, ip = (texts.get(f"consent_{name}", "") for name in ("words", "how", "ip"))
     try:
         proof = Proof(moments.get("consent_at"), how, words, str(ip_address(ip)) if ip else None)
@@ -247,9 +247,9 @@ def warning(outcomes: Mapping[str, int], *, status: str, ending: int, receiving:
     )
     if refused * 2 > people:
         return f"{refused:,} of {people:,} would be refused."
-    if ending * 2 > receiving and ending > FEW:
+    if ending * 2 > receiving and ending > FEW_ROWS:
         return f"{ending:,} of the {receiving:,} people who get this newsletter would get no more emails."
-    if status not in ("unsubscribed", "suppressed") and stopped * 2 > people and stopped > FEW:
+    if status not in ("unsubscribed", "suppressed") and stopped * 2 > people and stopped > FEW_ROWS:
         return f"{stopped:,} of {people:,} would be unsubscribed or must not be emailed."
     return ""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.formats.written_dates import moment_of, slack_of
+from common.formats.written_dates import parsed_moment, slack_of
 
 NINE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 
@@ -51,7 +51,7 @@ NINE = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
     ],
 )
 def test_it_is_nine_oclock(text: str) -> None:
-    assert moment_of(text) == NINE
+    assert parsed_moment(text) == NINE
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_it_is_nine_oclock(text: str) -> None:
     ],
 )
 def test_it_is_that_moment(text: str, moment: datetime) -> None:
-    assert moment_of(text) == moment
+    assert parsed_moment(text) == moment
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_it_is_that_moment(text: str, moment: datetime) -> None:
     ],
 )
 def test_it_is_no_date(nothing: object) -> None:
-    assert moment_of(nothing) is None
+    assert parsed_moment(nothing) is None
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{0,20}[Z+-][0-9:]{0,5}"))
 def test_any_text_is_a_moment_in_utc_or_none(text: str) -> None:
-    found = moment_of(text)
+    found = parsed_moment(text)
     assert found is None or found.tzinfo is UTC
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.net.addresses import NO_ADDRESS, PREFIXES, networks_of
+from common.net.addresses import PREFIXES, UNREADABLE_ADDRESS, networks_of
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from common.net.addresses import NO_ADDRESS, PREFIXES, networks_of
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("[2001:db8:1:2:3:4:5:6]:443", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        ("", NO_ADDRESS),
-        ("unix:", NO_ADDRESS),
-        ("unknown", NO_ADDRESS),
-        ("203.0.113.7, 10.0.0.1", NO_ADDRESS),
+        ("", UNREADABLE_ADDRESS),
+        ("unix:", UNREADABLE_ADDRESS),
+        ("unknown", UNREADABLE_ADDRESS),
+        ("203.0.113.7, 10.0.0.1", UNREADABLE_ADDRESS),
     ],
 )
 def test_a_reader_is_one_ipv4_address_or_one_ipv6_network(ip: str, network: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from common.pictures.codec import clean_picture
-from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_CODED_BYTES, BadPicture, CleanPicture
 from tests.pictures import drawn, octets_of
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
@@ -96,7 +96,7 @@ REFUSED = {
     "one that lies about its size": (png_that_says(900, 900), "cannot be read"),
     "one that would fill the memory": (png_that_says(30_000, 30_000), "million pixels"),
     "one that would fill it all at once": (png_that_says(5_000, 5_000), "25 million pixels"),
-    "a large file": (b"\xff" * (MOST_BYTES + 1), "more than 8 MB"),
+    "a large file": (b"\xff" * (MOST_CODED_BYTES + 1), "more than 8 MB"),
 }
 
 

@@ -8,11 +8,11 @@ from channels.email.smtp_login import SmtpSettings
 from delivery.doctor.checks import (
     FromDomain,
     MailRoute,
-    addresses_of,
     check_bounces,
     check_domain,
     check_way,
     is_private,
+    route_addresses,
 )
 from delivery.doctor.findings import DoctorVerdict, Finding
 from tests.delivery.doctor.zones import Zone, zone
@@ -62,12 +62,12 @@ def test_from_a_private_network_an_address_has_to_be_named(monkeypatch: pytest.M
     monkeypatch.setattr("delivery.doctor.checks.public_address", tuple)
     asked = [one for one in spf(HERE, "v=spf1 mx ~all") if "--sending-address" in one.change]
     assert [one.verdict for one in asked] == [DoctorVerdict.BETTER]
-    assert addresses_of(replace(HERE, own=("203.0.113.9",)), zone({})) == ("203.0.113.9",)
+    assert route_addresses(replace(HERE, own=("203.0.113.9",)), zone({})) == ("203.0.113.9",)
 
 
 def test_an_address_in_place_of_a_name_is_taken_as_it_is() -> None:
     way = replace(OWN, target=SmtpSettings("11.22.33.44", 25))
-    assert addresses_of(way, zone({})) == ("11.22.33.44",)
+    assert route_addresses(way, zone({})) == ("11.22.33.44",)
     assert [is_private(host) for host in ("10.1.2.3", "db", "mail.lan")] == [True] * 3
     assert [is_private(host) for host in ("11.22.33.44", "mail.example")] == [False] * 2
 

@@ -20,7 +20,7 @@ from subscriptions.collections.edits import (
     reword,
     send_now,
     settling,
-    undo,
+    undo_edit,
     wait_for_me,
 )
 from subscriptions.models import Assignable, LeftOut
@@ -167,17 +167,17 @@ def test_each_edit_is_undone_the_latest_first() -> None:
     reword(assignable_id=pk, wording=Wording(subject="Mine", note_top="Hi"))
     wait_for_me(assignable_id=pk, waits=True)
     leave_out(assignable_id=pk, item_id=second.pk, now=NOW)
-    assert undo(assignable_id=pk, now=NOW) == f"leaving out “{second.title}”"
-    assert undo(assignable_id=pk, now=NOW) == "having it wait for you"
-    assert undo(assignable_id=pk, now=NOW) == "the change of words"
+    assert undo_edit(assignable_id=pk, now=NOW) == f"leaving out “{second.title}”"
+    assert undo_edit(assignable_id=pk, now=NOW) == "having it wait for you"
+    assert undo_edit(assignable_id=pk, now=NOW) == "the change of words"
     collection.refresh_from_db()
     assert (collection.waits, collection.subject, collection.note_top) == (False, "", "")
-    assert undo(assignable_id=pk, now=NOW) == "the order of posts"
-    assert undo(assignable_id=pk, now=NOW) == f"putting back “{first.title}”"
+    assert undo_edit(assignable_id=pk, now=NOW) == "the order of posts"
+    assert undo_edit(assignable_id=pk, now=NOW) == f"putting back “{first.title}”"
     assert collection.assignments.get(left_out_at__isnull=False).item_id == first.pk
-    undo(assignable_id=pk, now=NOW)
+    undo_edit(assignable_id=pk, now=NOW)
     with pytest.raises(CannotEdit, match="nothing to undo"):
-        undo(assignable_id=pk, now=NOW)
+        undo_edit(assignable_id=pk, now=NOW)
     complete()
     assert titles() == [first.title, second.title, third.title]
 
@@ -191,7 +191,7 @@ def test_while_it_is_made_every_edit_is_refused() -> None:
         lambda: reword(assignable_id=collection.pk, wording=Wording("No")),
         lambda: wait_for_me(assignable_id=collection.pk, waits=True),
         lambda: send_now(assignable_id=collection.pk, now=NOW),
-        lambda: undo(assignable_id=collection.pk, now=NOW),
+        lambda: undo_edit(assignable_id=collection.pk, now=NOW),
     ):
         with pytest.raises(CannotEdit, match="nothing was changed"):
             act()

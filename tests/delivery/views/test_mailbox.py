@@ -248,7 +248,7 @@ def test_a_whole_address_is_found_among_many(staff: Client, monkeypatch: pytest.
 
 
 def test_where_many_addresses_match_it_asks_for_more_of_one(staff: Client) -> None:
-    an_issue_to(*(f"reader{number}@example.org" for number in range(mailbox.MOST_ADDRESSES_FOUND + 1)))
+    an_issue_to(*(f"reader{number}@example.org" for number in range(mailbox.MOST_PEOPLE_FOUND + 1)))
     page = staff.get("/mailbox/", {"q": "example.org"})
     assert rows_of(page) == []
     assert "Type more of an address" in page.content.decode()

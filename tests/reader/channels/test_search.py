@@ -28,7 +28,7 @@ QUERIES = st.lists(
 
 @pytest.fixture(params=[0, 1_000], ids=["by the index", "by the newest"])
 def looked_through(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find, "LOOKED_THROUGH", request.param)
+    monkeypatch.setattr(find, "POSTS_LOOKED_THROUGH", request.param)
 
 
 def a_post(name: str, text: str = "", author: str = "Ada") -> Entry:
@@ -102,7 +102,7 @@ def test_both_databases_find_what_the_rule_says(
     query: str,
     by_index: bool,
 ) -> None:
-    monkeypatch.setattr(find, "LOOKED_THROUGH", 0 if by_index else 1_000)
+    monkeypatch.setattr(find, "POSTS_LOOKED_THROUGH", 0 if by_index else 1_000)
     with transaction.atomic():
         Entry.objects.all().delete()
         for number, (title, text) in enumerate(posts):
@@ -121,7 +121,7 @@ def test_both_databases_find_what_the_rule_says(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150)
 )
 def test_no_query_is_an_error(ada: Reader, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(find, "LOOKED_THROUGH", 0)
+    monkeypatch.setattr(find, "POSTS_LOOKED_THROUGH", 0)
     search_posts(Timeline(ada), text, limit=5)
 
 

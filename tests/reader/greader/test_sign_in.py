@@ -137,7 +137,7 @@ def test_its_last_use_is_noted_once_a_minute(app: GoogleApp) -> None:
 
 
 def test_whoever_asks_without_end_has_to_wait(app: GoogleApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reader.greader.view.CALLS", Limit("app-calls", 3))
+    monkeypatch.setattr("reader.greader.view.APP_CALLS", Limit("app-calls", 3))
     statuses = [app.get("user-info")[0] for _ in range(10)]
     assert 429 in statuses
     assert statuses[0] == 200

@@ -324,7 +324,7 @@ class TestRights:
         self, api: MicrosubClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cache.clear()
-        monkeypatch.setattr("reader.microsub.view.CALLS", Limit("microsub-calls", 2))
+        monkeypatch.setattr("reader.microsub.view.MICROSUB_CALLS", Limit("microsub-calls", 2))
         answers = [api.get("channels")[0] for _ in range(3)]
         assert answers == [200, 200, 429]
         response = api.http.get(api.address + "?action=channels", headers=api.headers)

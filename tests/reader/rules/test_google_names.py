@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reader.rules.google_names import POST, StreamName, post_key, post_name, stream_name
+from reader.rules.google_names import POST_PREFIX, StreamName, post_key, post_name, stream_name
 from reader.rules.order import LARGEST_KEY
 
 
 @given(st.integers(1, LARGEST_KEY))
 def test_each_form_of_a_name_leads_to_the_post(key: int) -> None:
-    for name in (post_name(key), f"{POST}{key:016X}", str(key)):
+    for name in (post_name(key), f"{POST_PREFIX}{key:016X}", str(key)):
         assert post_key(name) == key, name
 
 
@@ -26,10 +26,10 @@ def test_sixteen_hex_digits_alone_are_a_name_too(key: int) -> None:
         "0",
         "-1",
         "x",
-        POST,
-        f"{POST}{1:017x}",
-        f"{POST}{0:016x}",
-        f"{POST}8000000000000000",
+        POST_PREFIX,
+        f"{POST_PREFIX}{1:017x}",
+        f"{POST_PREFIX}{0:016x}",
+        f"{POST_PREFIX}8000000000000000",
         "9" * 19,
         "9" * 30,
         "²",
@@ -68,7 +68,7 @@ def test_streams_are_feeds_folders_and_states(text: str, name: StreamName | None
 
 @pytest.mark.parametrize("key", [1, 26, 4_660, 2**63 - 1])
 def test_the_zeros_at_the_beginning_of_hex_digits_may_be_left_out(key: int) -> None:
-    assert post_key(f"{POST}{key:x}") == post_key(f"{POST}{key:X}") == key
+    assert post_key(f"{POST_PREFIX}{key:x}") == post_key(f"{POST_PREFIX}{key:X}") == key
 
 
 @pytest.mark.parametrize(

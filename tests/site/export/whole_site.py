@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission
 from django.db import models
 
 from common.secrets import SecretsField
-from feedletter_site.export.parts import PARTS
+from feedletter_site.export.parts import EXPORTED_PARTS
 from tests.factories import (
     NOW,
     AssignmentFactory,
@@ -41,7 +41,7 @@ def whole_site() -> None:
     DeliveryFactory(issue=item.issue, state="sending", **leased)
     AssignmentFactory(assignable__subscribable=subscription.subscribable)
     DestinationFactory(kind="mastodon", secrets={"access_token": "kept secret"})
-    for part in PARTS:
+    for part in EXPORTED_PARTS:
         fields = filter(is_given, part.model._meta.concrete_fields)
         row = {field.name: strange(field) for field in fields} | OWN.get(part.label, {})
         part.model(**row).save(force_insert=True)

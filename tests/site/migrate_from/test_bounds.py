@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from migrate_from.feedletter.dump import read_dump
-from migrate_from.microsub.documents import MOST_VALUES, BadDocuments, json_documents
+from migrate_from.microsub.documents import MOST_BSON_VALUES, BadDocuments, json_documents
 from tests.examples import NIGHTLY, some_now
 from tests.load.installation import sqlite_installation
 
@@ -82,7 +82,7 @@ def memory_of(place: Path) -> int:
 
 
 def test_a_document_has_so_many_values() -> None:
-    for count, is_read in ((MOST_VALUES - 10, True), (2 * MOST_VALUES, False)):
+    for count, is_read in ((MOST_BSON_VALUES - 10, True), (2 * MOST_BSON_VALUES, False)):
         octets = b'[{}, {"a": [' + b"0," * count + b"0]}]"
         pieces = [octets[at : at + 100_000] for at in range(0, len(octets), 100_000)]
         if is_read:

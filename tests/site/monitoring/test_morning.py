@@ -153,7 +153,7 @@ def test_what_took_long_is_kept_for_the_workers_to_count_and_then_costs_nothing(
 def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "SLOW_SECONDS", 60)
     Figure.objects.create(
-        name=figures.NAME, value={"zone": "UTC", "growth": {}}, counted_at=utcnow() - figures.TOO_OLD
+        name=figures.FIGURES_NAME, value={"zone": "UTC", "growth": {}}, counted_at=utcnow() - figures.TOO_OLD
     )
     overview_figures(utcnow())
     assert not Figure.objects.exists()

@@ -17,7 +17,7 @@ from common.refused import Refused
 from delivery.letters.build import opened_context
 from delivery.models import Delivery
 from feedletter_site.models import Member
-from feedletter_site.team.people import DAYS, InvitationOver, accept, invite, send_again, withdraw
+from feedletter_site.team.people import INVITED_FOR_DAYS, InvitationOver, accept, invite, send_again, withdraw
 from reader.people.readers import add_reader
 from tests.factories import SubscribableFactory
 
@@ -83,7 +83,9 @@ def test_a_link_works_once(client: Client) -> None:
 def test_a_link_expires() -> None:
     an_invitation()
     with pytest.raises(InvitationOver, match="expired"):
-        accept(key=newest_key(), password=PASSWORD, now=utcnow() + timedelta(days=DAYS, seconds=1))
+        accept(
+            key=newest_key(), password=PASSWORD, now=utcnow() + timedelta(days=INVITED_FOR_DAYS, seconds=1)
+        )
     assert not User.objects.get().is_active
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.refused import Refused
-from subscriptions.lists.export import PROGRAMS, export_subscribers
+from subscriptions.lists.export import EXPORT_FORMATS, export_subscribers
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.tags import tag_people
 from tests.console import json_of, printed
@@ -64,7 +64,7 @@ def test_without_a_choice_everybody_is_in_it(pier: Subscribable) -> None:
     assert len(exported(pier)) == 6
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", EXPORT_FORMATS)
 def test_other_programs_get_only_people_who_get_it(program: str, pier: Subscribable) -> None:
     (row,) = exported(pier, program=program)
     assert row.get("email", row.get("Email Address")) == "gets@example.org"
@@ -75,7 +75,7 @@ def test_other_programs_get_only_people_who_get_it(program: str, pier: Subscriba
 def test_their_columns_are_those_that_they_read(pier: Subscribable) -> None:
     one = pier.subscriptions.get(destination__core="gets@example.org")
     tag_people(destinations=[one.destination_id], names=["Friends"])
-    rows = {program: exported(pier, program=program)[0] for program in PROGRAMS}
+    rows = {program: exported(pier, program=program)[0] for program in EXPORT_FORMATS}
     assert rows == {
         "buttondown": {"email": "gets@example.org", "name": "Ada King Byron", "tags": "Friends"},
         "ghost": {

@@ -9,7 +9,7 @@ import pytest
 from common.uploads import NotPossible
 from subscriptions.lists.importer import import_subscribers
 from subscriptions.lists.reading import Terms
-from subscriptions.lists.undo import forget_changes, record_import, undo_import
+from subscriptions.lists.undo import forget_import_changes, record_import, undo_import
 from subscriptions.models import (
     Consent,
     Destination,
@@ -84,7 +84,7 @@ def test_who_did_something_since_stays_as_they_are() -> None:
 def test_it_is_possible_for_a_week_and_once() -> None:
     newsletter = SubscribableFactory()
     row = taken("email\na@example.org\n", newsletter)
-    forget_changes(NOW + timedelta(days=6))
+    forget_import_changes(NOW + timedelta(days=6))
     assert ListChange.objects.exists()
     with pytest.raises(NotPossible, match="the last 7 days"):
         undo_import(row, now=NOW + timedelta(days=7))
@@ -92,6 +92,6 @@ def test_it_is_possible_for_a_week_and_once() -> None:
     with pytest.raises(NotPossible):
         undo_import(row, now=NOW + timedelta(days=6))
     other = taken("email\na@example.org\n", newsletter)
-    forget_changes(NOW + timedelta(days=8))
+    forget_import_changes(NOW + timedelta(days=8))
     with pytest.raises(NotPossible):
         undo_import(other, now=LATER)

@@ -16,7 +16,7 @@ from subscriptions.subscribers.address_change import (
     CannotChangeAddress,
     ask_for_change,
     confirm_change,
-    forget_changes,
+    forget_address_changes,
     undo_change,
 )
 from subscriptions.subscribers.leave import leave
@@ -195,7 +195,7 @@ def test_sign_in_links_of_the_old_address_open_nothing_after_the_change(ada: Des
 def test_what_is_long_over_is_forgotten_with_addresses_that_nobody_confirmed(ada: Destination) -> None:
     ask_for_change(reader=ada, email=NEW, ip="", now=NOW)
     Notice.objects.all().delete()
-    assert forget_changes(now=NOW + KEPT_FOR) == 0
-    assert forget_changes(now=NOW + KEPT_FOR + timedelta(days=1)) == 1
+    assert forget_address_changes(now=NOW + KEPT_FOR) == 0
+    assert forget_address_changes(now=NOW + KEPT_FOR + timedelta(days=1)) == 1
     assert not Destination.objects.filter(core="ada@new.example").exists()
     assert Destination.objects.filter(pk=ada.pk).exists()

@@ -6,7 +6,7 @@ import pytest
 
 from subscriptions.models import FrequencyChange, Notice, Subscription
 from subscriptions.subscribers.admin_changes import revoke_links, save_details
-from subscriptions.subscribers.leave import UNDO_FOR, can_undo, leave, undo_leaving
+from subscriptions.subscribers.leave import UNDO_FOR, can_return, leave, undo_leaving
 from subscriptions.subscribers.sign_up import mark_confirmed
 from tests.factories import (
     NOW,
@@ -70,7 +70,7 @@ def test_a_reader_may_take_leaving_back_for_a_day_and_all_is_as_it_was() -> None
     subscription = SubscriptionFactory(paused_until=NOW + timedelta(days=9))
     before = Subscription.objects.values().get()
     leave(subscription=subscription, now=NOW, by_reader=True)
-    assert can_undo(subscription=subscription, now=NOW + UNDO_FOR - timedelta(seconds=1))
+    assert can_return(subscription=subscription, now=NOW + UNDO_FOR - timedelta(seconds=1))
     assert undo_leaving(subscription=subscription, now=NOW + UNDO_FOR - timedelta(seconds=1))
     assert Subscription.objects.values().get() == before
     assert not undo_leaving(subscription=subscription, now=NOW)
@@ -87,7 +87,7 @@ def test_a_second_leaving_gives_no_further_day() -> None:
     subscription = SubscriptionFactory()
     leave(subscription=subscription, now=NOW, by_reader=True)
     leave(subscription=subscription, now=NOW + UNDO_FOR, by_reader=True)
-    assert not can_undo(subscription=subscription, now=NOW + UNDO_FOR)
+    assert not can_return(subscription=subscription, now=NOW + UNDO_FOR)
 
 
 def test_only_who_left_by_themselves_may_take_it_back() -> None:

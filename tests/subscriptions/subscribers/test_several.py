@@ -12,7 +12,7 @@ from delivery.models import Delivery
 from subscriptions import links
 from subscriptions.models import Notice, Subscription
 from subscriptions.rules.origin import Origin
-from subscriptions.rules.sign_up import MOST_AT_ONCE
+from subscriptions.rules.sign_up import MOST_CHOSEN_AT_ONCE
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.sign_up import SignUpClosed, confirm_subscriptions, sign_up
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
@@ -124,11 +124,11 @@ def test_nothing_and_too_much_are_refused_with_a_sentence() -> None:
     with pytest.raises(SignUpClosed, match="Choose a newsletter"):
         ask()
     with pytest.raises(SignUpClosed, match="at most 20"):
-        ask(*SubscribableFactory.create_batch(MOST_AT_ONCE + 1, feeds=0))
+        ask(*SubscribableFactory.create_batch(MOST_CHOSEN_AT_ONCE + 1, feeds=0))
 
 
 def test_the_link_of_as_many_as_there_may_be_is_read() -> None:
-    many = SubscribableFactory.create_batch(MOST_AT_ONCE, feeds=0)
+    many = SubscribableFactory.create_batch(MOST_CHOSEN_AT_ONCE, feeds=0)
     for number, each in enumerate(many):
         type(each).objects.filter(pk=each.pk).update(title=f"Letter {number}")
     ask(*many)
@@ -139,4 +139,4 @@ def test_the_link_of_as_many_as_there_may_be_is_read() -> None:
     url = links.confirm_url(*rows, now=NOW)
     with pytest.raises(TokenError, match="no longer exists"):
         confirm_subscriptions(token=url.rstrip("/").rpartition("/")[2], now=LATER)
-    assert len(confirm_subscriptions(token=token(), now=LATER)) == MOST_AT_ONCE
+    assert len(confirm_subscriptions(token=token(), now=LATER)) == MOST_CHOSEN_AT_ONCE

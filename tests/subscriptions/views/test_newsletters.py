@@ -7,7 +7,7 @@ from django.test import Client
 
 from delivery.customisation import set_theme
 from subscriptions.models import Consent, Notice, Subscription
-from subscriptions.rules.sign_up import MOST_AT_ONCE
+from subscriptions.rules.sign_up import MOST_CHOSEN_AT_ONCE
 from tests.factories import BridgeFactory, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
@@ -121,10 +121,10 @@ def test_a_mistake_keeps_what_was_chosen(client: Client) -> None:
 
 
 def test_more_at_once_than_fit_into_a_mail_are_refused(client: Client) -> None:
-    rows = SubscribableFactory.create_batch(MOST_AT_ONCE + 1)
+    rows = SubscribableFactory.create_batch(MOST_CHOSEN_AT_ONCE + 1)
     answer = client.post("/", {"email": "ada@example.org", "newsletter": [row.name for row in rows]})
     assert answer.status_code == 400
-    assert f"Choose at most {MOST_AT_ONCE}" in answer.content.decode()
+    assert f"Choose at most {MOST_CHOSEN_AT_ONCE}" in answer.content.decode()
     assert not Subscription.objects.exists()
 
 
