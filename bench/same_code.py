@@ -28,6 +28,9 @@ PACKAGES = (
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+# Fields with names. GLOBAL: never of a local variable.
+IDENTIFIERS = {"id", "attr", "arg", "name", "asname", "module", "rest"}
+GLOBAL = {"attr", "module", "arg"}
 
 
 @dataclass
@@ -138,11 +141,6 @@ class Canonical(ast.NodeTransformer):
                 value[:] = [self.visit(each) if isinstance(each, ast.AST) else each for each in value]
         self.scopes.pop()
         return node
-
-
-# Fields with names. GLOBAL: never of a local variable.
-IDENTIFIERS = {"id", "attr", "arg", "name", "asname", "module", "rest"}
-GLOBAL = {"attr", "module", "arg"}
 
 
 def stored(node: ast.AST, top: ast.AST) -> Iterator[str]:

@@ -16,6 +16,40 @@ _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?
 
 # Text and origin, for `show_settings`.
 read: dict[str, tuple[str, str]] = {}
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"", "0", "false", "no", "off"}
+# Django answers 400 to other hosts.
+_NAME = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+# Any host (*), a name, one with subdomains (.example.org), or an IPv6 address in brackets.
+_HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
+SQLITE_OPTIONS = {
+    # DEFERRED fails at once on lock upgrades; IMMEDIATE waits up to the timeout.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 30,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;",
+}
+# Detect a vanished server within 30 seconds. In seconds, except the last (milliseconds).
+POSTGRES_NETWORK = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+# Server-side limits in milliseconds, 0 for none. The second frees the locks of a frozen process well before
+# its leases end.
+POSTGRES_BOUNDS = {
+    "statement_timeout": 300_000,
+    "idle_in_transaction_session_timeout": 20_000,
+    "lock_timeout": 0,
+}
+TIMEOUTS = POSTGRES_NETWORK | POSTGRES_BOUNDS
+DATABASE = "sqlite:///path or postgres://user:password@host:5432/name"
+MOST_MILLISECONDS = 2_147_483_647
+_PLACES = re.compile(r"((?:[^/?#:]*://(?:[^/?#]*@)?)?)([^/?#@]*)(.*)", re.DOTALL)
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
 class Setting(NamedTuple):
@@ -32,10 +66,6 @@ declared: dict[str, dict[str, Setting]] = {}
 
 def section(title: str) -> None:
     declared[title] = {}
-
-
-TRUE = {"1", "true", "yes", "on"}
-FALSE = {"", "0", "false", "no", "off"}
 
 
 def wrong(name: str, expected: str) -> ImproperlyConfigured:
@@ -178,10 +208,6 @@ def site_url(name: str, default: str, **about: str) -> str:
     return f"{parts.scheme}://{host}" + ("" if implied else f":{parts.port}")
 
 
-# Django answers 400 to other hosts.
-_NAME = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-
-
 def host_name(value: str) -> str:
     """Return a host as browsers send it: xn--… or IPv6 in brackets. Raises ValueError."""
     if ":" in value:
@@ -216,10 +242,6 @@ def _is_web_address(value: str) -> bool:
 def web_address(value: str) -> None:
     if value and not _is_web_address(value):
         raise ValueError
-
-
-# Any host (*), a name, one with subdomains (.example.org), or an IPv6 address in brackets.
-_HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 
 def hosts(name: str, **about: str) -> list[str]:
@@ -259,42 +281,10 @@ def bind(name: str, default: str, **about: str) -> tuple[str, int]:
     return host, int(port)
 
 
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
-
-
 def url_of(place: tuple[str, int]) -> str:
     """Return the address at which this machine reaches what listens there."""
     host, port = place
     return f"http://{EVERYWHERE.get(host, host)}:{port}"
-
-
-SQLITE_OPTIONS = {
-    # DEFERRED fails at once on lock upgrades; IMMEDIATE waits up to the timeout.
-    "transaction_mode": "IMMEDIATE",
-    "timeout": 30,
-    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;",
-}
-
-
-# Detect a vanished server within 30 seconds. In seconds, except the last (milliseconds).
-POSTGRES_NETWORK = {
-    "connect_timeout": 5,
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-}
-# Server-side limits in milliseconds, 0 for none. The second frees the locks of a frozen process well before
-# its leases end.
-POSTGRES_BOUNDS = {
-    "statement_timeout": 300_000,
-    "idle_in_transaction_session_timeout": 20_000,
-    "lock_timeout": 0,
-}
-TIMEOUTS = POSTGRES_NETWORK | POSTGRES_BOUNDS
-DATABASE = "sqlite:///path or postgres://user:password@host:5432/name"
-MOST_MILLISECONDS = 2_147_483_647
 
 
 def database(name: str, default: str, base: Path, **about: str) -> dict[str, Any]:
@@ -348,10 +338,6 @@ def database(name: str, default: str, base: Path, **about: str) -> dict[str, Any
         # Server-side cursors do not survive a change of connection.
         "DISABLE_SERVER_SIDE_CURSORS": has_pooler,
     }
-
-
-_PLACES = re.compile(r"((?:[^/?#:]*://(?:[^/?#]*@)?)?)([^/?#@]*)(.*)", re.DOTALL)
-SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
 def refuse_unknown(name: str, options: Mapping[str, str]) -> None:

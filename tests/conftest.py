@@ -40,6 +40,8 @@ NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
 # Why the running test has to commit.
 REASONS: set[str] = set()
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
+# By database: the tables of the schedule, with their rows.
+SCHEDULE: dict[str, dict[str, list[tuple[Any, ...]]]] = {}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -211,10 +213,6 @@ def delete_rows(case: Any) -> None:
                     cursor.execute(f"DELETE FROM {name}")
                     for row in rows:
                         cursor.execute(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row)
-
-
-# By database: the tables of the schedule, with their rows.
-SCHEDULE: dict[str, dict[str, list[tuple[Any, ...]]]] = {}
 
 
 def rows_of(cursor: Any, table: str) -> list[tuple[Any, ...]]:

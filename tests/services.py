@@ -27,6 +27,18 @@ CHROMIUM = (
     "google-chrome",
     "google-chrome-stable",
 )
+POOLER = """[databases]
+* = host={host} port={port} user={user}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {listen}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 10
+max_client_conn = 200
+logfile = {folder}/pgbouncer.log
+"""
 
 
 class Missing(Exception):
@@ -153,20 +165,6 @@ def ping(port: int) -> None:
         connection.sendall(b"PING\r\n")
         if connection.recv(64) != b"+PONG\r\n":
             raise ConnectionError("That is not a Redis.")
-
-
-POOLER = """[databases]
-* = host={host} port={port} user={user}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {listen}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 10
-max_client_conn = 200
-logfile = {folder}/pgbouncer.log
-"""
 
 
 @contextmanager

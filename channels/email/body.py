@@ -25,6 +25,8 @@ _PLAIN = re.compile(f"[A-Za-z0-9:/?#@_~+%;(!*,-]{_REST}*(?: {_REST}+)*")
 _LINE = 72
 
 Written = Callable[[str], str]
+_BETWEEN = f"\r\n--{BOUNDARY}\r\n".encode()
+_END = f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,6 @@ def _plain(value: str) -> bytes | None:
         return octets
     lines = _SOFT_BREAK.join(octets[at : at + _LINE] for at in range(0, len(octets), _LINE))
     return None if b"\n." in lines else lines
-
-
-_BETWEEN = f"\r\n--{BOUNDARY}\r\n".encode()
-_END = f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
 def body(

@@ -12,21 +12,6 @@ from common import text as common_text
 from common.signing import is_stamp, stamp
 
 RETURN_PATH_PURPOSE = "bounce"
-
-
-def return_path(delivery_id: int) -> str:
-    """Return "" without BOUNCE_DOMAIN."""
-    domain = settings.BOUNCE_DOMAIN
-    if not domain:
-        return ""
-    return address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain)
-
-
-def is_ours(token: Token) -> bool:
-    """Check that we made it: its user has seen the letter or its transport."""
-    return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
-
-
 CRLF = "\r\n"
 MAX_FIELD_TEXT = 300
 _LINE = 76
@@ -40,6 +25,19 @@ _PLAIN_WORD = re.compile(f"[!-~]{{1,{_PLAIN}}}")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/^_`{|}~-]+( [A-Za-z0-9!#$%&'*+/^_`{|}~-]+)*")
 _PLAIN_LINK = re.compile(r"[A-Za-z0-9:/?#@=&.%+_~-]{1,900}")
 _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
+
+
+def return_path(delivery_id: int) -> str:
+    """Return "" without BOUNCE_DOMAIN."""
+    domain = settings.BOUNCE_DOMAIN
+    if not domain:
+        return ""
+    return address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain)
+
+
+def is_ours(token: Token) -> bool:
+    """Check that we made it: its user has seen the letter or its transport."""
+    return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
 
 
 def one_line(text: str, limit: int = MAX_FIELD_TEXT) -> str:

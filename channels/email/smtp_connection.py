@@ -19,6 +19,18 @@ from channels.email.smtp_login import IMPLICIT, STARTTLS, SmtpSettings, log_in
 from channels.email.smtp_replies import NO_SMTP, CannotConnect, Lost, Reply, cause_of, reason, reply_words
 from channels.rules.trials import Cause
 
+MAX_REPLY = 65_536
+# More than any command has.
+MOST_UNREAD = 100
+# Three of four replies are the same for all messages.
+_USUAL = {
+    line: Reply(int(line[:3]), line[4:])
+    for line in (
+        *(b"250 2.1.0 Ok", b"250 2.1.5 Ok", b"354 End data with <CR><LF>.<CR><LF>", b"250 Ok", b"250 OK"),
+        *(b"250 2.0.0 Ok", b"354 Go ahead", b"354 Start mail input; end with <CRLF>.<CRLF>"),
+    )
+}
+
 
 def helo_name() -> str:
     """Return a name or an address literal (RFC 5321 §4.1.3)."""
@@ -27,11 +39,6 @@ def helo_name() -> str:
     except ValueError:
         return str(settings.SITE_HOST)
     return f"[{address}]" if address.version == 4 else f"[IPv6:{address}]"
-
-
-MAX_REPLY = 65_536
-# More than any command has.
-MOST_UNREAD = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +56,6 @@ class Timeouts:
 
 
 code_of = itemgetter(0)
-# Three of four replies are the same for all messages.
-_USUAL = {
-    line: Reply(int(line[:3]), line[4:])
-    for line in (
-        *(b"250 2.1.0 Ok", b"250 2.1.5 Ok", b"354 End data with <CR><LF>.<CR><LF>", b"250 Ok", b"250 OK"),
-        *(b"250 2.0.0 Ok", b"354 Go ahead", b"354 Start mail input; end with <CRLF>.<CRLF>"),
-    )
-}
 
 
 class Wire(asyncio.Protocol):

@@ -10,6 +10,12 @@ from channels.email.smtp_replies import CannotConnect, Lost, Reply, reply_words
 from channels.rules.trials import Cause
 
 PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
+_LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535
+# RFC 5321 §4.2.2, §4.2.3: argument not understood; already logged in.
+_BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
+# Some servers ask for the user twice.
+MOST_CHALLENGES = 3
+_KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,6 @@ class SmtpSettings:
 
 
 Ask = Callable[[str], Awaitable[Reply]]
-_LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535
-# RFC 5321 §4.2.2, §4.2.3: argument not understood; already logged in.
-_BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
-# Some servers ask for the user twice.
-MOST_CHALLENGES = 3
-_KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
 # Failed tries may lock an account.
 _worked: dict[tuple[str, str], str] = {}
 

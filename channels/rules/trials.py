@@ -5,6 +5,10 @@ from enum import StrEnum
 
 from channels.rules.meaning import Meaning, advice
 
+_ABOUT_SENDER = (
+    "{host} doesn’t let this account send from {sender}. Use a sender that belongs to the account."
+)
+
 
 class Cause(StrEnum):
     """Why there is no usable connection."""
@@ -48,9 +52,6 @@ _CAUSES = {
     Cause.NOT_READY: "{host} responded on port {port} but doesn’t accept email from us now. "
     "Read its message, and try again later.",
 }
-_ABOUT_SENDER = (
-    "{host} doesn’t let this account send from {sender}. Use a sender that belongs to the account."
-)
 
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:

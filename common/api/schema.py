@@ -49,6 +49,21 @@ KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18
 LOCATION = HEADER(
     "Location", OpenApiTypes.URI, response=["201"], description="The address of the new resource."
 )
+PROBLEMS: Mapping[str, str] = {
+    "400": "The request is not as described here; `errors` says where.",
+    "401": "There is no token, or none that is good.",
+    "403": "The token lacks the scope, or the account the permission.",
+    "404": "There is no such thing.",
+    "406": "Only JSON is given.",
+    "304": "It is still the one that has this ETag.",
+    "412": "It is no longer the one that has this ETag.",
+    "409": "It cannot be done as things are; `detail` says why.",
+    "413": "The body is too large.",
+    "415": "Only JSON is taken.",
+    "422": "Well-formed, but not possible; `errors` says which field and why.",
+    "429": "Too many requests; Retry-After says how many seconds to wait.",
+    "503": "The database or a service is away; Retry-After says how many seconds to wait.",
+}
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
@@ -74,23 +89,6 @@ class ProblemSerializer(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     detail = serializers.CharField(help_text="What is wrong and what to do, for people.")
     errors: Any = ErrorSerializer(many=True, required=False)
-
-
-PROBLEMS: Mapping[str, str] = {
-    "400": "The request is not as described here; `errors` says where.",
-    "401": "There is no token, or none that is good.",
-    "403": "The token lacks the scope, or the account the permission.",
-    "404": "There is no such thing.",
-    "406": "Only JSON is given.",
-    "304": "It is still the one that has this ETag.",
-    "412": "It is no longer the one that has this ETag.",
-    "409": "It cannot be done as things are; `detail` says why.",
-    "413": "The body is too large.",
-    "415": "Only JSON is taken.",
-    "422": "Well-formed, but not possible; `errors` says which field and why.",
-    "429": "Too many requests; Retry-After says how many seconds to wait.",
-    "503": "The database or a service is away; Retry-After says how many seconds to wait.",
-}
 
 
 class Schema(AutoSchema):

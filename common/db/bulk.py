@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 MANY = 10_000
 # Nothing that blocks: dead rows and files are left to autovacuum.
 _OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
+T = TypeVar("T")
 
 
 def vacuum_analyze(*tables: type[models.Model], rows: int) -> None:
@@ -31,9 +32,6 @@ def vacuum_analyze(*tables: type[models.Model], rows: int) -> None:
             cursor.execute(f"VACUUM ({_OPTIONS}) {names}")
     except DatabaseError as error:
         log.info("what was just written waits for autovacuum: %s", error)
-
-
-T = TypeVar("T")
 
 
 def batched(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -8,25 +8,6 @@ from publicsuffixlist import PublicSuffixList
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # Loaded at first use.
 _public_suffixes = lru_cache(maxsize=1)(PublicSuffixList)
-
-
-def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return tags in order, names in lower case, and mistakes."""
-    tags: dict[str, str] = {}
-    wrong: list[str] = []
-    for part in text.split(";"):
-        if not part.strip():
-            continue
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not _NAME.fullmatch(name):
-            wrong.append(f"“{part.strip()[:60]}” isn’t a tag with a value")
-        elif name.lower() in tags:
-            wrong.append(f"the tag {name.lower()} appears twice")
-        else:
-            tags[name.lower()] = value
-    return tags, tuple(wrong)
-
-
 # End of a server's name → include: by its documentation.
 INCLUDES = {
     "smtp.gmail.com": "_spf.google.com",
@@ -48,6 +29,23 @@ INCLUDES = {
     "migadu.com": "spf.migadu.com",
     "smtp2go.com": "spf.smtp2go.com",
 }
+
+
+def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return tags in order, names in lower case, and mistakes."""
+    tags: dict[str, str] = {}
+    wrong: list[str] = []
+    for part in text.split(";"):
+        if not part.strip():
+            continue
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not _NAME.fullmatch(name):
+            wrong.append(f"“{part.strip()[:60]}” isn’t a tag with a value")
+        elif name.lower() in tags:
+            wrong.append(f"the tag {name.lower()} appears twice")
+        else:
+            tags[name.lower()] = value
+    return tags, tuple(wrong)
 
 
 def organisation(domain: str) -> str:

@@ -33,18 +33,6 @@ WHERE issue.id = {issue} AND (
     OR newsletter.sending_paused_at IS NOT NULL
 )
 """
-
-
-class AcceptedRow(NamedTuple):
-    """Delivery key, lease token (hex), time as the database writes it, remote id, new state."""
-
-    id: int
-    token: str
-    at: str
-    remote_id: str
-    state: str
-
-
 # By database vendor. Updates only rows whose lease is ours.
 STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
 # Also returns the number of rows and their stopped issues, which takes 0.2 of 0.9 ms for fifty rows. SQLite
@@ -62,6 +50,16 @@ SELECT (SELECT count(*) FROM accepted_now), ARRAY(
 )
 """  # noqa: S608 - of constants alone
 STOPPED_ISSUE = _STOPPED.format(issue="%s")
+
+
+class AcceptedRow(NamedTuple):
+    """Delivery key, lease token (hex), time as the database writes it, remote id, new state."""
+
+    id: int
+    token: str
+    at: str
+    remote_id: str
+    state: str
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:

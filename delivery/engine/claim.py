@@ -57,6 +57,7 @@ HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
 HELD_BY_RESTORE = "A backup was restored: it may have been sent before that."
 # A held row has these, in no other state.
 HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_BY_RESTORE}
+_EXPIRED = AnyRows(lambda now: (Delivery.objects.expired(now),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +262,6 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
     for (lane_id, claimed_at), group in claims.items():
         domains = Counter(row.domain for row in group)
         limits.give_back_use(Lane.objects.select_related("parent").get(pk=lane_id), domains, claimed_at)
-
-
-_EXPIRED = AnyRows(lambda now: (Delivery.objects.expired(now),))
 
 
 def reap_expired(*, now: datetime) -> int:

@@ -29,6 +29,17 @@ from delivery.engine.send_task import AcceptedTasks, Done, SendTask
 from delivery.models import Delivery, Lane
 
 log = logging.getLogger(__name__)
+# Limited, as servers may add a unique number to each answer.
+MOST_REASONS = 100
+RENEW_EVERY = 15.0
+# Leases that need no renewal yet: most messages are sent before the next.
+YOUNG = timedelta(seconds=5)
+# Most and least seconds between two claims.
+CLAIM_EVERY = 0.25
+CLAIM_REST = 0.01
+# Seconds that a pass waits for messages under way before it ends. A server may take ten minutes.
+DRAIN_SECONDS = 5.0
+STOP_SECONDS = 20.0
 
 
 def settle(tasks: Sequence[SendTask]) -> None:
@@ -65,19 +76,6 @@ def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendT
         log.exception("outcomes could not be recorded", extra={"delivery": tasks[0].pk})
         return error
     return None
-
-
-# Limited, as servers may add a unique number to each answer.
-MOST_REASONS = 100
-RENEW_EVERY = 15.0
-# Leases that need no renewal yet: most messages are sent before the next.
-YOUNG = timedelta(seconds=5)
-# Most and least seconds between two claims.
-CLAIM_EVERY = 0.25
-CLAIM_REST = 0.01
-# Seconds that a pass waits for messages under way before it ends. A server may take ten minutes.
-DRAIN_SECONDS = 5.0
-STOP_SECONDS = 20.0
 
 
 @dataclass

@@ -38,6 +38,13 @@ _TEXTS = {
 }
 _NO_CONFIG: dict[str, str] = {}
 _NO_SECRETS = Sealed("")
+_FIELDS = (
+    *_OWN,
+    *(f"destination__{name}" for name in _DESTINATION),
+    "destination_config",
+    "destination_secrets",
+    *(f"subscription__{name}" for name in _SUBSCRIPTION),
+)
 
 
 class ClaimedDestination(NamedTuple):
@@ -79,15 +86,6 @@ class ClaimedDelivery(NamedTuple):
     subscription: ClaimedSubscription | None
     token: UUID
     claimed_at: datetime
-
-
-_FIELDS = (
-    *_OWN,
-    *(f"destination__{name}" for name in _DESTINATION),
-    "destination_config",
-    "destination_secrets",
-    *(f"subscription__{name}" for name in _SUBSCRIPTION),
-)
 
 
 def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) -> list[ClaimedDelivery]:

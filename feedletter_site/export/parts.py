@@ -70,6 +70,27 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 USELESS = {"delivery.DkimKey", "subscriptions.ErasureKey", "subscriptions.UpstreamSalt", *SECRETS} - {
     "auth.User"
 }
+# By the reason.
+LEFT_OUT: Mapping[str, str] = {
+    "made by migrate or by workers": "auth.Permission contenttypes.ContentType feedletter_site.Stage"
+    " django_celery_beat.SolarSchedule django_celery_beat.IntervalSchedule feedletter_site.Figure"
+    " django_celery_beat.ClockedSchedule django_celery_beat.CrontabSchedule feedletter_site.Counted"
+    " django_celery_beat.PeriodicTasks django_celery_beat.PeriodicTask common.Tally feeds.Host"
+    " delivery.ServiceBreaker delivery.LaneShare reader.FeedIcon",
+    "the old site's log": "admin.LogEntry feeds.Poll",
+    "valid for minutes or hours": "sessions.Session usersessions.UserSession subscriptions.SignInRequest"
+    " subscriptions.SignIn subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
+    "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
+    "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
+    " socialaccount.SocialToken",
+    "made at the next sign-in, or connected by the reader": "socialaccount.SocialAccount",
+    "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
+    "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
+    "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
+    " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine"
+    " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine"
+    " delivery.IssueImportPiece",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,26 +124,3 @@ def is_secret(field: "models.Field[Any, Any]") -> bool:
 
 
 EXPORTED_PARTS = [ExportedPart(f"{app}.{name}") for app, names in _CARRIED.items() for name in names.split()]
-
-
-# By the reason.
-LEFT_OUT: Mapping[str, str] = {
-    "made by migrate or by workers": "auth.Permission contenttypes.ContentType feedletter_site.Stage"
-    " django_celery_beat.SolarSchedule django_celery_beat.IntervalSchedule feedletter_site.Figure"
-    " django_celery_beat.ClockedSchedule django_celery_beat.CrontabSchedule feedletter_site.Counted"
-    " django_celery_beat.PeriodicTasks django_celery_beat.PeriodicTask common.Tally feeds.Host"
-    " delivery.ServiceBreaker delivery.LaneShare reader.FeedIcon",
-    "the old site's log": "admin.LogEntry feeds.Poll",
-    "valid for minutes or hours": "sessions.Session usersessions.UserSession subscriptions.SignInRequest"
-    " subscriptions.SignIn subscriptions.SignUpCode chat.Interaction reader.Code reader.Marking",
-    "people set it up anew, as passkeys are made for one address": "mfa.Authenticator",
-    "not used here": "account.EmailAddress account.EmailConfirmation socialaccount.SocialApp"
-    " socialaccount.SocialToken",
-    "made at the next sign-in, or connected by the reader": "socialaccount.SocialAccount",
-    "hubs call the old address; the new site subscribes anew": "feeds.HubSubscription feeds.Push",
-    "emails and calls that the old site still makes": "subscriptions.Notice delivery.WebhookCall",
-    "uploads, which are finished there": "subscriptions.ListImport subscriptions.ListPart"
-    " subscriptions.ListChange subscriptions.RefusedLine reader.FollowList reader.FollowLine"
-    " feedletter_site.Arrival feedletter_site.ArrivalPiece feedletter_site.ArrivalLine"
-    " delivery.IssueImportPiece",
-}

@@ -25,6 +25,17 @@ SOURCES: Mapping[str, str] = {
     "rss2email": "feedletter_site.migrate_from.mailers.Rss2Email",
 }
 COLUMNS = ("what", "kind", "name", "words")
+ORDER = (
+    ImportResult.REFUSED,
+    ImportResult.GONE,
+    ImportResult.UNREAD,
+    ImportResult.NEW,
+    ImportResult.ASKS,
+    ImportResult.CHANGED,
+    ImportResult.TAKEN,
+    ImportResult.THERE,
+)
+READING = (ImportResult.NEW, ImportResult.ASKS, ImportResult.UNREAD)
 
 
 class TakenMeanwhile(Exception):
@@ -67,19 +78,6 @@ class Origins:
 
     def finish(self, kind: str, old_key: str, *, now: datetime) -> None:
         self._rows.filter(kind=kind, old_key=old_key, finished_at=None).update(finished_at=now)
-
-
-ORDER = (
-    ImportResult.REFUSED,
-    ImportResult.GONE,
-    ImportResult.UNREAD,
-    ImportResult.NEW,
-    ImportResult.ASKS,
-    ImportResult.CHANGED,
-    ImportResult.TAKEN,
-    ImportResult.THERE,
-)
-READING = (ImportResult.NEW, ImportResult.ASKS, ImportResult.UNREAD)
 
 
 @dataclass(slots=True)

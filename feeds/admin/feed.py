@@ -49,6 +49,18 @@ SOON = "{} offers to push new posts. We ask it after the feed’s next reading a
 READ_AT_ONCE = 5
 # A message's size is limited.
 UNDONE_AT_ONCE = 200
+NEWEST = 5
+FORGOTTEN = (
+    "The user name and password were deleted, because the new address is at another host."
+    " Enter them again if the new host needs them."
+)
+HEALTH_LABELS = {
+    "active": "success",
+    "failing": "danger",
+    "paused": "warning",
+    "stopped": "warning",
+    "held": "warning",
+}
 
 
 def read_now(request: HttpRequest, keys: list[int]) -> str:
@@ -217,20 +229,6 @@ def ask_hub(request: HttpRequest, keys: list[int]) -> str:
     if not asked:
         return "There is no hub to ask: these feeds name none, or are paused."
     return f"{pluralize(asked, 'hub')} will be asked within a minute."
-
-
-NEWEST = 5
-FORGOTTEN = (
-    "The user name and password were deleted, because the new address is at another host."
-    " Enter them again if the new host needs them."
-)
-HEALTH_LABELS = {
-    "active": "success",
-    "failing": "danger",
-    "paused": "warning",
-    "stopped": "warning",
-    "held": "warning",
-}
 
 
 def how_it_goes(feed: Feed) -> Part:

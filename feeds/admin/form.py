@@ -16,6 +16,18 @@ INTRO = (
     "For a private feed: a user name and password, or a header such as X-Api-Key."
     " Stored encrypted, and sent only to the feed’s host."
 )
+READING_FIELDS = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
+FIELD_LABELS = {
+    "min_delay_minutes": "Not before",
+    "await_stabilization_minutes": "Unchanged for",
+    "max_delay_minutes": "At the latest after",
+    "recheck_every_minutes": "Read every (minutes)",
+    "pace": "Read it",
+    "ceiling_minutes": "At least every (minutes)",
+    "hold_floods": "Hold many posts at once",
+    "join_reposts": "Recognise reposts",
+    "use_hub": "Let its hub push posts",
+}
 
 
 def _secret(label: str, help_text: str = "") -> forms.CharField:
@@ -63,20 +75,6 @@ def intro(feed: Feed) -> str:
     if not stored:
         return INTRO
     return f"{INTRO} Stored now: {stored}. What you type replaces it; leave the fields empty to keep it."
-
-
-READING_FIELDS = ("pace", TIMES[-1], "ceiling_minutes", "use_hub", "hold_floods", "join_reposts")
-FIELD_LABELS = {
-    "min_delay_minutes": "Not before",
-    "await_stabilization_minutes": "Unchanged for",
-    "max_delay_minutes": "At the latest after",
-    "recheck_every_minutes": "Read every (minutes)",
-    "pace": "Read it",
-    "ceiling_minutes": "At least every (minutes)",
-    "hold_floods": "Hold many posts at once",
-    "join_reposts": "Recognise reposts",
-    "use_hub": "Let its hub push posts",
-}
 
 
 class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]

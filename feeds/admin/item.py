@@ -30,6 +30,16 @@ WHY_FLOODS_ARE_HELD = (
     "the next ones are not held."
 )
 ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch it on."
+WITHDRAWN = "removed"
+HELD = "held for you"
+STATE_LABELS = {
+    "waiting to settle": "info",
+    WITHDRAWN: "warning",
+    HELD: "warning",
+    "in a next issue": "info",
+    "done": "success",
+    "excluded": "warning",
+}
 
 
 def held(feed: Feed) -> Part:
@@ -90,18 +100,6 @@ def what_not_sending_does(count: int) -> list[str]:
         f"{pluralize(count, 'held post')} won’t be sent.",
         "While a post is in its feed, you can still send it: open it and choose “Send it anyway”.",
     ]
-
-
-WITHDRAWN = "removed"
-HELD = "held for you"
-STATE_LABELS = {
-    "waiting to settle": "info",
-    WITHDRAWN: "warning",
-    HELD: "warning",
-    "in a next issue": "info",
-    "done": "success",
-    "excluded": "warning",
-}
 
 
 def about(item: Item) -> Part:

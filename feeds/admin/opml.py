@@ -50,6 +50,12 @@ EXAMPLES_SHOWN = 10
 NOTHING_NEW = "There is nothing to do: you watch all of these feeds already."
 NOTHING_GOOD = "There is nothing to do: no feed in the file can be added."
 FILE_LOST = "The file is no longer at hand. Choose it again: feeds that were added already are passed over."
+PAGE = UploadPage(
+    "Import feeds",
+    "Most feed readers and newsletter programs can export their feeds as an OPML file. We add its feeds and"
+    " send their new posts. Feeds that are already here don’t change.",
+    (Feed, "Back to feeds"),
+)
 
 
 class FileForm(forms.Form):
@@ -70,14 +76,6 @@ class FileForm(forms.Form):
         except ValidationError as error:
             self.add_error("tags", error.messages)
         return None
-
-
-PAGE = UploadPage(
-    "Import feeds",
-    "Most feed readers and newsletter programs can export their feeds as an OPML file. We add its feeds and"
-    " send their new posts. Feeds that are already here don’t change.",
-    (Feed, "Back to feeds"),
-)
 
 
 class OpmlPages:

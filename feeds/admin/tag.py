@@ -23,6 +23,8 @@ from feeds.tags import delete_tags, rename_tag, tag_feeds, tags_in, untag_feeds
 FEED_LISTS = (("Feeds", "feeds_feed"), ("Tags", "feeds_tag"))
 MAX_LINE = 5000
 SUGGESTED = 200
+FEEDS_SHOWN = 100
+OFFERED = 30
 
 
 class TagsField(forms.CharField):
@@ -95,10 +97,6 @@ def remove_tags(request: HttpRequest, keys: list[int], *, names: list[str]) -> s
 def _listed(names: list[str]) -> str:
     tags = ", ".join(f"“{name}”" for name in names)
     return f"the tag {tags}" if len(names) == 1 else f"the tags {tags}"
-
-
-FEEDS_SHOWN = 100
-OFFERED = 30
 
 
 class TagFilter(SimpleListFilter):

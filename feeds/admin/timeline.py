@@ -22,6 +22,12 @@ from feeds.rules.why import in_short
 NAME = "feeds_feed_forecast"
 TITLE = "What would happen now?"
 FORECASTS_SHOWN = 100
+# Visible, and folded.
+LINES, MORE_LINES = 2, 60
+LONGEST_NOTE = 300
+KEPT = "Readings are kept for 30 days, at most 500 of a feed."
+HEAD = ("when", "what came", "answer", "size", "took", "read again")
+TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outcome.READ: "good"}
 
 
 class ForecastPage:
@@ -78,14 +84,6 @@ class ForecastPage:
             "again": request.path,
         }
         return page(request, "admin/feeds/forecast.html", context)
-
-
-# Visible, and folded.
-LINES, MORE_LINES = 2, 60
-LONGEST_NOTE = 300
-KEPT = "Readings are kept for 30 days, at most 500 of a feed."
-HEAD = ("when", "what came", "answer", "size", "took", "read again")
-TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outcome.READ: "good"}
 
 
 def at_a_glance(feed: Feed) -> Part:

@@ -12,6 +12,12 @@ from common.passes import TimeBudget
 from feeds.models import Feed, Item, Poll
 from feeds.rules.item_status import ItemStatus, explain
 
+WEEKS = 26
+POLLS_PLOTTED = 100
+KEPT_PER_FEED = 500
+POLLS_KEPT_FOR = timedelta(days=30)
+POLLS_DELETED_TOGETHER = 1_000
+
 
 def status_of(item: Item) -> ItemStatus:
     return ItemStatus(
@@ -32,13 +38,6 @@ def status_of(item: Item) -> ItemStatus:
 def standing(item: Item, now: datetime) -> str:
     """Explain whether the post is sent."""
     return explain(status_of(item), item.feed, now)
-
-
-WEEKS = 26
-POLLS_PLOTTED = 100
-KEPT_PER_FEED = 500
-POLLS_KEPT_FOR = timedelta(days=30)
-POLLS_DELETED_TOGETHER = 1_000
 
 
 @dataclass(frozen=True, slots=True)

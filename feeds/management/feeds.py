@@ -30,6 +30,7 @@ from feeds.resources import feeds
 from feeds.tags import checked_tag
 
 IN_JSON = ("feed_id", "ok", "error", "new", "changed", "vanished", "held", "excluded", "final")
+NAMED = ("url", "status")
 
 
 class PreviewFeed(FeedletterCommand):
@@ -169,9 +170,6 @@ def start(options: dict[str, Any]) -> dict[str, Any]:
     if options["last"] is not None:
         return {"start": Feed.Start.LAST, "start_count": options["last"]}
     return {"start": Feed.Start.ALL if options["all"] else Feed.Start.FROM_NOW}
-
-
-NAMED = ("url", "status")
 
 
 class AlterFeed(FeedletterCommand):

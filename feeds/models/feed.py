@@ -9,6 +9,15 @@ from django.utils import timezone
 from common.db.leases import unleased
 from common.secrets import SecretsField
 
+A_MONTH = 31 * 24 * 60
+HEALTH = ("active", "failing", "held", "paused", "stopped")
+# Fields that people set, for forms, commands and the API.
+DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
+TIMES = (*DELAYS, "recheck_every_minutes")
+# For many feeds at once.
+SHARED = frozenset((TIMES[-1], "pace", "ceiling_minutes", "hold_floods", "use_hub"))
+SETTINGS = ("title", *TIMES, "pace", "ceiling_minutes", "hold_floods", "join_reposts", "use_hub")
+
 
 class Tag(models.Model):
     name = models.CharField(max_length=100, unique=True)
@@ -45,24 +54,10 @@ class Host(models.Model):
         return self.name
 
 
-A_MONTH = 31 * 24 * 60
-
-
 def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[int, int]":
     return models.PositiveIntegerField(
         default=default, validators=[MaxValueValidator(A_MONTH)], help_text=help_text
     )
-
-
-HEALTH = ("active", "failing", "held", "paused", "stopped")
-
-
-# Fields that people set, for forms, commands and the API.
-DELAYS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes")
-TIMES = (*DELAYS, "recheck_every_minutes")
-# For many feeds at once.
-SHARED = frozenset((TIMES[-1], "pace", "ceiling_minutes", "hold_floods", "use_hub"))
-SETTINGS = ("title", *TIMES, "pace", "ceiling_minutes", "hold_floods", "join_reposts", "use_hub")
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):

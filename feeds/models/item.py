@@ -9,6 +9,9 @@ from common.db.tallies import counted_by
 from feeds.models.feed import Feed
 from feeds.parsing.likeness import Likeness, likeness
 
+# A change seen before `until` may settle this long after.
+LINGERS = timedelta(hours=6)
+
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def held(self) -> Self:
@@ -105,10 +108,6 @@ class Item(models.Model):
     @cached_property
     def like(self) -> Likeness:
         return likeness(self.title, self.link)
-
-
-# A change seen before `until` may settle this long after.
-LINGERS = timedelta(hours=6)
 
 
 class TrackedItemQuerySet(models.QuerySet["TrackedItem"]):

@@ -16,33 +16,9 @@ MAX_HEADER_LINKS = 50
 
 _TARGET = re.compile(r"\s*,?\s*<([^<>]*)>")
 _PARAMETER = re.compile(r"""\s*;\s*([^\s=;,"<>]+)?(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"<>]*)))?""")
-
-
-def links_of_header(value: str) -> list[tuple[str, str]]:
-    """Return (lower-case relation, target). Skips links with `anchor`; stops at errors."""
-    links: list[tuple[str, str]] = []
-    # Bounds white space.
-    position, value = 0, one_line(value[:MAX_LINK_HEADER])
-    while len(links) < MAX_HEADER_LINKS and (target := _TARGET.match(value, position)):
-        parameters: dict[str, str] = {}
-        position = target.end()
-        while match := _PARAMETER.match(value, position):
-            name, quoted, token = match.groups()
-            text = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token or ""
-            # RFC 8288 §3: the first counts.
-            parameters.setdefault((name or "").lower(), text)
-            position = match.end()
-        if "anchor" not in parameters:
-            links += [(rel, target.group(1).strip()) for rel in parameters.get("rel", "").lower().split()]
-        comma = value.find(",", position)
-        position = comma if comma >= 0 else len(value)
-    return links[:MAX_HEADER_LINKS]
-
-
 MAX_TAG_ATTRIBUTES = 40
 # WHATWG HTML §13.2.5.
 RAW = words("script style textarea title xmp noembed noframes iframe template")
-
 _START = re.compile(r"<(!--|[a-zA-Z][a-zA-Z0-9:-]{0,40})")
 _ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>=][^\s/>=]{0,100})(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?""")
 _RAW_ENDS = {name: re.compile(rf"</{name}(?![a-z0-9])", re.IGNORECASE) for name in RAW}
@@ -102,6 +78,27 @@ _FEED_QUERY = re.compile(
     re.IGNORECASE,
 )
 _FEED_WORDS = re.compile(r"\b(?:rss|atom|web ?feed|json ?feed)\b|^\W*feed\W*$", re.IGNORECASE)
+
+
+def links_of_header(value: str) -> list[tuple[str, str]]:
+    """Return (lower-case relation, target). Skips links with `anchor`; stops at errors."""
+    links: list[tuple[str, str]] = []
+    # Bounds white space.
+    position, value = 0, one_line(value[:MAX_LINK_HEADER])
+    while len(links) < MAX_HEADER_LINKS and (target := _TARGET.match(value, position)):
+        parameters: dict[str, str] = {}
+        position = target.end()
+        while match := _PARAMETER.match(value, position):
+            name, quoted, token = match.groups()
+            text = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token or ""
+            # RFC 8288 §3: the first counts.
+            parameters.setdefault((name or "").lower(), text)
+            position = match.end()
+        if "anchor" not in parameters:
+            links += [(rel, target.group(1).strip()) for rel in parameters.get("rel", "").lower().split()]
+        comma = value.find(",", position)
+        position = comma if comma >= 0 else len(value)
+    return links[:MAX_HEADER_LINKS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,12 @@ _CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
 
 
 Microformat = Mapping[str, Any]
+REFERRING = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
+MAX_RELATIONS = 20
+MAX_SAID = 200
+MAX_QUOTED = 2_000
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_DEGREES = re.compile(r"\s*-?\d{1,3}(\.\d{1,15})?\s*")
 
 
 def found_in(items: object, kind: str, depth: int = 0) -> Iterator[Microformat]:
@@ -68,14 +74,6 @@ def address_of(value: object) -> str:
     if isinstance(value, dict):
         return next((one for one in values_of(value, "url") if isinstance(one, str)), "") or plain_of(value)
     return plain_of(value)
-
-
-REFERRING = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
-MAX_RELATIONS = 20
-MAX_SAID = 200
-MAX_QUOTED = 2_000
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
-_DEGREES = re.compile(r"\s*-?\d{1,3}(\.\d{1,15})?\s*")
 
 
 def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: tuple[Person, ...]) -> Social:

@@ -48,6 +48,7 @@ _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}\sencoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
 _SKIPPED = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+EMPTY_FOLDER = "channel"
 
 
 class OpmlError(Refused):
@@ -185,9 +186,6 @@ def _read_tags(text: str, builder: "_Builder") -> None:
 def _decoded(text: str) -> str:
     """&copy in ?a=1&copy=2 is no reference."""
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
-
-
-EMPTY_FOLDER = "channel"
 
 
 @dataclass

@@ -13,6 +13,9 @@ from feeds.parsing.media import absolute
 MAX_HUBS = 5
 MAX_TTL = 31 * 24 * 60
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+T = TypeVar("T")
+BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 def ttl(text: object) -> int | None:
@@ -38,12 +41,6 @@ def days(texts: Iterable[object]) -> tuple[int, ...]:
 def hub_addresses(urls: Iterable[object], base: str) -> tuple[str, ...]:
     addresses = dict.fromkeys(absolute(url, base) for url in urls)
     return tuple(url for url in addresses if url)[:MAX_HUBS]
-
-
-T = TypeVar("T")
-
-BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
-UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 class PostReader(ABC, Generic[T]):

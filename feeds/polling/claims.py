@@ -15,6 +15,9 @@ from feeds.polling.read import Ask
 from feeds.rules.outage import PROBED_EVERY
 
 WAITING_FOR_HOST = ("unreachable", "probe")
+FEED_LEASE = timedelta(minutes=2)
+# Hosts that rest for longer are left to a later pass.
+PATIENCE = timedelta(seconds=5)
 
 
 def is_scout(feed: Feed, now: datetime) -> bool:
@@ -32,11 +35,6 @@ def wake(*, hosts: Collection[str], now: datetime) -> int:
     locked = waiting.order_by("pk").select_for_update(skip_locked=True)
     pks = list(locked.values_list("pk", flat=True))
     return waiting.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="host_back") if pks else 0
-
-
-FEED_LEASE = timedelta(minutes=2)
-# Hosts that rest for longer are left to a later pass.
-PATIENCE = timedelta(seconds=5)
 
 
 def claim_feed(feeds: FeedQuerySet, now: datetime) -> Feed | None:

@@ -49,6 +49,7 @@ EMPTY_TAGS = frozenset(
 FIRST_CREDIBLE = datetime(2000, 1, 1, tzinfo=UTC)
 CLOCKS_DIFFER_BY = timedelta(days=1)
 LIES = "The server’s {} did not change with the feed, so this value is no longer sent to it."
+UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
 
 
 class ReadingFailed(Exception):
@@ -60,9 +61,6 @@ class ReadingFailed(Exception):
         self.status = fetched.status if fetched else None
         self.retry_after = fetched.headers.get("retry-after", "") if fetched else ""
         self.bytes = len(fetched.body) if fetched else 0
-
-
-UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried again later."
 
 
 def unforeseen(error: Exception) -> ReadingFailed:

@@ -36,6 +36,24 @@ from migrate_from.records import (
     Options,
 )
 
+# Our limits of a feed's timings, in minutes.
+LONGEST_DELAY = 44_640
+LONGEST_PARAM, MOST_PARAMS = 2000, 50
+# A collection that is over and was opened longer ago would send old posts at once (BUG-6 and BUG-8).
+STALE_AFTER = timedelta(days=7)
+CLOCKS_DIFFER = timedelta(minutes=10)
+STALE = "Its issue in feedletter was over and never sent."
+# Posts that it assigned to nothing had been refused or sent (BUG-18).
+FATES = {"Unassigned": Fate.UNSENT, "Excluded": Fate.KNOWN, "Assigned": Fate.SENT}
+ARRANGEMENTS = {"Email.Each": EACH, "Email.Daily": "daily", "Email.Weekly": "weekly", "Email.Fixed": FIXED}
+DEFAULTS, STARTERS = "com.mchange.feedletter.default.", "starter."
+UNTEMPLATES = {
+    "composeUntemplateName": "issues/post or issues/digest",
+    "confirmUntemplateName": "mails/confirmation",
+    "statusChangeUntemplateName": "the pages",
+    "removalNotificationUntemplateName": "mails/farewell",
+}
+
 
 class Announced(NamedTuple):
     """Kind of a bridge: how its accounts are named there and here."""
@@ -49,15 +67,6 @@ class Announced(NamedTuple):
     secret: str
 
 
-# Our limits of a feed's timings, in minutes.
-LONGEST_DELAY = 44_640
-LONGEST_PARAM, MOST_PARAMS = 2000, 50
-# A collection that is over and was opened longer ago would send old posts at once (BUG-6 and BUG-8).
-STALE_AFTER = timedelta(days=7)
-CLOCKS_DIFFER = timedelta(minutes=10)
-STALE = "Its issue in feedletter was over and never sent."
-# Posts that it assigned to nothing had been refused or sent (BUG-18).
-FATES = {"Unassigned": Fate.UNSENT, "Excluded": Fate.KNOWN, "Assigned": Fate.SENT}
 MASTODON = Announced(
     "mastodon",
     "Mastodon",
@@ -76,15 +85,7 @@ BLUESKY = Announced(
     "app_password",
     "feedletter.bsky.identifier.",
 )
-ARRANGEMENTS = {"Email.Each": EACH, "Email.Daily": "daily", "Email.Weekly": "weekly", "Email.Fixed": FIXED}
 BRIDGES = {"Mastodon.Announce": MASTODON, "BlueSky.Announce": BLUESKY}
-DEFAULTS, STARTERS = "com.mchange.feedletter.default.", "starter."
-UNTEMPLATES = {
-    "composeUntemplateName": "issues/post or issues/digest",
-    "confirmUntemplateName": "mails/confirmation",
-    "statusChangeUntemplateName": "the pages",
-    "removalNotificationUntemplateName": "mails/farewell",
-}
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ from reader.rules.order import Key, PageRequest
 from reader.timelines.pages import page_rows
 from reader.timelines.stars import starred_among
 
+READ_TOGETHER = 100
+
 
 class ReadState(Enum):
     READ = "read"
@@ -28,7 +30,6 @@ class ReadState(Enum):
 
 
 OPPOSITES: Mapping[object, ReadState] = {ReadState.READ: ReadState.UNREAD, ReadState.UNREAD: ReadState.READ}
-READ_TOGETHER = 100
 # An int is a feed's key.
 Trait = ReadState | Channel | int
 

@@ -25,38 +25,6 @@ _Rgb = tuple[float, float, float]
 # Chroma from which an accent tints greys fully.
 _COLOURFUL = 0.08
 _STEPS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    paper: str
-    ink: str
-    title: str
-    quote: str
-    muted: str
-    edge: str
-    rule: str
-    block: str
-    accent: str
-    on_accent: str
-    # Dark shade of the accent, for white words on a wide block by night.
-    band: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageColours:
-    ground: str
-    text: str
-    quiet: str
-    line: str
-    field: str
-    field_line: str
-    accent: str
-    on_accent: str
-    tint: str
-    danger: str
-
-
 # Lightness and chroma (Oklch), light and dark.
 _LETTER = (
     {
@@ -100,6 +68,36 @@ _PAGE = (
         "tint": (0.255, 0.013),
     },
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    paper: str
+    ink: str
+    title: str
+    quote: str
+    muted: str
+    edge: str
+    rule: str
+    block: str
+    accent: str
+    on_accent: str
+    # Dark shade of the accent, for white words on a wide block by night.
+    band: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageColours:
+    ground: str
+    text: str
+    quiet: str
+    line: str
+    field: str
+    field_line: str
+    accent: str
+    on_accent: str
+    tint: str
+    danger: str
 
 
 def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:

@@ -9,6 +9,12 @@ from channels.email.address import MAX_NAME, parse_address, parse_sender
 from channels.email.spec import EmailSpec
 from common.ports.channels import InvalidDestination
 
+LOCALS = st.text(alphabet="abzAZ09_+-.", min_size=1, max_size=70)
+LABELS = st.text(alphabet="abzAZ09-", min_size=1, max_size=65)
+DOMAINS = st.lists(LABELS, min_size=1, max_size=4).map(".".join) | st.sampled_from(
+    ["example.org", "Sub.Example.COM", "example.test", "example.invalid", "x.local", "a.onion", "1.2.3.4"]
+)
+
 
 @pytest.mark.parametrize(
     ("text", "email", "core", "name"),
@@ -139,13 +145,6 @@ def test_an_international_address_has_one_core_and_is_shown_as_people_read_it(
     typed: str, core: str, label: str
 ) -> None:
     assert (parse_address(typed).core, parse_address(typed).label) == (core, label)
-
-
-LOCALS = st.text(alphabet="abzAZ09_+-.", min_size=1, max_size=70)
-LABELS = st.text(alphabet="abzAZ09-", min_size=1, max_size=65)
-DOMAINS = st.lists(LABELS, min_size=1, max_size=4).map(".".join) | st.sampled_from(
-    ["example.org", "Sub.Example.COM", "example.test", "example.invalid", "x.local", "a.onion", "1.2.3.4"]
-)
 
 
 @given(LOCALS, DOMAINS)

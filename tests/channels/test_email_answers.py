@@ -30,6 +30,18 @@ OF_ONE = [
     b"451|4.3.0 Try again later",
     b"450|4.1.8 Sender domain not found",
 ]
+QUOTED = b"5.1.1 <a@b>: Recipient address rejected: undeliverable address: host mx.b[192.0.2.9] said: "
+HELD_UP = [
+    (b"553|5.7.1 <a@ours>: Sender address rejected: not owned by user u", Holdup.SENDER),
+    (b"550|5.1.8 <a@ours>: Sender address rejected: Domain not found", Holdup.SENDER),
+    (b"550|5.7.26 This mail is unauthenticated", Holdup.DOMAIN),
+    (b"554|5.7.1 Client host [192.0.2.1] blocked using bl.spamcop.net", Holdup.DOMAIN),
+    (b"550|" + QUOTED + b"550 5.7.1 blocked using Spamhaus", Holdup.DOMAIN),
+    (b"550|" + QUOTED + b"554 5.7.1 <a@b>: Relay access denied", Holdup.DOMAIN),
+    (b"550|" + QUOTED + b"550 5.1.8 Sender address rejected: Domain not found", Holdup.DOMAIN),
+    (b"552|5.3.4 Message size exceeds fixed limit", Holdup.LETTER),
+    (b"552|5.2.3 Message too long", Holdup.LETTER),
+]
 
 
 def said(text: bytes) -> tuple[int, bytes]:
@@ -67,20 +79,6 @@ def test_a_refused_sender_fails_nobody_for_good(answer: bytes) -> None:
     outcome = outcome_of_reply(Stage.MAIL, *said(answer))
     assert isinstance(outcome, Temporary)
     assert outcome.status == said(answer)[1].split()[0].decode()
-
-
-QUOTED = b"5.1.1 <a@b>: Recipient address rejected: undeliverable address: host mx.b[192.0.2.9] said: "
-HELD_UP = [
-    (b"553|5.7.1 <a@ours>: Sender address rejected: not owned by user u", Holdup.SENDER),
-    (b"550|5.1.8 <a@ours>: Sender address rejected: Domain not found", Holdup.SENDER),
-    (b"550|5.7.26 This mail is unauthenticated", Holdup.DOMAIN),
-    (b"554|5.7.1 Client host [192.0.2.1] blocked using bl.spamcop.net", Holdup.DOMAIN),
-    (b"550|" + QUOTED + b"550 5.7.1 blocked using Spamhaus", Holdup.DOMAIN),
-    (b"550|" + QUOTED + b"554 5.7.1 <a@b>: Relay access denied", Holdup.DOMAIN),
-    (b"550|" + QUOTED + b"550 5.1.8 Sender address rejected: Domain not found", Holdup.DOMAIN),
-    (b"552|5.3.4 Message size exceeds fixed limit", Holdup.LETTER),
-    (b"552|5.2.3 Message too long", Holdup.LETTER),
-]
 
 
 @pytest.mark.parametrize("stage", [Stage.RCPT, Stage.DATA, Stage.MESSAGE])

@@ -21,6 +21,11 @@ TITLES = st.text(
     st.characters(categories=["L", "N", "P", "S"], include_characters=" "), max_size=MAX_FIELD_TEXT
 )
 NASTY = st.text(st.sampled_from('ab \r\n\0\t\x0b\x0c\x85\u2028\u2029:;,<>@"\\()=?é日🦄.')) | st.text()
+ISSUE_FIELDS = [
+    "Date", "From", "MIME-Version", "Auto-Submitted", "Content-Language", "List-Id", "Precedence",
+    "List-Archive", "List-Help", "List-Owner", "List-Post", "Feedback-ID", "To", "Subject", "Message-ID",
+    "List-Unsubscribe", "List-Unsubscribe-Post", "Content-Type",
+]  # fmt: skip
 
 
 def made(
@@ -202,13 +207,6 @@ def test_a_sender_that_is_no_address_is_refused() -> None:
 def test_a_recipient_that_would_break_the_dialogue_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="address"):
         made(to={"core": address, "config": {"address": address}})
-
-
-ISSUE_FIELDS = [
-    "Date", "From", "MIME-Version", "Auto-Submitted", "Content-Language", "List-Id", "Precedence",
-    "List-Archive", "List-Help", "List-Owner", "List-Post", "Feedback-ID", "To", "Subject", "Message-ID",
-    "List-Unsubscribe", "List-Unsubscribe-Post", "Content-Type",
-]  # fmt: skip
 
 
 # Longer links are left out.

@@ -23,6 +23,7 @@ OFFERED = {"EHLO": PIPELINING}
 Script = Mapping[str, Reply | Callable[[str], Reply]]
 ENVELOPE = ["MAIL", "RCPT", "DATA"]
 both = pytest.mark.parametrize("offer", [PIPELINING, b"250 mx.example.test\r\n"], ids=["pipelined", "plain"])
+BIG = message(text="A line of a very long letter.\n" * 200_000, html="")
 
 
 def once(reply: Reply, then: Reply = b"250 ok\r\n") -> Callable[[str], Reply]:
@@ -298,9 +299,6 @@ def test_a_message_that_has_left_and_is_not_answered_is_ambiguous(
         client.pipeline.timeouts = PATIENT
         assert isinstance(send(client), Sent)
         client.close()
-
-
-BIG = message(text="A line of a very long letter.\n" * 200_000, html="")
 
 
 def deaf(certificate: Path, tls: str) -> OddServer:

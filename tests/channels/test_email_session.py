@@ -17,6 +17,40 @@ from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
 ADA, BEN = "ada@example.test", "ben@example.test"
+REFUSALS = [
+    # stage, reply, outcome, whether it stops the lane
+    ("mail", "450 4.3.2 not now", Temporary, False),
+    ("mail", "421 4.3.2 shutting down", Temporary, True),
+    ("mail", "550 5.1.8 sender refused", Temporary, False),
+    ("mail", "553 5.7.1 sender not owned by user", Temporary, False),
+    ("mail", "503 5.5.1 sender already specified", Temporary, False),
+    ("mail", "530 5.7.0 must issue STARTTLS first", Temporary, True),
+    ("mail", "552 5.3.4 too big", Temporary, False),
+    ("rcpt", "450 4.2.0 mailbox busy", Temporary, False),
+    ("rcpt", "452 4.2.2 over quota", Temporary, False),
+    ("rcpt", "421 4.7.28 rate limit", Temporary, True),
+    ("rcpt", "451 4.7.1 slow down", Temporary, True),
+    ("rcpt", "451 4.7.1 Greylisting in action", Temporary, False),
+    ("rcpt", "454 Throttling failure", Temporary, True),
+    ("rcpt", "550 5.1.1 no such user", Permanent, False),
+    ("rcpt", "550 5.1.10 null MX", Permanent, False),
+    ("rcpt", "553 5.1.3 bad address syntax", Permanent, False),
+    ("rcpt", "550 5.1.8 bad sender", Temporary, False),
+    ("rcpt", "550 no such user", Permanent, False),
+    ("rcpt", "550 5.11.1 no such code", Permanent, False),
+    ("rcpt", "552 5.2.2 mailbox full", Permanent, False),
+    ("rcpt", "550 5.7.1 policy", Permanent, False),
+    ("rcpt", "554 5.7.1 <ada@example.test>: Relay access denied", Temporary, True),
+    ("rcpt", "530 5.7.0 Authentication required", Temporary, True),
+    ("data", "451 4.3.0 queue file", Temporary, False),
+    ("data", "421 4.3.0 going", Temporary, True),
+    ("data", "554 5.5.1 no valid recipients", Permanent, False),
+    ("message", "451 4.3.0 later", Temporary, False),
+    ("message", "452 4.7.0 too many", Temporary, True),
+    ("message", "421 4.7.0 rate", Temporary, True),
+    ("message", "554 5.7.1 looks like spam", Permanent, False),
+    ("message", "550 5.1.1 no such user after all", Permanent, False),
+]
 
 
 @pytest.fixture
@@ -88,42 +122,6 @@ def test_close_leaves_no_connection_behind(server: SmtpServer, client: BlockingS
     send(client)
     client.close()
     server.wait_until_idle()
-
-
-REFUSALS = [
-    # stage, reply, outcome, whether it stops the lane
-    ("mail", "450 4.3.2 not now", Temporary, False),
-    ("mail", "421 4.3.2 shutting down", Temporary, True),
-    ("mail", "550 5.1.8 sender refused", Temporary, False),
-    ("mail", "553 5.7.1 sender not owned by user", Temporary, False),
-    ("mail", "503 5.5.1 sender already specified", Temporary, False),
-    ("mail", "530 5.7.0 must issue STARTTLS first", Temporary, True),
-    ("mail", "552 5.3.4 too big", Temporary, False),
-    ("rcpt", "450 4.2.0 mailbox busy", Temporary, False),
-    ("rcpt", "452 4.2.2 over quota", Temporary, False),
-    ("rcpt", "421 4.7.28 rate limit", Temporary, True),
-    ("rcpt", "451 4.7.1 slow down", Temporary, True),
-    ("rcpt", "451 4.7.1 Greylisting in action", Temporary, False),
-    ("rcpt", "454 Throttling failure", Temporary, True),
-    ("rcpt", "550 5.1.1 no such user", Permanent, False),
-    ("rcpt", "550 5.1.10 null MX", Permanent, False),
-    ("rcpt", "553 5.1.3 bad address syntax", Permanent, False),
-    ("rcpt", "550 5.1.8 bad sender", Temporary, False),
-    ("rcpt", "550 no such user", Permanent, False),
-    ("rcpt", "550 5.11.1 no such code", Permanent, False),
-    ("rcpt", "552 5.2.2 mailbox full", Permanent, False),
-    ("rcpt", "550 5.7.1 policy", Permanent, False),
-    ("rcpt", "554 5.7.1 <ada@example.test>: Relay access denied", Temporary, True),
-    ("rcpt", "530 5.7.0 Authentication required", Temporary, True),
-    ("data", "451 4.3.0 queue file", Temporary, False),
-    ("data", "421 4.3.0 going", Temporary, True),
-    ("data", "554 5.5.1 no valid recipients", Permanent, False),
-    ("message", "451 4.3.0 later", Temporary, False),
-    ("message", "452 4.7.0 too many", Temporary, True),
-    ("message", "421 4.7.0 rate", Temporary, True),
-    ("message", "554 5.7.1 looks like spam", Permanent, False),
-    ("message", "550 5.1.1 no such user after all", Permanent, False),
-]
 
 
 @pytest.mark.parametrize(

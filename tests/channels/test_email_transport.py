@@ -14,6 +14,12 @@ from delivery.checks import check_email
 from tests.channels.email_letters import message, send
 
 LANE = LaneFacts("email", "default")
+WRONG = [
+    "", "mail.example.org", "http://h", "smtp:", "smtp://", "smtp://:25", "smtp://h:0", "smtp://h:99999",
+    "smtp://h:port", "smtp://u:s3cret@", "smtp://u@h", "smtp://:s3cret@h", "smtp://u:s3cret#x@h",
+    "smtp://u:s3cret/x@h", "smtp://u:s3cret?x@h", "smtp://u:s3cret x@h", "smtp://u:s3cret\n@h",
+    "smtp://u:s3cret@h/path", "smtp://u:s3cret@[h", "mailbox:x", "s3cret",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -34,14 +40,6 @@ LANE = LaneFacts("email", "default")
 )
 def test_an_email_url_is_read(url: str, expected: SmtpSettings | Mailbox) -> None:
     assert parse_email_url(url) == expected
-
-
-WRONG = [
-    "", "mail.example.org", "http://h", "smtp:", "smtp://", "smtp://:25", "smtp://h:0", "smtp://h:99999",
-    "smtp://h:port", "smtp://u:s3cret@", "smtp://u@h", "smtp://:s3cret@h", "smtp://u:s3cret#x@h",
-    "smtp://u:s3cret/x@h", "smtp://u:s3cret?x@h", "smtp://u:s3cret x@h", "smtp://u:s3cret\n@h",
-    "smtp://u:s3cret@h/path", "smtp://u:s3cret@[h", "mailbox:x", "s3cret",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("url", WRONG)

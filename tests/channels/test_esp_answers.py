@@ -27,6 +27,12 @@ US = [
     "Your account is suspended",
     "Not enough credits",
 ]
+ANSWERS: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["message", "errors", "x"]), inner)
+    ),
+)
 
 
 @pytest.mark.parametrize("words", RECIPIENT)
@@ -56,14 +62,6 @@ def test_what_is_about_the_account_or_the_service_stops_the_lane(status: int) ->
 
 def test_a_letter_that_is_too_large_is_refused_for_good() -> None:
     assert of_error(413, "", {}, "Acme", NOW) == ServiceRefused(Permanent("Acme answered 413."))
-
-
-ANSWERS: Any = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=40),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["message", "errors", "x"]), inner)
-    ),
-)
 
 
 @given(ANSWERS, st.integers(1, 4))

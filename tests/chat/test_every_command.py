@@ -34,6 +34,15 @@ OPTIONS: dict[str, dict[str, Any]] = {"move": {"channel": OTHER_CHANNEL}, "diges
 WITHOUT_FEED = {"add", "list", "status", "settings"}
 OF_ONE_FEED = sorted(set(COMMANDS["feed"]) - WITHOUT_FEED)
 DEFERRED = ("add", "preview", "test", "move")
+# A command in an answer, with its options.
+NAMED = re.compile(r"`/(\w+) ?(\w*)((?: \w+(?::[^` ]*)?)*)`")
+# Names of fields, values of Python, regular expressions.
+INTERNAL = re.compile(r"\b[a-z]+_[a-z_]+\b|\{['\"]|\['|\bNone\b|<class|\(\?|\\[wbsd]\b")
+OPTIONS_OF = {
+    (command["name"], act["name"]): {option["name"] for option in act["options"]}
+    for command in commands()
+    for act in command["options"]
+}
 
 
 def data_of(client: DiscordClient, act: str, url: str) -> dict[str, Any]:
@@ -132,17 +141,6 @@ def test_an_answer_that_is_too_early_comes_again(
     clock.now += timedelta(seconds=2)
     assert answer_due(clock=clock) == 1
     assert ada.said
-
-
-# A command in an answer, with its options.
-NAMED = re.compile(r"`/(\w+) ?(\w*)((?: \w+(?::[^` ]*)?)*)`")
-# Names of fields, values of Python, regular expressions.
-INTERNAL = re.compile(r"\b[a-z]+_[a-z_]+\b|\{['\"]|\['|\bNone\b|<class|\(\?|\\[wbsd]\b")
-OPTIONS_OF = {
-    (command["name"], act["name"]): {option["name"] for option in act["options"]}
-    for command in commands()
-    for act in command["options"]
-}
 
 
 def check_words(said: str) -> list[tuple[str, str, dict[str, str]]]:

@@ -63,6 +63,10 @@ BRICKS = (
     ";",
     "= ",
 )
+# Titles are cut at 10,000.
+SHORT = 5_000
+# Difference of two identical runs on a busy machine.
+SLACK = 0.02
 
 
 def document(text: str) -> None:
@@ -128,10 +132,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "the headers of a report": lambda text: report(f"Subject: {text}\nFrom: {text}\n\nx"),
     "the text of a report": lambda text: report(f"From: a@b.example\n\n{text}"),
 }
-# Titles are cut at 10,000.
-SHORT = 5_000
-# Difference of two identical runs on a busy machine.
-SLACK = 0.02
 
 
 def seconds(reader: Callable[[str], object], text: str) -> float:

@@ -27,6 +27,8 @@ SECRETS = {
     ),
 }
 PICTURE = Media(url="https://blog.example/bee.jpg", type="image/jpeg", alt="A bee")
+ALL_OPTIONS = {"images": "4", "hashtags": "on", "summary": "on", "photo": "on", "thread": "on"}
+MARKS = ("bee.jpg", "wasp.jpg", "UrbanBees", "They dance.", "Stings ahead", "Post 2", "Ada")
 
 
 def looks(kind: str, shown: Letter, **options: str) -> Looks:
@@ -58,10 +60,6 @@ def test_what_is_long_is_shown_as_it_is_cut(kind: str) -> None:
     found = looks(kind, long)
     assert found.length <= found.limit or not found.limit
     assert len(found.text) < 13_000
-
-
-ALL_OPTIONS = {"images": "4", "hashtags": "on", "summary": "on", "photo": "on", "thread": "on"}
-MARKS = ("bee.jpg", "wasp.jpg", "UrbanBees", "They dance.", "Stings ahead", "Post 2", "Ada")
 
 
 @pytest.mark.parametrize(

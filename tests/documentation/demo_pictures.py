@@ -40,6 +40,7 @@ box-shadow: 0 2px 4px #0b1f2a24, 0 18px 48px #0b1f2a38 }
 .a { left: 60px; top: 52px; width: 1130px } .b { left: 560px; top: 232px; width: 560px }
 .c { right: 56px; top: 96px; width: 346px; border-radius: 30px; border: 9px solid #14202b }
 </style><img class="a" src="{}"><img class="b" src="{}"><img class="c" src="{}">"""
+READERS_PAGE = Shot(path=lambda: "/s/harbour-weekly/", width=720, height=810, sharp=1.5)
 
 
 class NamedBlog(BlogServer):
@@ -106,7 +107,6 @@ def managed() -> str:
 
 
 OVERVIEW = Shot(path=lambda: admin_page("index"), width=1280, height=820, signed_in=True)
-READERS_PAGE = Shot(path=lambda: "/s/harbour-weekly/", width=720, height=810, sharp=1.5)
 LETTER_BY_DAY = Shot(
     path=lambda: f"/mailbox/{mail_to('clara@example.org', 'harbour-notes')}/html/",
     width=390,

@@ -22,6 +22,7 @@ from tests.pictures import drawn, octets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TEXT = "#fl-markdown"
+NEW = "/admin/delivery/broadcast/add/"
 
 
 @pytest.fixture
@@ -65,9 +66,6 @@ def look(page: Any, name: str) -> None:
         dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
         page.screenshot(path=f"{PICTURES}/{name}-{width}-{'dark' if dark else 'light'}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-
-
-NEW = "/admin/delivery/broadcast/add/"
 
 
 def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., Any]) -> None:

@@ -39,6 +39,18 @@ AFTERWARDS = 25.0
 RATE = 25.0
 # Processes whose clocks are changed.
 CLOCKS = ("worker", "beat")
+MIGRATION = """
+from django.db import connection, models
+from delivery.models import Delivery
+field = models.CharField(max_length=20, db_default="")
+field.contribute_to_class(Delivery, "chaos")
+with connection.schema_editor() as editor:
+    editor.add_field(Delivery, field)
+index = models.Index(fields=["sent_at"], name="chaos_sent_at")
+with connection.schema_editor(atomic=False) as editor:
+    editor.add_index(Delivery, index, concurrently=True)
+print("migrated")
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,20 +259,6 @@ def _frozen_in_transaction(run: FaultRun, pid: int) -> bool:
     os.killpg(pid, signal.SIGCONT)
     time.sleep(run.chance.uniform(0.01, 0.1))
     return False
-
-
-MIGRATION = """
-from django.db import connection, models
-from delivery.models import Delivery
-field = models.CharField(max_length=20, db_default="")
-field.contribute_to_class(Delivery, "chaos")
-with connection.schema_editor() as editor:
-    editor.add_field(Delivery, field)
-index = models.Index(fields=["sent_at"], name="chaos_sent_at")
-with connection.schema_editor(atomic=False) as editor:
-    editor.add_index(Delivery, index, concurrently=True)
-print("migrated")
-"""
 
 
 def a_release_is_deployed(run: FaultRun) -> None:

@@ -34,6 +34,7 @@ WORDS = f"{SCRIPT}\"'><b onmouseover=alert(4)>"
 HTML = f"""<p>Words</p>{SCRIPT}<a href="javascript:alert(5)">a</a><a href=" java\tscript:alert(6)">b</a>
 <iframe src="https://evil.example/"></iframe><form action="javascript:alert(7)"><button>x</button></form>
 <a href="data:text/html,<script>alert(8)</script>">c</a><p style="background:url(javascript:9)">d</p>"""
+INSIDE = ("/feed.xml", "/redirect")
 
 
 class Probe(HTMLParser):
@@ -110,9 +111,6 @@ def test_nothing_of_a_hostile_feed_runs_in_a_client(
             assert item["content"]["html"].startswith("<p>Words</p>")
             for url in (item.get("url", ""), item.get("author", {}).get("url", "")):
                 assert not url or url.startswith("http"), item
-
-
-INSIDE = ("/feed.xml", "/redirect")
 
 
 @pytest.mark.parametrize("path", INSIDE)

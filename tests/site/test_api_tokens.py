@@ -80,6 +80,43 @@ CHANGING = [
     ("site", "patch", "site/"),
 ]
 ADD = "/admin/feedletter_site/apitoken/add/"
+# The permission that all views of an area require.
+BEHIND = {
+    "feeds:read": ["view_feed", "view_item"],
+    "feeds:write": ["view_feed", "add_feed", "change_feed", "delete_feed", "view_item", "change_item"],
+    "newsletters:read": ["view_subscribable"],
+    "newsletters:write": [
+        *("view_subscribable", "add_subscribable", "change_subscribable", "delete_subscribable")
+    ],
+    "subscribers:read": ["view_subscription", "view_destination"],
+    "subscribers:write": [
+        *("view_subscription", "add_subscription", "change_subscription"),
+        *("view_destination", "change_destination", "delete_destination"),
+    ],
+    "letters:read": ["view_broadcast"],
+    "letters:write": ["view_broadcast", "add_broadcast", "change_broadcast", "delete_broadcast"],
+    "site:read": ["view_sitesettings"],
+    "site:write": ["view_sitesettings", "change_sitesettings"],
+    "sending:read": ["view_issue", "view_delivery"],
+    "sending:write": ["view_issue", "change_issue", "view_delivery", "change_delivery"],
+}
+EVERY = [
+    *(("get", f"{resource}/", f"view_{model}") for resource, model in (
+        ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
+        ("subscriptions", "subscription"), ("destinations", "destination"),
+        ("issues", "issue"), ("deliveries", "delivery"), ("letters", "broadcast"),
+        ("site", "sitesettings"), ("channels", "subscribable"),
+    )),
+    *(
+        (method, path, f"{word}_{model}")
+        for _, method, path in CHANGING
+        for usual in ["add" if path.count("/") == 1 else "change"]
+        for word in [{"delete": "delete", "patch": "change"}.get(method, usual)]
+        for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
+                      .replace("letter", "broadcast").replace("site", "sitesettings")
+                      .replace("channel", "subscribable")]
+    ),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -285,28 +322,6 @@ def staff(*codenames: str) -> User:
     return eve
 
 
-# The permission that all views of an area require.
-BEHIND = {
-    "feeds:read": ["view_feed", "view_item"],
-    "feeds:write": ["view_feed", "add_feed", "change_feed", "delete_feed", "view_item", "change_item"],
-    "newsletters:read": ["view_subscribable"],
-    "newsletters:write": [
-        *("view_subscribable", "add_subscribable", "change_subscribable", "delete_subscribable")
-    ],
-    "subscribers:read": ["view_subscription", "view_destination"],
-    "subscribers:write": [
-        *("view_subscription", "add_subscription", "change_subscription"),
-        *("view_destination", "change_destination", "delete_destination"),
-    ],
-    "letters:read": ["view_broadcast"],
-    "letters:write": ["view_broadcast", "add_broadcast", "change_broadcast", "delete_broadcast"],
-    "site:read": ["view_sitesettings"],
-    "site:write": ["view_sitesettings", "change_sitesettings"],
-    "sending:read": ["view_issue", "view_delivery"],
-    "sending:write": ["view_issue", "change_issue", "view_delivery", "change_delivery"],
-}
-
-
 def offered(client: Client) -> set[str]:
     page = client.get(ADD).content.decode()
     return {scope for scope in SCOPES if f'value="{scope}"' in page}
@@ -330,25 +345,6 @@ def test_a_scope_is_handed_on_by_those_only_who_may_do_all_that_is_behind_it(
         assert scope not in offered(client), lost
         client.post(ADD, {"name": "x", "scopes": [scope], "lifetime": ""})
         assert not ApiToken.objects.exists()
-
-
-EVERY = [
-    *(("get", f"{resource}/", f"view_{model}") for resource, model in (
-        ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
-        ("subscriptions", "subscription"), ("destinations", "destination"),
-        ("issues", "issue"), ("deliveries", "delivery"), ("letters", "broadcast"),
-        ("site", "sitesettings"), ("channels", "subscribable"),
-    )),
-    *(
-        (method, path, f"{word}_{model}")
-        for _, method, path in CHANGING
-        for usual in ["add" if path.count("/") == 1 else "change"]
-        for word in [{"delete": "delete", "patch": "change"}.get(method, usual)]
-        for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
-                      .replace("letter", "broadcast").replace("site", "sitesettings")
-                      .replace("channel", "subscribable")]
-    ),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path", "permission"), some_now(EVERY), ids=lambda part: str(part))

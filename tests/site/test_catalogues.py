@@ -24,6 +24,39 @@ Message = tuple[str | None, str, str]
 NUMBERS = re.compile(
     r"%\((n|count|number|most|limit|longest|shown|more|posts|times|tries_left|minutes|hours|days|characters)\)|%d"
 )
+# Words that the rest of a catalogue does not use, and spacing that breaks a line before a mark.
+UNWANTED = {
+    "de": [
+        r"\bBriefe?n?\b|(?<![-\w])Mails?(?!\w)|(?<![-\w])Mailserver|Sehen Sie in Ihre\b",
+        r"Sammlung|[Pp]ost(e|en|et)\b|Mitteilung|verborgen|[Tt]ippen|Weitersagen|Tasten\b|folgen Sie etwas",
+    ],
+    "fr": [
+        r" [?!;:]|« | »|\w\(e\)|\w·e|[“”]",
+        r"[Rr]églages?|cachée?s?\b|désabonnée?\b|favoris|[Tt]ouche[sz]?\b|\bd’un geste|heure de\b",
+    ],
+    "es": [
+        r"\b[Pp]ublicaci(ón|ones)\b|\b[Ff]uentes?\b|(?<!\()\b[Pp]osts?\b|[“”]",
+        r"\b[Ee]ntrar\b|\bórdenes\b|quizás|enlaces? de acceso|\b[Tt]oque\b|suscritos?\b|Teclas\b",
+    ],
+    "pt": [
+        r"[Aa]ssin(e|ar|antes?|aturas?)\b|[Gg]rava[rd]|[Dd]escarreg|[Aa]crescent|[Ll]íngua|[Pp]rocurar feeds",
+        r"\b[Ee]ntrar\b(?! em vigor)|anfitrião|o próprio\b|[Oo]brigado|\bToque|Teclas\b|[“”]",
+        r"\b[Uu]suário|\bsenhas?\b|\b[Aa]rquivo JSON|celular|\btela\b|aplicativo",
+    ],
+    "pt-br": [
+        r"palavras?-passe|[Ff]icheiro|telemóvel|ecrã|utilizador|[Dd]efinições|[Pp]redefini|[Aa]plicações",
+        r"[Ss]ubscr|\bsessão\b|\bestá a \w+r\b|[Gg]rava[rd]|[Ee]limin|\b[Pp]artilh|\bsi\b(?!,)|[«»]",
+        r"[Ee]nviámos|[Dd]emasiad|[Oo]brigado|\bToque|Teclas\b",
+    ],
+}
+# Discord itself says du and tú, so that the formal address would be stiff there.
+ADDRESS = {
+    "de": r"\bSie\b|\bIhre?[nms]?\b",
+    "fr": r"\b[Vv](ous|otre|os)\b|\w+ez\b",
+    "es": r"\b[Uu]sted\b|\b(Use|Elija|Quite|Ponga|Pruebe|Añada|Espere|Pida|Escriba)\b",
+    "pt": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Indique)\b",
+    "pt-br": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Informe)\b",
+}
 
 
 def folder_of(language: str) -> Path:
@@ -142,48 +175,11 @@ def test_a_number_has_a_plural_as_some_languages_have_several(messages: frozense
     assert [text for _context, text, plural in messages if NUMBERS.search(text) and not plural] == []
 
 
-# Words that the rest of a catalogue does not use, and spacing that breaks a line before a mark.
-UNWANTED = {
-    "de": [
-        r"\bBriefe?n?\b|(?<![-\w])Mails?(?!\w)|(?<![-\w])Mailserver|Sehen Sie in Ihre\b",
-        r"Sammlung|[Pp]ost(e|en|et)\b|Mitteilung|verborgen|[Tt]ippen|Weitersagen|Tasten\b|folgen Sie etwas",
-    ],
-    "fr": [
-        r" [?!;:]|« | »|\w\(e\)|\w·e|[“”]",
-        r"[Rr]églages?|cachée?s?\b|désabonnée?\b|favoris|[Tt]ouche[sz]?\b|\bd’un geste|heure de\b",
-    ],
-    "es": [
-        r"\b[Pp]ublicaci(ón|ones)\b|\b[Ff]uentes?\b|(?<!\()\b[Pp]osts?\b|[“”]",
-        r"\b[Ee]ntrar\b|\bórdenes\b|quizás|enlaces? de acceso|\b[Tt]oque\b|suscritos?\b|Teclas\b",
-    ],
-    "pt": [
-        r"[Aa]ssin(e|ar|antes?|aturas?)\b|[Gg]rava[rd]|[Dd]escarreg|[Aa]crescent|[Ll]íngua|[Pp]rocurar feeds",
-        r"\b[Ee]ntrar\b(?! em vigor)|anfitrião|o próprio\b|[Oo]brigado|\bToque|Teclas\b|[“”]",
-        r"\b[Uu]suário|\bsenhas?\b|\b[Aa]rquivo JSON|celular|\btela\b|aplicativo",
-    ],
-    "pt-br": [
-        r"palavras?-passe|[Ff]icheiro|telemóvel|ecrã|utilizador|[Dd]efinições|[Pp]redefini|[Aa]plicações",
-        r"[Ss]ubscr|\bsessão\b|\bestá a \w+r\b|[Gg]rava[rd]|[Ee]limin|\b[Pp]artilh|\bsi\b(?!,)|[«»]",
-        r"[Ee]nviámos|[Dd]emasiad|[Oo]brigado|\bToque|Teclas\b",
-    ],
-}
-
-
 @pytest.mark.parametrize("language", UNWANTED)
 def test_one_thing_has_one_word_and_marks_stay_with_theirs(language: str) -> None:
     written = [text for entry in catalogue(language) for text in texts(entry)]
     found = [text for text in written for pattern in UNWANTED[language] if re.search(pattern, text)]
     assert found == []
-
-
-# Discord itself says du and tú, so that the formal address would be stiff there.
-ADDRESS = {
-    "de": r"\bSie\b|\bIhre?[nms]?\b",
-    "fr": r"\b[Vv](ous|otre|os)\b|\w+ez\b",
-    "es": r"\b[Uu]sted\b|\b(Use|Elija|Quite|Ponga|Pruebe|Añada|Espere|Pida|Escriba)\b",
-    "pt": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Indique)\b",
-    "pt-br": r"\b[Vv]ocê\b|\b(Use|Escolha|Remova|Ponha|Adicione|Espere|Tente|Peça|Informe)\b",
-}
 
 
 @pytest.mark.parametrize("language", ADDRESS)

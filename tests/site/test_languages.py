@@ -34,6 +34,23 @@ SPOKEN = ["de", "fr", "es", "pt"]
 # English words that none of the four languages has.
 ENGLISH = re.compile(r"\b(the|you|your|this|with|subscribe|newsletters? you|of|is|that)\b", re.IGNORECASE)
 ARABIC = [("en", "English"), ("ar", "العربية")]
+CONTEXT: dict[str, Any] = {
+    "newsletter": "Labor",
+    "newsletters": ["Labor"],
+    "confirm_url": "https://x.example/c/",
+    "hours": "48",
+    "minutes": "30",
+    "change_url": "https://x.example/c/",
+    "undo_url": "https://x.example/u/",
+    "days": "14",
+    "sign_in_url": "https://x.example/s/",
+    "user_name": "ada",
+    "reset_url": "https://x.example/r/",
+    "invitation_url": "https://x.example/i/",
+    "page_url": "https://x.example/p/",
+    "manage_url": "https://x.example/m/",
+    "unsubscribe_url": "https://x.example/u/",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -162,25 +179,6 @@ def test_a_sign_in_link_follows_the_reader(newsletter: Subscribable) -> None:
     ask_for_link(email=reader.destination.label, ip="192.0.2.1", now=NOW, language="fr")
     mail_links(now=NOW)
     assert Notice.objects.get().language == "es"
-
-
-CONTEXT: dict[str, Any] = {
-    "newsletter": "Labor",
-    "newsletters": ["Labor"],
-    "confirm_url": "https://x.example/c/",
-    "hours": "48",
-    "minutes": "30",
-    "change_url": "https://x.example/c/",
-    "undo_url": "https://x.example/u/",
-    "days": "14",
-    "sign_in_url": "https://x.example/s/",
-    "user_name": "ada",
-    "reset_url": "https://x.example/r/",
-    "invitation_url": "https://x.example/i/",
-    "page_url": "https://x.example/p/",
-    "manage_url": "https://x.example/m/",
-    "unsubscribe_url": "https://x.example/u/",
-}
 
 
 @pytest.mark.parametrize("language", SPOKEN)

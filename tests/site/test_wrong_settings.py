@@ -111,6 +111,14 @@ WRONG = [
     ("DATA_DIR", "/proc/nowhere"),
 ]
 CELERY = ["celery", "--quiet", "-A", "feedletter_site"]
+PROCESSES = {
+    "a command": ["manage.py", "list_feeds"],
+    "migrate": ["manage.py", "migrate"],
+    "up": ["manage.py", "up"],
+    "gunicorn": ["-m", "gunicorn", "feedletter_site.wsgi"],
+    "a worker": ["-m", *CELERY, "worker", "-P", "threads", "-Q", "send"],
+    "beat": ["-m", *CELERY, "beat"],
+}
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
@@ -135,16 +143,6 @@ def test_a_wrong_setting_is_refused_by_its_name_and_never_shown(
     # Nor in its cause, in case that is printed.
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__ or error.value.__context__ is None
-
-
-PROCESSES = {
-    "a command": ["manage.py", "list_feeds"],
-    "migrate": ["manage.py", "migrate"],
-    "up": ["manage.py", "up"],
-    "gunicorn": ["-m", "gunicorn", "feedletter_site.wsgi"],
-    "a worker": ["-m", *CELERY, "worker", "-P", "threads", "-Q", "send"],
-    "beat": ["-m", *CELERY, "beat"],
-}
 
 
 @pytest.mark.slow

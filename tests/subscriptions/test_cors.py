@@ -18,6 +18,16 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/subscribables/weekly/subscribe/"
 BLOG = "https://blog.example.org"
 ALLOWED = "Access-Control-Allow-Origin"
+ORIGINS = [
+    *(
+        "https://evil.example",
+        "https://blog.example.org.evil.example",
+        "https://blog.example.org:444",
+        "null",
+    ),
+    *("https://BLOG.example.org", "https://blog.example.org/", "https://blog.example.org@evil.example", "*"),
+    *("", "chrome-extension://blog.example.org"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -53,18 +63,6 @@ def test_errors_may_be_read_too(client: Client) -> None:
     SubscribableFactory(name="weekly", embed_hosts="blog.example.org")
     answer = post(client, email="ada@")
     assert (answer.status_code, answer[ALLOWED]) == (400, BLOG)
-
-
-ORIGINS = [
-    *(
-        "https://evil.example",
-        "https://blog.example.org.evil.example",
-        "https://blog.example.org:444",
-        "null",
-    ),
-    *("https://BLOG.example.org", "https://blog.example.org/", "https://blog.example.org@evil.example", "*"),
-    *("", "chrome-extension://blog.example.org"),
-]
 
 
 @pytest.mark.parametrize("origin", ORIGINS)

@@ -11,21 +11,6 @@ from django.db.migrations.state import ModelState, ProjectState
 from common.postgresql.operations import AddIndexBeside
 from tests.upgrade.safety import unsafe
 
-
-def a_state() -> ProjectState:
-    """Return an app with a large table's model and a small one's."""
-    state = ProjectState()
-    for name in ("Delivery", "Lane"):
-        fields: list[tuple[str, models.Field[Any, Any]]] = [
-            ("id", models.BigAutoField(primary_key=True)),
-            ("key", models.CharField(max_length=64)),
-            ("state", models.CharField(max_length=10, choices=[("a", "A")])),
-            ("note", models.TextField(null=True)),
-        ]
-        state.add_model(ModelState("delivery", name, fields))
-    return state
-
-
 INDEX = models.Index(fields=["key"], name="by_key")
 GOOD: list[tuple[bool, list[Operation]]] = [
     (True, [migrations.CreateModel("Stage", [("id", models.BigAutoField(primary_key=True))])]),
@@ -63,6 +48,20 @@ BAD: list[tuple[bool, list[Operation]]] = [
     (True, [migrations.RunSQL("ALTER TABLE delivery_lane DROP COLUMN key")]),
     (True, [migrations.RunSQL("ALTER TABLE delivery_lane SET (fillfactor = 80); DROP TABLE delivery_lane")]),
 ]
+
+
+def a_state() -> ProjectState:
+    """Return an app with a large table's model and a small one's."""
+    state = ProjectState()
+    for name in ("Delivery", "Lane"):
+        fields: list[tuple[str, models.Field[Any, Any]]] = [
+            ("id", models.BigAutoField(primary_key=True)),
+            ("key", models.CharField(max_length=64)),
+            ("state", models.CharField(max_length=10, choices=[("a", "A")])),
+            ("note", models.TextField(null=True)),
+        ]
+        state.add_model(ModelState("delivery", name, fields))
+    return state
 
 
 def a_migration(atomic: bool, operations: list[Operation]) -> Migration:

@@ -19,6 +19,13 @@ from common.refused import Refused
 
 # RFC 1035 §3.3: a character-string has at most 255 octets; a TXT record may have several.
 LONGEST_STRING = 255
+RSA, ED25519 = "rsa", "ed25519"
+ALGORITHMS = (RSA, ED25519)
+# RFC 8301 §3.2: signers should use at least 2048 bits; verifiers must support up to 4096.
+RSA_BITS = 2048
+MOST_RSA_BITS = 4096
+MAX_PEM = 16_384
+_PADDING, _SHA256 = PKCS1v15(), SHA256()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +49,6 @@ class DkimRecord:
 def record_of(*, domain: str, selector: str, algorithm: str, public: str) -> DkimRecord:
     return DkimRecord(f"{selector}._domainkey.{domain}", f"v=DKIM1; k={algorithm}; p={public}")
 
-
-RSA, ED25519 = "rsa", "ed25519"
-ALGORITHMS = (RSA, ED25519)
-# RFC 8301 §3.2: signers should use at least 2048 bits; verifiers must support up to 4096.
-RSA_BITS = 2048
-MOST_RSA_BITS = 4096
-MAX_PEM = 16_384
-_PADDING, _SHA256 = PKCS1v15(), SHA256()
 
 Private = RSAPrivateKey | Ed25519PrivateKey
 

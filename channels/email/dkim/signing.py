@@ -9,6 +9,24 @@ from hashlib import sha256
 from channels.email.dkim.keys import SigningKey
 
 CRLF_OCTETS = b"\r\n"
+# Visible or effective fields. Each is listed once more than it occurs, so that nobody can add another one in
+# transit (RFC 6376 §8.15).
+ONLY_OURS = (
+    *("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To"),
+    *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
+)
+# Only if present: a later mail server may add one, such as List-Unsubscribe.
+ONLY_OURS_IF_THERE = (
+    *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
+    *("List-Archive", "List-Help", "List-Owner", "List-Post"),
+)
+IF_THERE = (
+    *("Sender", "In-Reply-To", "References", "Content-Language", "Auto-Submitted", "Feedback-ID"),
+    "List-Subscribe",
+)
+_NAMES = {name.lower().encode(): name for name in (*ONLY_OURS, *ONLY_OURS_IF_THERE, *IF_THERE)}
+_MARGIN = 78
+_FOLD = "\r\n "
 
 
 def split_message(message: bytes) -> tuple[bytes, bytes]:
@@ -42,26 +60,6 @@ def _with_single_spaces(octets: bytes) -> bytes:
     while b"  " in octets:
         octets = octets.replace(b"  ", b" ")
     return octets
-
-
-# Visible or effective fields. Each is listed once more than it occurs, so that nobody can add another one in
-# transit (RFC 6376 §8.15).
-ONLY_OURS = (
-    *("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To"),
-    *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
-)
-# Only if present: a later mail server may add one, such as List-Unsubscribe.
-ONLY_OURS_IF_THERE = (
-    *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
-    *("List-Archive", "List-Help", "List-Owner", "List-Post"),
-)
-IF_THERE = (
-    *("Sender", "In-Reply-To", "References", "Content-Language", "Auto-Submitted", "Feedback-ID"),
-    "List-Subscribe",
-)
-_NAMES = {name.lower().encode(): name for name in (*ONLY_OURS, *ONLY_OURS_IF_THERE, *IF_THERE)}
-_MARGIN = 78
-_FOLD = "\r\n "
 
 
 def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:

@@ -18,6 +18,9 @@ from common.signing import is_stamp, stamp
 # Postmark allows 20 characters for a name and 80 for a value; ours has at most 49.
 METADATA_NAME = "feedletter"
 METADATA_PURPOSE = "esp"
+OPENING = "opening"
+# Anymail copies it for each recipient.
+PLACEHOLDER = "-"
 
 
 def metadata(delivery_id: int) -> dict[str, str]:
@@ -33,11 +36,6 @@ def delivery_of(told: Mapping[str, object]) -> int | None:
     except ValueError:
         return None
     return number if 0 < number < 2**63 and is_stamp(METADATA_PURPOSE, f"{number:x}", given) else None
-
-
-OPENING = "opening"
-# Anymail copies it for each recipient.
-PLACEHOLDER = "-"
 
 
 @dataclass(frozen=True, slots=True)

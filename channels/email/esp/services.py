@@ -2,6 +2,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+_BRACES = r"\{(?=[{%$])"
+ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
+# Another API address, and the key that signs webhooks.
+COMMON_OPTIONS = ("api_url", "webhook_key")
+
 
 class Style(Enum):
     """Number of letters in one request."""
@@ -50,8 +55,6 @@ class MailService:
     def opening(self) -> str:
         return self.opens.removeprefix("\\")[:1]
 
-
-_BRACES = r"\{(?=[{%$])"
 
 SERVICES: Mapping[str, MailService] = {
     "mailgun": MailService(
@@ -157,6 +160,3 @@ SERVICES: Mapping[str, MailService] = {
         "Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES
     ),
 }
-ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
-# Another API address, and the key that signs webhooks.
-COMMON_OPTIONS = ("api_url", "webhook_key")

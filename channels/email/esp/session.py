@@ -25,6 +25,9 @@ from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
 
 log = logging.getLogger(__name__)
+REQUEST_SECONDS = 60.0
+# If none was accepted before, the cause is the letter.
+REFUSALS_BEFORE_VERDICT = 3
 
 
 def backend(target: EspSettings, *, seconds: float) -> Any:
@@ -67,11 +70,6 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
     client = made(**anymails, timeout=seconds, ignore_recipient_status=True)
     client.session = EspHttp(seconds=seconds)
     return client
-
-
-REQUEST_SECONDS = 60.0
-# If none was accepted before, the cause is the letter.
-REFUSALS_BEFORE_VERDICT = 3
 
 
 @dataclass

@@ -47,6 +47,22 @@ pytest.importorskip("apprise")
 
 CHANNEL = AppriseBridge()
 LOOPBACK_ONLY = [ip_network("127.0.0.1/32")]
+HOSTS = [
+    "127.0.0.1:{port}",
+    "good.example",
+    "[::ffff:127.0.0.1]:{port}",
+    "localhost:{port}",
+    "2130706433:{port}",
+]
+PARTS = st.sampled_from([*HOSTS, "user", "pass", "a" * 15, "token", "15551234567", "", "%40", "..", "1"])
+SIGNS = st.sampled_from(
+    ["@", ":", "/", "//", "?", "#", "%23", "%40", "\\", ";", "&url=", "?host=", "@good.example/"]
+)
+ADDRESSES = st.builds(
+    lambda schema, pairs: f"{schema}://" + "".join(part + sign for part, sign in pairs),
+    st.sampled_from(sorted(OWN_SERVERS)),
+    st.lists(st.tuples(PARTS, SIGNS), min_size=1, max_size=6),
+)
 
 
 def check(destination: ParsedDestination, allow: Sequence[Network] = LOOPBACK_ONLY) -> None:
@@ -196,24 +212,6 @@ def test_every_service_on_the_list_is_one_of_apprises() -> None:
     from apprise.manager_plugins import NotificationManager
 
     assert set(NotificationManager().schemas()) >= OWN_SERVERS | FIXED_SERVERS
-
-
-HOSTS = [
-    "127.0.0.1:{port}",
-    "good.example",
-    "[::ffff:127.0.0.1]:{port}",
-    "localhost:{port}",
-    "2130706433:{port}",
-]
-PARTS = st.sampled_from([*HOSTS, "user", "pass", "a" * 15, "token", "15551234567", "", "%40", "..", "1"])
-SIGNS = st.sampled_from(
-    ["@", ":", "/", "//", "?", "#", "%23", "%40", "\\", ";", "&url=", "?host=", "@good.example/"]
-)
-ADDRESSES = st.builds(
-    lambda schema, pairs: f"{schema}://" + "".join(part + sign for part, sign in pairs),
-    st.sampled_from(sorted(OWN_SERVERS)),
-    st.lists(st.tuples(PARTS, SIGNS), min_size=1, max_size=6),
-)
 
 
 @NIGHTLY

@@ -18,17 +18,15 @@ from tests.servers.services.bluesky import DELETE, DID, PUT, REFRESH, SIGN_IN, U
 PNG = CleanPicture("bees.png", "image/png", 16, 9, b"\x89PNG\r\n\x1a\n" + b"0" * 50)
 MEDIA = (Media("https://x.example/a.png", "image/png"),)
 EXPIRED = Reply(400, {"error": "ExpiredToken", "message": "Token has expired"})
-
-
-def picture(url: str) -> CleanPicture | None:
-    return PNG if url == MEDIA[0].url else None
-
-
 PICTURED = letter(entries=(entry(media=MEDIA),))
 POSTS = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
 THREAD = letter(
     "T0, and 2 more", entries=POSTS, is_digest=True, options={"thread": "yes"}, web_url="https://l.example/7/"
 )
+
+
+def picture(url: str) -> CleanPicture | None:
+    return PNG if url == MEDIA[0].url else None
 
 
 class Scripted(Skeeting):

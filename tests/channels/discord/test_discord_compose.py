@@ -28,6 +28,10 @@ HOSTILE = st.one_of(
 LINKS = st.text(alphabet="abz/?=&()[]<>@.,_*~|:%-\"' ü🦄", max_size=60).map(
     lambda end: f"https://e.example/{end}x"
 )
+AGE = f"<t:{int(NOW.timestamp())}:R>"
+PICTURE = Media("https://blog.example/a.png", "image/png")
+END = " The post \x1a appeared first on Bee Blog."
+CARD = LinkCard(title="B_es", text="They do.", source="Bees", above="Ada", picture_below=True)
 
 
 def body_of(of: Letter | None = None, **options: Any) -> Post:
@@ -120,10 +124,6 @@ def test_own_words_stand_above_the_card() -> None:
     assert made.full["content"] == f"Mine\\: <{LINK}> @\u200beveryone"
 
 
-AGE = f"<t:{int(NOW.timestamp())}:R>"
-PICTURE = Media("https://blog.example/a.png", "image/png")
-
-
 def in_brief(post: Entry, **options: Any) -> str:
     content = body_of(letter(entries=(post,)), style="compact", **options).full["content"]
     return str(content).partition("\n")[2]
@@ -152,9 +152,6 @@ def test_in_brief_a_picture_stands_where_there_are_few_words() -> None:
 
 def test_in_brief_a_summary_that_is_the_title_is_not_repeated() -> None:
     assert in_brief(entry("Bees", summary="Bees")) == ""
-
-
-END = " The post \x1a appeared first on Bee Blog."
 
 
 @pytest.mark.parametrize(
@@ -265,9 +262,6 @@ def test_a_plain_message_leaves_room() -> None:
     made = body_of(letter("Wörter " * 1_000))
     assert len(made.plain["content"]) <= CONTENT_LIMIT * 0.9
     assert made.plain["embeds"] == []
-
-
-CARD = LinkCard(title="B_es", text="They do.", source="Bees", above="Ada", picture_below=True)
 
 
 @pytest.mark.parametrize(

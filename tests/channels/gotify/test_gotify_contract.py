@@ -15,6 +15,7 @@ from tests.servers.services.gotify import TOKEN, GotifyServer, error
 CHANNEL = GotifyBridge()
 PICTURE = "https://e.example/a.png"
 FIELDS = {"account": "phone", "server_url": "https://gotify.example", "access_token": TOKEN}
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(["\x00\ud800" * 900, "🦄" * 3_000])
 
 
 class Gotify(ServiceCase):
@@ -66,9 +67,6 @@ class TestGotify(Gotify):
         for reply in (Reply(body="<html>"), Reply(404, "<html>"), Reply(503)):
             self.service.paths["/version"] = reply
             self.refuse_check("server_url: ")
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(["\x00\ud800" * 900, "🦄" * 3_000])
 
 
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))

@@ -15,6 +15,25 @@ from tests.channels.mastodon.letters import CHANNEL, letter, recipient
 from tests.contracts.bridge import LINK
 
 JOINED = "@\u2060"
+FITS = fits_status(StatusLimits())
+LIMITS = StatusLimits()
+# Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
+MENTION = re.compile(r"(?<![=/\w])@[a-zA-Z0-9_]")
+WORDS = st.text(max_size=300) | st.text("ab @#é👩‍👧/:.\n", max_size=900)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "summary": st.just("on"),
+        "hashtags": st.just("on"),
+        "thread": st.just("on"),
+        "spoiler": st.text("ab @é", max_size=200),
+        "template": st.sampled_from(
+            ["{title|None} {link}", "{link} {summary} {hashtags}", "{link}\n{posts}"]
+        ),
+        "quotes": st.sampled_from(["public", "followers", "nobody"]),
+        "images": st.sampled_from(["0", "1", "4"]),
+    },
+)
 
 
 def plain(words: str) -> str:
@@ -188,9 +207,6 @@ class TestLinks:
         assert holds(f'<a href="{url}">', url) in (True, False)
 
 
-FITS = fits_status(StatusLimits())
-
-
 def message(text: str, **fields: Any) -> Status:
     of = letter(html="", text=text, **fields)
     made: Status = CHANNEL.composer(of)(recipient()).body
@@ -232,26 +248,6 @@ def test_a_letter_with_html_has_the_usual_words() -> None:
 def test_a_digest_and_a_letter_whose_texts_were_forgotten_have_the_usual_words() -> None:
     assert status("", title="T").startswith("[bees] New Post: T")
     assert status("Mine", title="All posts", is_digest=True, web_url=LINK).startswith("[bees] All posts")
-
-
-LIMITS = StatusLimits()
-# Mastodon's rule for mentions: not after a word character, a slash or an equals sign.
-MENTION = re.compile(r"(?<![=/\w])@[a-zA-Z0-9_]")
-WORDS = st.text(max_size=300) | st.text("ab @#é👩‍👧/:.\n", max_size=900)
-OPTIONS = st.fixed_dictionaries(
-    {},
-    optional={
-        "summary": st.just("on"),
-        "hashtags": st.just("on"),
-        "thread": st.just("on"),
-        "spoiler": st.text("ab @é", max_size=200),
-        "template": st.sampled_from(
-            ["{title|None} {link}", "{link} {summary} {hashtags}", "{link}\n{posts}"]
-        ),
-        "quotes": st.sampled_from(["public", "followers", "nobody"]),
-        "images": st.sampled_from(["0", "1", "4"]),
-    },
-)
 
 
 def made(options: dict[str, str], *entries: Entry, **fields: Any) -> Status:

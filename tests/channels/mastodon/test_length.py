@@ -13,6 +13,17 @@ from common.truncation import FittingPart, fit_parts
 
 FAMILY = "👩‍👩‍👧"
 LINK = "https://blog.example.org/a/very/long/path/that/would/not/fit/otherwise?with=query&and=more"
+# twitter-text's rule for links, with few top-level domains: the preceding character, the end of the path.
+_INSTANCE_LINK = re.compile(
+    r"(?<![A-Za-z0-9@＠$#＃\u202a-\u202e])https?://(?:[\w-]+\.)+(?:com|org|example|co\.uk)(?![\w-])(?::[0-9]+)?"
+    r"(?:/(?:(?:[\w!*';:=+,./$%\[\]~&|@–-]*(?:\([\w.]*\))?)*[\w=#/+-])?)?(?:\?[\w!?*'(();:&=+$/%#\[\]~,.@|-]*[\w=#/])?"
+)
+PLACES = st.sampled_from(
+    ["blog.example", "a.co.uk", "müller.com", "intranet", "x.org:80", "a.museum", "b.com"]
+)
+PATHS = st.text(st.sampled_from("ab1/().,;:=?&#%~_-!ü"), max_size=60)
+LINKS = st.builds(lambda place, path: f"https://{place}/{path}", PLACES, PATHS)
+WORDS = st.lists(LINKS | st.text("ab #_.()", max_size=6), max_size=12).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -42,19 +53,6 @@ def test_graphemes_links_and_mentions_have_their_prices(text: str, expected: int
 )
 def test_what_an_instance_may_take_in_part_costs_a_link_and_all_its_characters(link: str) -> None:
     assert status_length(link, 23) == 23 + len(link)
-
-
-# twitter-text's rule for links, with few top-level domains: the preceding character, the end of the path.
-_INSTANCE_LINK = re.compile(
-    r"(?<![A-Za-z0-9@＠$#＃\u202a-\u202e])https?://(?:[\w-]+\.)+(?:com|org|example|co\.uk)(?![\w-])(?::[0-9]+)?"
-    r"(?:/(?:(?:[\w!*';:=+,./$%\[\]~&|@–-]*(?:\([\w.]*\))?)*[\w=#/+-])?)?(?:\?[\w!?*'(();:&=+$/%#\[\]~,.@|-]*[\w=#/])?"
-)
-PLACES = st.sampled_from(
-    ["blog.example", "a.co.uk", "müller.com", "intranet", "x.org:80", "a.museum", "b.com"]
-)
-PATHS = st.text(st.sampled_from("ab1/().,;:=?&#%~_-!ü"), max_size=60)
-LINKS = st.builds(lambda place, path: f"https://{place}/{path}", PLACES, PATHS)
-WORDS = st.lists(LINKS | st.text("ab #_.()", max_size=6), max_size=12).map("".join)
 
 
 @example("https://a.co.uk/https://blog.example/", 17)

@@ -35,6 +35,7 @@ CHANNEL = MatrixBridge()
 BEGUN = NOW - timedelta(minutes=5)
 FIELDS = {"server_url": "https://fake.example", "access_token": TOKEN, "room": ROOM}
 ENCRYPTION = f"{API}/rooms/{quote(ROOM, safe='')}/state/m.room.encryption"
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>\"'" * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 class Matrix(ServiceCase):
@@ -253,9 +254,6 @@ class TestCheck(Matrix):
     def test_another_server_is_refused_by_its_address(self) -> None:
         self.service.paths[f"{API}/account/whoami"] = Reply(404, "<html>")
         self.refuse_check("server_url: ")
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>\"'" * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))

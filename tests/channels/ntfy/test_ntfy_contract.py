@@ -27,6 +27,7 @@ from tests.servers.services.ntfy import (
 CHANNEL = NtfyBridge()
 FIELDS = {"server_url": "https://ntfy.example", "topic": "news"}
 PICTURE = "https://e.example/a.png"
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 class Ntfy(ServiceCase):
@@ -116,9 +117,6 @@ class TestCheck(Ntfy):
     def test_another_server_is_refused_by_its_address(self, reply: Reply) -> None:
         self.service.paths["/news/auth"] = reply
         self.refuse_check("server_url: ")
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))

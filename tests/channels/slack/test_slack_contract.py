@@ -23,6 +23,7 @@ from tests.servers.services.incoming_webhooks import (
 )
 
 PICTURE = "https://e.example/a.png"
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 900, "🦄" * 3_000])
 
 
 def fields(url: str, service: type[IncomingWebhooks]) -> dict[str, str]:
@@ -180,9 +181,6 @@ class TestDestination:
         )
         assert made.core == "news@hooks.example"
         assert made.config == {"account": "news"}
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 900, "🦄" * 3_000])
 
 
 @pytest.mark.slow

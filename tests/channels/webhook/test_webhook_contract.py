@@ -20,6 +20,7 @@ from tests.servers.services.webhook import LONGEST, PATH, SECRET, WebhookReceive
 
 CHANNEL = WebhookBridge()
 FIELDS = {"account": "shop", "webhook_url": "https://shop.example/in", "signing_secret": SECRET}
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 @pytest.fixture(autouse=True)
@@ -144,9 +145,6 @@ class TestDestination:
         )
         assert made.core == "shop@shop.example"
         assert made.secrets == {"webhook_url": "https://shop.example/in?k=1", "signing_secret": SECRET}
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
 @pytest.mark.slow

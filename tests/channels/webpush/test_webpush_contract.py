@@ -27,6 +27,9 @@ PRIVATE = private_key_of(PRIVATE_NUMBER)
 SUBJECT = "mailto:letters@example.org"
 LEAVE = "https://letters.example/unsubscribe/1-abc/"
 PATH = "/push/secret-of-this-device"
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(
+    ['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000, "x" * 9_000]
+)
 
 
 def at(secrets: dict[str, str]) -> Recipient:
@@ -259,11 +262,6 @@ class TestDestination:
 
         settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.1/32")]
         assert CHANNEL.parse_destination({**self.good, "endpoint": "http://127.0.0.1:99/1"}).core
-
-
-HOSTILE = st.text(max_size=3_000) | st.sampled_from(
-    ['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000, "x" * 9_000]
-)
 
 
 @pytest.mark.slow

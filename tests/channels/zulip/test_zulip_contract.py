@@ -29,6 +29,17 @@ from tests.servers.services.zulip import (
 CHANNEL = ZulipBridge()
 BEGUN = NOW - timedelta(minutes=5)
 FIELDS = {"server_url": "https://chat.example", "account": BOT, "api_key": KEY, "stream": STREAM}
+MARKS = (
+    "@**all** @_**Ada|7** @*bees* #**general** #**general>x** `a` ```spoiler x``` $$x$$ :smile: /me **b** "
+    "*i* ~~s~~ <time:2026> [a](https://e.example) e.example a@e.example &amp; ![b](c) &#42; [a][b] http://e.example"
+)
+SIGNS = st.lists(st.sampled_from([*MARKS.split(), *"*_`~[]()#@!$<>&;:./-+\\|=", "\n", " "])).map(" ".join)
+HOSTILE = (
+    st.text(max_size=3_000)
+    | SIGNS
+    | st.sampled_from([MARKS, "/me", "1. a", "- a", "# a", "___", "    a", "> a"])
+)
+TEMPLATES = ("", "{title}", "{title}\n{summary}{link}", "{{x}} {link}.", "({link}) {title}!{link}")
 
 
 class Zulip(ServiceCase):
@@ -141,19 +152,6 @@ class TestCheck(Zulip):
     def test_another_server_is_refused_by_its_address(self, reply: Reply) -> None:
         self.service.paths["/api/v1/users/me"] = reply
         self.refuse_check("server_url: ")
-
-
-MARKS = (
-    "@**all** @_**Ada|7** @*bees* #**general** #**general>x** `a` ```spoiler x``` $$x$$ :smile: /me **b** "
-    "*i* ~~s~~ <time:2026> [a](https://e.example) e.example a@e.example &amp; ![b](c) &#42; [a][b] http://e.example"
-)
-SIGNS = st.lists(st.sampled_from([*MARKS.split(), *"*_`~[]()#@!$<>&;:./-+\\|=", "\n", " "])).map(" ".join)
-HOSTILE = (
-    st.text(max_size=3_000)
-    | SIGNS
-    | st.sampled_from([MARKS, "/me", "1. a", "- a", "# a", "___", "    a", "> a"])
-)
-TEMPLATES = ("", "{title}", "{title}\n{summary}{link}", "{{x}} {link}.", "({link}) {title}!{link}")
 
 
 @example("/me a", "", "{title}")

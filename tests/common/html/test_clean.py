@@ -18,6 +18,42 @@ BASE = "https://blog.example.org/posts/one"
 LIVE = re.compile(
     r"<[^>]*?(\bon\w+\s*=|javascript:|srcdoc)|<(script|style|iframe|svg|math|base|object)\b", re.IGNORECASE
 )
+PIECES = sorted(
+    words(
+        """<script> </script> <img <a href=javascript:x onerror=alert(1) src= > " ' / <svg <math> <style>
+        </style> <!-- --> <![CDATA[ ]]> &#106; &lt; java\u0000script: <iframe </iframe> srcdoc= <p> </p>
+        <noscript> <template> <table> <td> <select> <b <title> </title> <textarea> data:text/html, = ` x
+        <mglyph> <xmp> <base href=//evil>"""
+    )
+)
+HOSTILE = (
+    *("<math>", "<math><mi>x</mi>", "<mfrac><mi>x</mi>", "<svg>", "<svg a='", "<svg><title>x", "<p hidden>x"),
+    *("<span style='display:none'>x</span>", "<a href=x><i class='sr-only'>x</i>", "<select><option>x"),
+    *(
+        "<script type='math/tex'>x",
+        "<span class=katex><math>x</math><i class=katex-html>",
+        "<lite-youtube videoid=a ",
+    ),
+    *(
+        "<m:math><m:mi>",
+        "<h2><a href='#x'>",
+        "<h1>",
+        "<img src='data:x' data-echo='https://x.example/a.png'>",
+    ),
+    *(
+        "<ol reversed><li>",
+        "<canvas>",
+        "<textarea>",
+        "<input type=checkbox>",
+        "<mjx-container>",
+        "<a href=' x'>",
+    ),
+    *(
+        "<table><tr><td rowspan=0 colspan=99>x",
+        "<tr><td rowspan=0>x</td><td rowspan=0>y</td></tr>",
+        "<del>x<p>",
+    ),
+)
 
 
 def cleaned(html: str) -> str:
@@ -164,16 +200,6 @@ def test_hostile_html_costs_little(html: str) -> None:
     assert len(result) < 3_000_000
 
 
-PIECES = sorted(
-    words(
-        """<script> </script> <img <a href=javascript:x onerror=alert(1) src= > " ' / <svg <math> <style>
-        </style> <!-- --> <![CDATA[ ]]> &#106; &lt; java\u0000script: <iframe </iframe> srcdoc= <p> </p>
-        <noscript> <template> <table> <td> <select> <b <title> </title> <textarea> data:text/html, = ` x
-        <mglyph> <xmp> <base href=//evil>"""
-    )
-)
-
-
 @settings(max_examples=examples(500))
 @given(st.lists(st.sampled_from([*PIECES, " "]), max_size=40).map("".join) | st.text(max_size=80))
 @example('<a title="javascript:x onload=">t</a>')
@@ -261,36 +287,6 @@ def test_in_a_line_the_words_of_two_blocks_are_apart() -> None:
     )
     assert plain(html) == "We open Monday Tuesday Bring Where At x or"
     assert plain("<table><tr><td>1<td>2</table>3<hr>4") == "1 2 3 4"
-
-
-HOSTILE = (
-    *("<math>", "<math><mi>x</mi>", "<mfrac><mi>x</mi>", "<svg>", "<svg a='", "<svg><title>x", "<p hidden>x"),
-    *("<span style='display:none'>x</span>", "<a href=x><i class='sr-only'>x</i>", "<select><option>x"),
-    *(
-        "<script type='math/tex'>x",
-        "<span class=katex><math>x</math><i class=katex-html>",
-        "<lite-youtube videoid=a ",
-    ),
-    *(
-        "<m:math><m:mi>",
-        "<h2><a href='#x'>",
-        "<h1>",
-        "<img src='data:x' data-echo='https://x.example/a.png'>",
-    ),
-    *(
-        "<ol reversed><li>",
-        "<canvas>",
-        "<textarea>",
-        "<input type=checkbox>",
-        "<mjx-container>",
-        "<a href=' x'>",
-    ),
-    *(
-        "<table><tr><td rowspan=0 colspan=99>x",
-        "<tr><td rowspan=0>x</td><td rowspan=0>y</td></tr>",
-        "<del>x<p>",
-    ),
-)
 
 
 @pytest.mark.parametrize("piece", some_now(HOSTILE, every=4))

@@ -35,6 +35,27 @@ VARYING = (
     (re.compile(r"\b(fl[a-z]?_|eyJ)[\w.-]{16,}"), r"\1TOKEN"),
     (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{32,}\b"), "TOKEN"),
 )
+LISTED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "list_subscribers": (("harbour-weekly",),),
+    "list_rules": (("harbour-weekly",),),
+    "list_follows": (("admin",),),
+    "list_entries": (("admin",),),
+    "list_deliveries": (("--issue", "1"), ("--issue", "1", "--limit", "2")),
+}
+SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "show_issue": (("1",), ("2",)),
+    "show_delivery": (("1",),),
+    "show_item": (("1",),),
+    "show_feed": (("1",),),
+    "show_template": (("letter.html",),),
+    "show_letter": (("1",),),
+    "show_settings": ((),),
+}
+# With any argument these begin to write files.
+WORKING_ON_FILES = {
+    *("backup", "restore", "migrate", "export_opml", "export_follows", "export_subscribers"),
+    *("export_site", "import_site"),
+}
 
 
 def main(folder: Path) -> None:
@@ -146,31 +167,6 @@ def shown_by_commands() -> Iterator[str]:
             for json_option in ((), ("--json",)):
                 yield f"=== {' '.join((name, *row, *json_option))}"
                 yield called(name, *row, *json_option)
-
-
-LISTED: dict[str, tuple[tuple[str, ...], ...]] = {
-    "list_subscribers": (("harbour-weekly",),),
-    "list_rules": (("harbour-weekly",),),
-    "list_follows": (("admin",),),
-    "list_entries": (("admin",),),
-    "list_deliveries": (("--issue", "1"), ("--issue", "1", "--limit", "2")),
-}
-SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "show_issue": (("1",), ("2",)),
-    "show_delivery": (("1",),),
-    "show_item": (("1",),),
-    "show_feed": (("1",),),
-    "show_template": (("letter.html",),),
-    "show_letter": (("1",),),
-    "show_settings": ((),),
-}
-
-
-# With any argument these begin to write files.
-WORKING_ON_FILES = {
-    *("backup", "restore", "migrate", "export_opml", "export_follows", "export_subscribers"),
-    *("export_site", "import_site"),
-}
 
 
 def refused_by_commands() -> Iterator[str]:

@@ -2,6 +2,27 @@
 
 from typing import Any
 
+QMAIL = b"""Return-Path: <>
+From: MAILER-DAEMON@mx.example.test
+To: letters@sender.example
+Subject: failure notice
+Message-ID: <q1@mx.example.test>
+
+Hi. This is the qmail-send program at mx.example.test.
+I'm afraid I wasn't able to deliver your message to the following addresses.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<ada@example.org>:
+Sorry, no mailbox here by that name. (#5.1.1)
+
+--- Below this line is a copy of the message.
+
+From: letters@sender.example
+Subject: A letter
+
+Hello
+"""
+
 
 def dsn(*recipients: dict[str, str], to: str = "letters@sender.example", **changes: Any) -> bytes:
     """Return a report of RFC 3464 in Postfix's format; each recipient is its fields by name."""
@@ -95,25 +116,3 @@ def reply(subject: str = "Re: A letter", *, text: str = "Thank you!", **fields: 
         f"From: Ada <ada@example.org>\nTo: letters@sender.example\nSubject: {subject}\n"
         f"Message-ID: <r1@example.org>\n{more}\n{text}\n"
     ).encode()
-
-
-QMAIL = b"""Return-Path: <>
-From: MAILER-DAEMON@mx.example.test
-To: letters@sender.example
-Subject: failure notice
-Message-ID: <q1@mx.example.test>
-
-Hi. This is the qmail-send program at mx.example.test.
-I'm afraid I wasn't able to deliver your message to the following addresses.
-This is a permanent error; I've given up. Sorry it didn't work out.
-
-<ada@example.org>:
-Sorry, no mailbox here by that name. (#5.1.1)
-
---- Below this line is a copy of the message.
-
-From: letters@sender.example
-Subject: A letter
-
-Hello
-"""

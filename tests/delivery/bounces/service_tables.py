@@ -20,6 +20,167 @@ RESEND_GENERAL = (
     "The recipient's email provider sent a general bounce message. You might be able to send a message to the"
     " same recipient in the future if the issue that caused the message to bounce is resolved."
 )
+BREVO: list[tuple[Event, str]] = [
+    (("hard_bounce", {"reason": "no mailbox"}), "hard"),
+    (("hard_bounce", {"reason": FULL}), "soft"),
+    (("hard_bounce", {"reason": SPAM}), "policy"),
+    (("soft_bounce", {"reason": "later"}), "soft"),
+    (("soft_bounce", {"reason": UNKNOWN_USER}), "hard"),
+    (("invalid_email", {}), "hard"),
+    (("deferred", {"reason": "450 greylisted"}), "delayed"),
+    (("blocked", {}), "policy"),
+    (("blocked", {"reason": "blocked : due to blacklist user"}), "policy"),
+    (("blocked", {"reason": "contact unsubscribed"}), "leaves"),
+    (("blocked", {"reason": "hard bounced before"}), "hard"),
+    (("spam", {}), "complaint"),
+    (("complaint", {}), "complaint"),
+    (("unsubscribed", {}), "leaves"),
+    (("unsubscribe", {}), "leaves"),
+    (("error", {"reason": "internal"}), "policy"),
+    *(((name, {}), "nothing") for name in ("request", "delivered", "opened", "unique_opened", "click")),
+    *(((name, {}), "nothing") for name in ("proxy_open", "unique_proxy_open", "list_addition")),
+]
+MAILERSEND: list[tuple[Event, str]] = [
+    (("hard_bounced", {"object": "recipient_bounce", "reason": "Unknown reason"}), "hard"),
+    (("hard_bounced", {"object": "recipient_bounce", "reason": "Host or domain name not found"}), "hard"),
+    (("hard_bounced", {"object": "recipient_bounce", "reason": SPAM}), "policy"),
+    (("soft_bounced", {"object": "recipient_bounce", "reason": "Unknown reason"}), "soft"),
+    (("deferred", {}), "delayed"),
+    (("unsubscribed", {"object": "recipient_unsubscribe", "reason": "option_3"}), "leaves"),
+    (("spam_complaint", {"object": "spam_complaint", "reason": None}), "complaint"),
+    *(((name, {}), "nothing") for name in ("sent", "delivered", "opened", "clicked", "opened_unique")),
+]
+MAILJET: list[tuple[Event, str]] = [
+    (("bounce", {"hard_bounce": True, "error": "user unknown"}), "hard"),
+    (("bounce", {"hard_bounce": True, "error": "", "comment": ""}), "hard"),
+    (("bounce", {"hard_bounce": False, "error": "", "comment": ""}), "soft"),
+    (("bounce", {"hard_bounce": True, "error": "mailbox inactive"}), "hard"),
+    (("bounce", {"hard_bounce": False, "error": "quota exceeded"}), "soft"),
+    (("bounce", {"hard_bounce": True, "error": "invalid domain"}), "hard"),
+    (("bounce", {"hard_bounce": False, "error": "no mail host"}), "soft"),
+    (("bounce", {"hard_bounce": True, "error": "relay/access denied"}), "policy"),
+    (("bounce", {"hard_bounce": False, "error": "greylisted"}), "delayed"),
+    (("bounce", {"hard_bounce": True, "error": "sender blocked"}), "policy"),
+    (("bounce", {"hard_bounce": True, "error": "policy issue", "comment": SPAM}), "policy"),
+    (("bounce", {"hard_bounce": True, "error": "user unknown", "smtp_reply": FULL}), "soft"),
+    (("bounce", {"hard_bounce": False, "error": "connection issue"}), "soft"),
+    (("blocked", {"error": "content blocked"}), "policy"),
+    (("blocked", {"error": "blacklisted"}), "policy"),
+    (("blocked", {"error": "spam reporter"}), "complaint"),
+    (("blocked", {"error": "preblocked"}), "soft"),
+    (("blocked", {"error": "typofix"}), "hard"),
+    (("blocked", {"error": "duplicate in campaign"}), "policy"),
+    (("blocked", {"error": "bad or empty template"}), "policy"),
+    (("spam", {"source": "JMRPP"}), "complaint"),
+    (("unsub", {}), "leaves"),
+    *(((name, {}), "nothing") for name in ("sent", "open", "click")),
+]
+MAILTRAP: list[tuple[Event, str]] = [
+    (("bounce", {"response": f"bounced ({UNKNOWN_USER})", "bounce_category": "hard"}), "hard"),
+    (("bounce", {"bounce_category": "hard"}), "hard"),
+    (("bounce", {}), "soft"),
+    (("bounce", {"response": f"bounced ({FULL})", "bounce_category": "hard"}), "soft"),
+    (("bounce", {"response": f"bounced ({SPAM})", "bounce_category": "spam"}), "policy"),
+    (("soft bounce", {"response": "soft bounce (450 4.2.0 unavailable)"}), "delayed"),
+    (("spam", {}), "complaint"),
+    (("unsubscribe", {}), "leaves"),
+    (("reject", {"reason": "Account suspended"}), "policy"),
+    (("reject", {"reason": "hard bounce"}), "hard"),
+    (("reject", {"reason": "unsubscription"}), "leaves"),
+    (("reject", {"reason": "spam complaint"}), "complaint"),
+    (("suspension", {"reason": "Account suspended"}), "policy"),
+    *(((name, {}), "nothing") for name in ("delivery", "open", "click")),
+]
+MANDRILL: list[tuple[Event, str]] = [
+    (("hard_bounce", {"bounce_description": "bad_mailbox", "diag": "smtp;550 5.1.1 no"}), "hard"),
+    (("hard_bounce", {"bounce_description": "bad_mailbox"}), "hard"),
+    (("hard_bounce", {"bounce_description": "invalid_domain"}), "hard"),
+    (("hard_bounce", {"bounce_description": "bad_mailbox", "diag": f"smtp;{SPAM}"}), "policy"),
+    (("hard_bounce", {"bounce_description": "general", "diag": f"smtp;{SPAM}"}), "policy"),
+    (("soft_bounce", {"bounce_description": "mailbox_full", "diag": f"smtp;{FULL}"}), "soft"),
+    (("soft_bounce", {"bounce_description": "general"}), "soft"),
+    (("deferral", {"diag": TIMED_OUT}), "delayed"),
+    (("spam", {}), "complaint"),
+    (("unsub", {}), "leaves"),
+    (("reject", {}), "policy"),
+    (("reject", {"reject": {"reason": "hard-bounce"}}), "hard"),
+    (("reject", {"reject": {"reason": "soft-bounce"}}), "soft"),
+    (("reject", {"reject": {"reason": "spam"}}), "complaint"),
+    (("reject", {"reject": {"reason": "unsub"}}), "leaves"),
+    (("reject", {"reject": "invalid"}), "hard"),
+    *((("reject", {"reject": {"reason": name}}), "policy") for name in ("custom", "invalid-sender", "rule")),
+    *((("reject", {"reject": {"reason": name}}), "policy") for name in ("test-mode-limit", "unsigned")),
+    *(((name, {}), "nothing") for name in ("send", "delivered", "open", "click")),
+]
+POSTAL: list[tuple[Event, str]] = [
+    (("MessageDeliveryFailed", {"status": "HardFail", "output": UNKNOWN_USER}), "hard"),
+    (("MessageDeliveryFailed", {"status": "HardFail", "output": SPAM}), "policy"),
+    (
+        (
+            "MessageDeliveryFailed",
+            {"status": "HardFail", "details": "Maximum number of delivery attempts (18) has been reached."},
+        ),
+        "soft",
+    ),
+    (("MessageDelayed", {"status": "SoftFail", "output": TIMED_OUT}), "delayed"),
+    (("MessageBounced", {"bounce": {"id": 2, "subject": "Mail delivery failed"}}), "soft"),
+    (("MessageBounced", {"bounce": {"id": 2, "subject": "Out of office until Monday"}}), "nothing"),
+    (("MessageBounced", {"bounce": {"id": 2, "subject": "Hello"}}), "unknown"),
+    (("MessageHeld", {"status": "Held", "details": "Server is in development mode."}), "policy"),
+    (
+        (
+            "MessageHeld",
+            {
+                "status": "Held",
+                "details": f"Recipient ({ADA}) is on the suppression list (reason: too many hard fails)",
+            },
+        ),
+        "hard",
+    ),
+    (
+        (
+            "MessageHeld",
+            {
+                "status": "Held",
+                "details": f"Recipient ({ADA}) is on the suppression list (reason: too many soft fails)",
+            },
+        ),
+        "soft",
+    ),
+    (("MessageSent", {"status": "Sent", "output": "250 OK"}), "nothing"),
+    (("MessageLinkClicked", {"url": "https://example.org/"}), "nothing"),
+    (("MessageLoaded", {}), "nothing"),
+]
+SENDGRID: list[tuple[Event, str]] = [
+    (("bounce", {"type": "bounce", "reason": UNKNOWN_USER, "status": "5.1.1"}), "hard"),
+    (("bounce", {"type": "bounce", "reason": "", "bounce_classification": "Invalid Address"}), "hard"),
+    (("bounce", {"type": "bounce", "reason": "552 mailbox is full", "status": "5.2.2"}), "soft"),
+    (("bounce", {"type": "blocked", "reason": SPAM}), "policy"),
+    (("bounce", {"type": "blocked", "reason": ""}), "policy"),
+    (("bounce", {"type": "bounce", "reason": "", "bounce_classification": "Reputation"}), "policy"),
+    (
+        (
+            "bounce",
+            {
+                "type": "blocked",
+                "reason": "unable to get mx info: failed to get IPs from PTR record: lookup <nil>",
+            },
+        ),
+        "soft",
+    ),
+    (("deferred", {"response": TIMED_OUT}), "delayed"),
+    (("dropped", {"reason": "Bounced Address", "status": "5.0.0"}), "hard"),
+    (("dropped", {"reason": "Invalid"}), "hard"),
+    (("dropped", {"reason": "Unsubscribed Address"}), "leaves"),
+    (("dropped", {"reason": "Spam Reporting Address"}), "complaint"),
+    (("dropped", {"reason": "Spam Content"}), "policy"),
+    (("dropped", {"reason": "Invalid SMTPAPI header"}), "policy"),
+    (("dropped", {"reason": "Recipient List over Package Quota"}), "policy"),
+    (("spamreport", {}), "complaint"),
+    (("unsubscribe", {}), "leaves"),
+    (("group_unsubscribe", {"asm_group_id": 1}), "leaves"),
+    *(((name, {}), "nothing") for name in ("processed", "delivered", "open", "click", "group_resubscribe")),
+]
 
 
 def ses_bounce(type_: str, sub_type: str, words: str = "", **more: str) -> dict[str, Any]:
@@ -72,38 +233,6 @@ SES: list[tuple[Event, str]] = [
     (("Brandnew", {}), "nothing"),
 ]
 
-BREVO: list[tuple[Event, str]] = [
-    (("hard_bounce", {"reason": "no mailbox"}), "hard"),
-    (("hard_bounce", {"reason": FULL}), "soft"),
-    (("hard_bounce", {"reason": SPAM}), "policy"),
-    (("soft_bounce", {"reason": "later"}), "soft"),
-    (("soft_bounce", {"reason": UNKNOWN_USER}), "hard"),
-    (("invalid_email", {}), "hard"),
-    (("deferred", {"reason": "450 greylisted"}), "delayed"),
-    (("blocked", {}), "policy"),
-    (("blocked", {"reason": "blocked : due to blacklist user"}), "policy"),
-    (("blocked", {"reason": "contact unsubscribed"}), "leaves"),
-    (("blocked", {"reason": "hard bounced before"}), "hard"),
-    (("spam", {}), "complaint"),
-    (("complaint", {}), "complaint"),
-    (("unsubscribed", {}), "leaves"),
-    (("unsubscribe", {}), "leaves"),
-    (("error", {"reason": "internal"}), "policy"),
-    *(((name, {}), "nothing") for name in ("request", "delivered", "opened", "unique_opened", "click")),
-    *(((name, {}), "nothing") for name in ("proxy_open", "unique_proxy_open", "list_addition")),
-]
-
-MAILERSEND: list[tuple[Event, str]] = [
-    (("hard_bounced", {"object": "recipient_bounce", "reason": "Unknown reason"}), "hard"),
-    (("hard_bounced", {"object": "recipient_bounce", "reason": "Host or domain name not found"}), "hard"),
-    (("hard_bounced", {"object": "recipient_bounce", "reason": SPAM}), "policy"),
-    (("soft_bounced", {"object": "recipient_bounce", "reason": "Unknown reason"}), "soft"),
-    (("deferred", {}), "delayed"),
-    (("unsubscribed", {"object": "recipient_unsubscribe", "reason": "option_3"}), "leaves"),
-    (("spam_complaint", {"object": "spam_complaint", "reason": None}), "complaint"),
-    *(((name, {}), "nothing") for name in ("sent", "delivered", "opened", "clicked", "opened_unique")),
-]
-
 
 def failed(code: int | None = None, message: str = "", **more: Any) -> Event:
     status = {"message": message, **({"code": code} if code is not None else {})}
@@ -131,111 +260,6 @@ MAILGUN: list[tuple[Event, str]] = [
     (("complained", {}), "complaint"),
     (("unsubscribed", {}), "leaves"),
     *(((name, {}), "nothing") for name in ("accepted", "delivered", "opened", "clicked", "stored")),
-]
-
-MAILJET: list[tuple[Event, str]] = [
-    (("bounce", {"hard_bounce": True, "error": "user unknown"}), "hard"),
-    (("bounce", {"hard_bounce": True, "error": "", "comment": ""}), "hard"),
-    (("bounce", {"hard_bounce": False, "error": "", "comment": ""}), "soft"),
-    (("bounce", {"hard_bounce": True, "error": "mailbox inactive"}), "hard"),
-    (("bounce", {"hard_bounce": False, "error": "quota exceeded"}), "soft"),
-    (("bounce", {"hard_bounce": True, "error": "invalid domain"}), "hard"),
-    (("bounce", {"hard_bounce": False, "error": "no mail host"}), "soft"),
-    (("bounce", {"hard_bounce": True, "error": "relay/access denied"}), "policy"),
-    (("bounce", {"hard_bounce": False, "error": "greylisted"}), "delayed"),
-    (("bounce", {"hard_bounce": True, "error": "sender blocked"}), "policy"),
-    (("bounce", {"hard_bounce": True, "error": "policy issue", "comment": SPAM}), "policy"),
-    (("bounce", {"hard_bounce": True, "error": "user unknown", "smtp_reply": FULL}), "soft"),
-    (("bounce", {"hard_bounce": False, "error": "connection issue"}), "soft"),
-    (("blocked", {"error": "content blocked"}), "policy"),
-    (("blocked", {"error": "blacklisted"}), "policy"),
-    (("blocked", {"error": "spam reporter"}), "complaint"),
-    (("blocked", {"error": "preblocked"}), "soft"),
-    (("blocked", {"error": "typofix"}), "hard"),
-    (("blocked", {"error": "duplicate in campaign"}), "policy"),
-    (("blocked", {"error": "bad or empty template"}), "policy"),
-    (("spam", {"source": "JMRPP"}), "complaint"),
-    (("unsub", {}), "leaves"),
-    *(((name, {}), "nothing") for name in ("sent", "open", "click")),
-]
-
-MAILTRAP: list[tuple[Event, str]] = [
-    (("bounce", {"response": f"bounced ({UNKNOWN_USER})", "bounce_category": "hard"}), "hard"),
-    (("bounce", {"bounce_category": "hard"}), "hard"),
-    (("bounce", {}), "soft"),
-    (("bounce", {"response": f"bounced ({FULL})", "bounce_category": "hard"}), "soft"),
-    (("bounce", {"response": f"bounced ({SPAM})", "bounce_category": "spam"}), "policy"),
-    (("soft bounce", {"response": "soft bounce (450 4.2.0 unavailable)"}), "delayed"),
-    (("spam", {}), "complaint"),
-    (("unsubscribe", {}), "leaves"),
-    (("reject", {"reason": "Account suspended"}), "policy"),
-    (("reject", {"reason": "hard bounce"}), "hard"),
-    (("reject", {"reason": "unsubscription"}), "leaves"),
-    (("reject", {"reason": "spam complaint"}), "complaint"),
-    (("suspension", {"reason": "Account suspended"}), "policy"),
-    *(((name, {}), "nothing") for name in ("delivery", "open", "click")),
-]
-
-MANDRILL: list[tuple[Event, str]] = [
-    (("hard_bounce", {"bounce_description": "bad_mailbox", "diag": "smtp;550 5.1.1 no"}), "hard"),
-    (("hard_bounce", {"bounce_description": "bad_mailbox"}), "hard"),
-    (("hard_bounce", {"bounce_description": "invalid_domain"}), "hard"),
-    (("hard_bounce", {"bounce_description": "bad_mailbox", "diag": f"smtp;{SPAM}"}), "policy"),
-    (("hard_bounce", {"bounce_description": "general", "diag": f"smtp;{SPAM}"}), "policy"),
-    (("soft_bounce", {"bounce_description": "mailbox_full", "diag": f"smtp;{FULL}"}), "soft"),
-    (("soft_bounce", {"bounce_description": "general"}), "soft"),
-    (("deferral", {"diag": TIMED_OUT}), "delayed"),
-    (("spam", {}), "complaint"),
-    (("unsub", {}), "leaves"),
-    (("reject", {}), "policy"),
-    (("reject", {"reject": {"reason": "hard-bounce"}}), "hard"),
-    (("reject", {"reject": {"reason": "soft-bounce"}}), "soft"),
-    (("reject", {"reject": {"reason": "spam"}}), "complaint"),
-    (("reject", {"reject": {"reason": "unsub"}}), "leaves"),
-    (("reject", {"reject": "invalid"}), "hard"),
-    *((("reject", {"reject": {"reason": name}}), "policy") for name in ("custom", "invalid-sender", "rule")),
-    *((("reject", {"reject": {"reason": name}}), "policy") for name in ("test-mode-limit", "unsigned")),
-    *(((name, {}), "nothing") for name in ("send", "delivered", "open", "click")),
-]
-
-POSTAL: list[tuple[Event, str]] = [
-    (("MessageDeliveryFailed", {"status": "HardFail", "output": UNKNOWN_USER}), "hard"),
-    (("MessageDeliveryFailed", {"status": "HardFail", "output": SPAM}), "policy"),
-    (
-        (
-            "MessageDeliveryFailed",
-            {"status": "HardFail", "details": "Maximum number of delivery attempts (18) has been reached."},
-        ),
-        "soft",
-    ),
-    (("MessageDelayed", {"status": "SoftFail", "output": TIMED_OUT}), "delayed"),
-    (("MessageBounced", {"bounce": {"id": 2, "subject": "Mail delivery failed"}}), "soft"),
-    (("MessageBounced", {"bounce": {"id": 2, "subject": "Out of office until Monday"}}), "nothing"),
-    (("MessageBounced", {"bounce": {"id": 2, "subject": "Hello"}}), "unknown"),
-    (("MessageHeld", {"status": "Held", "details": "Server is in development mode."}), "policy"),
-    (
-        (
-            "MessageHeld",
-            {
-                "status": "Held",
-                "details": f"Recipient ({ADA}) is on the suppression list (reason: too many hard fails)",
-            },
-        ),
-        "hard",
-    ),
-    (
-        (
-            "MessageHeld",
-            {
-                "status": "Held",
-                "details": f"Recipient ({ADA}) is on the suppression list (reason: too many soft fails)",
-            },
-        ),
-        "soft",
-    ),
-    (("MessageSent", {"status": "Sent", "output": "250 OK"}), "nothing"),
-    (("MessageLinkClicked", {"url": "https://example.org/"}), "nothing"),
-    (("MessageLoaded", {}), "nothing"),
 ]
 
 
@@ -301,37 +325,6 @@ RESEND: list[tuple[Event, str]] = [
     (("email.suppressed", {"suppressed": {"type": "OnAccountSuppressionList", "message": "…"}}), "hard"),
     (("email.suppressed", {"suppressed": {"message": "It has marked a letter as spam."}}), "complaint"),
     *(((f"email.{name}", {}), "nothing") for name in ("sent", "scheduled", "delivered", "opened", "clicked")),
-]
-
-SENDGRID: list[tuple[Event, str]] = [
-    (("bounce", {"type": "bounce", "reason": UNKNOWN_USER, "status": "5.1.1"}), "hard"),
-    (("bounce", {"type": "bounce", "reason": "", "bounce_classification": "Invalid Address"}), "hard"),
-    (("bounce", {"type": "bounce", "reason": "552 mailbox is full", "status": "5.2.2"}), "soft"),
-    (("bounce", {"type": "blocked", "reason": SPAM}), "policy"),
-    (("bounce", {"type": "blocked", "reason": ""}), "policy"),
-    (("bounce", {"type": "bounce", "reason": "", "bounce_classification": "Reputation"}), "policy"),
-    (
-        (
-            "bounce",
-            {
-                "type": "blocked",
-                "reason": "unable to get mx info: failed to get IPs from PTR record: lookup <nil>",
-            },
-        ),
-        "soft",
-    ),
-    (("deferred", {"response": TIMED_OUT}), "delayed"),
-    (("dropped", {"reason": "Bounced Address", "status": "5.0.0"}), "hard"),
-    (("dropped", {"reason": "Invalid"}), "hard"),
-    (("dropped", {"reason": "Unsubscribed Address"}), "leaves"),
-    (("dropped", {"reason": "Spam Reporting Address"}), "complaint"),
-    (("dropped", {"reason": "Spam Content"}), "policy"),
-    (("dropped", {"reason": "Invalid SMTPAPI header"}), "policy"),
-    (("dropped", {"reason": "Recipient List over Package Quota"}), "policy"),
-    (("spamreport", {}), "complaint"),
-    (("unsubscribe", {}), "leaves"),
-    (("group_unsubscribe", {"asm_group_id": 1}), "leaves"),
-    *(((name, {}), "nothing") for name in ("processed", "delivered", "open", "click", "group_resubscribe")),
 ]
 
 

@@ -17,6 +17,19 @@ from tests.examples import examples, some_now
 
 STAMP = "0123456789abcdef" * 2
 SEEDS = [dsn(failed(), failed("b@c.de", "4.2.2")), complaint(whom="a@b.de"), QMAIL, reply("Out of office")]
+SNIPPETS = [
+    b"Content-Type: message/delivery-status\n\n",
+    b"Content-Type: multipart/report; boundary=\xff\n",
+    b"Content-Transfer-Encoding: base64\n",
+    b"Final-Recipient: utf-8; \\x{110000}\\x{D800}\\x{0}@x\n",
+    b"Status: 5..\n",
+    b"Subject: =?utf-8?b?////?=\n",
+    b'Content-Type: text/plain; charset="no\\\0such"\n',
+    b"--b1\n",
+    b"\n\n",
+    b"\r",
+    b"\0",
+]
 
 
 def test_a_delivery_report_says_who_what_and_in_whose_words() -> None:
@@ -266,21 +279,6 @@ def test_too_many_parts_are_refused() -> None:
 def test_only_the_beginning_is_read() -> None:
     raw = b"From: a@b.org\n\n".ljust(MAX_MAIL_BYTES, b"x")
     assert read_report(raw + b" bounces+7-" + STAMP.encode()).tokens == ()
-
-
-SNIPPETS = [
-    b"Content-Type: message/delivery-status\n\n",
-    b"Content-Type: multipart/report; boundary=\xff\n",
-    b"Content-Transfer-Encoding: base64\n",
-    b"Final-Recipient: utf-8; \\x{110000}\\x{D800}\\x{0}@x\n",
-    b"Status: 5..\n",
-    b"Subject: =?utf-8?b?////?=\n",
-    b'Content-Type: text/plain; charset="no\\\0such"\n',
-    b"--b1\n",
-    b"\n\n",
-    b"\r",
-    b"\0",
-]
 
 
 @st.composite

@@ -51,6 +51,12 @@ POSTS = {
     "many names": entry("A post", authors=tuple(f"Ada {n}" for n in range(500)), categories=("bees",) * 500),
 }
 BRIDGES = list(contracts())
+ANSWERS = {
+    "3 MB": Reply(body=b'{"id": "1", "x": "' + b"x" * 3_000_000 + b'"}'),
+    "NULs": Reply(body=b"\x00" * 2_000),
+    "an octet at a time": Reply(body="x" * 600, drips=True),
+    "an error of NULs and controls": Reply(500, b'{"message": "a\\u0000b\\u001b[31m\\u202ec"}'),
+}
 
 
 @contextmanager
@@ -111,14 +117,6 @@ def test_no_picture_stops_a_post(contract: type[BridgeContract], caplog: pytest.
         # It requests no more than a service accepts, plus failed ones.
         assert len(host.requests) <= len(names) + 18
         assert told_secrets(bridge, [caplog.text]) == []
-
-
-ANSWERS = {
-    "3 MB": Reply(body=b'{"id": "1", "x": "' + b"x" * 3_000_000 + b'"}'),
-    "NULs": Reply(body=b"\x00" * 2_000),
-    "an octet at a time": Reply(body="x" * 600, drips=True),
-    "an error of NULs and controls": Reply(500, b'{"message": "a\\u0000b\\u001b[31m\\u202ec"}'),
-}
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,13 @@ pytestmark = [
 
 RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", placeholders={})
 LATER = NOW + timedelta(days=2)
+STOPPED_BY = {
+    "nothing": lambda lane: None,
+    "a domain's pause": lambda lane: limited(lane, "example.org", paused=True),
+    "a domain's rate": lambda lane: limited(lane, "example.org", rate=0.001, tokens=0),
+    "a recipient's cap": lambda lane: Lane.objects.update(per_recipient=0),
+    "a restore": lambda lane: Restore.objects.create(begun_at=NOW + HOUR),
+}
 
 
 def a_daily_collection() -> tuple[Any, Any, Any]:
@@ -254,15 +261,6 @@ def test_connecting_another_channel_of_an_account_does_not_stop_the_others() -> 
 
     _, rows = beside(connect, lambda: claimed(lane=lane), blocks=False)
     assert len(rows) == 1
-
-
-STOPPED_BY = {
-    "nothing": lambda lane: None,
-    "a domain's pause": lambda lane: limited(lane, "example.org", paused=True),
-    "a domain's rate": lambda lane: limited(lane, "example.org", rate=0.001, tokens=0),
-    "a recipient's cap": lambda lane: Lane.objects.update(per_recipient=0),
-    "a restore": lambda lane: Restore.objects.create(begun_at=NOW + HOUR),
-}
 
 
 @pytest.mark.parametrize("stopped_by", STOPPED_BY)

@@ -18,6 +18,7 @@ from tests.delivery.ledger import MINUTE, SECOND, a_lane, claimed, ended, ended_
 from tests.factories import NOW, BridgeFactory, an_issue
 
 pytestmark = pytest.mark.django_db
+UNSURE = [("", "held"), ("repeat", "deferred"), ("skip", "failed")]
 
 
 def two_lanes(**account: Any) -> tuple[Lane, Lane, Lane]:
@@ -125,9 +126,6 @@ def test_where_a_post_stands_takes_the_place_of_what_was_done() -> None:
     settle([ended_task(taken, Sent("1", url="https://b/1", parts=("2", "3")))])
     post = RemotePost.objects.get()
     assert (post.url, post.parts, post.progress) == ("https://b/1", ["2", "3"], {})
-
-
-UNSURE = [("", "held"), ("repeat", "deferred"), ("skip", "failed")]
 
 
 @pytest.mark.parametrize(("wish", "state"), UNSURE)

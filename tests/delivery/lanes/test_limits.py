@@ -19,6 +19,15 @@ pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
 SLOW: dict[str, Any] = {"rate": 1.0, "burst": 5, "tokens": 5}
+LIMITED: list[tuple[dict[str, Any], int]] = [
+    (SLOW, 5),
+    ({"per_hour": 6}, 6),
+    ({"per_day": 7}, 7),
+    ({"warm_up_from": NOW.date(), "warm_up_first": 3}, 3),
+    ({"concurrency": 2}, 2),
+    ({"free_at": NOW + HOUR}, 0),
+    ({**SLOW, "per_hour": 9, "concurrency": 4}, 4),
+]
 
 
 def test_without_limits_a_claim_writes_nothing_and_asks_once() -> None:
@@ -95,17 +104,6 @@ def test_a_spaced_lane_rests_after_each() -> None:
     assert len(take(lane, most=1)) == 1
     lane.refresh_from_db()
     assert room(lane, NOW).again_at == NOW + MINUTE
-
-
-LIMITED: list[tuple[dict[str, Any], int]] = [
-    (SLOW, 5),
-    ({"per_hour": 6}, 6),
-    ({"per_day": 7}, 7),
-    ({"warm_up_from": NOW.date(), "warm_up_first": 3}, 3),
-    ({"concurrency": 2}, 2),
-    ({"free_at": NOW + HOUR}, 0),
-    ({**SLOW, "per_hour": 9, "concurrency": 4}, 4),
-]
 
 
 @pytest.mark.parametrize(("limits", "count"), LIMITED)

@@ -10,6 +10,20 @@ from common.html.clean import clean
 from delivery.rendering.posts import for_letter
 
 PAGE = "https://blog.example/1"
+PIECES = [
+    "<p>",
+    "</p>",
+    "<a href='#x'>",
+    "</a>",
+    "<img src=/a>",
+    "↩",
+    "<table>",
+    "<td>",
+    "<details>",
+    "<sup>",
+    "x",
+    "<b>",
+]
 
 
 def shown(html: str, page: str = PAGE) -> str:
@@ -133,22 +147,6 @@ def test_an_svg_becomes_its_words_with_a_link_to_the_post(url: str) -> None:
 
 def test_an_svg_without_words_has_its_name_if_it_is_alone() -> None:
     assert shown("<p><img src=/rain%202.svg></p>") == f'<p><a href="{PAGE}">rain 2.svg</a></p>'
-
-
-PIECES = [
-    "<p>",
-    "</p>",
-    "<a href='#x'>",
-    "</a>",
-    "<img src=/a>",
-    "↩",
-    "<table>",
-    "<td>",
-    "<details>",
-    "<sup>",
-    "x",
-    "<b>",
-]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))

@@ -36,6 +36,19 @@ ODD = {
     "never closed": entry(content="</div></div></body><p>x<b>"),
     "old": entry(published=datetime(1, 1, 2, tzinfo=UTC)),
 }
+DAYS = {
+    "en": "5 March 2026",
+    "en-US": "March 5, 2026",
+    "en-GB": "5 March 2026",
+    "en-AU": "5 March 2026",
+    "de-AT": "5. März 2026",
+    "fr": "5 mars 2026",
+    # Only Django's dates.
+    "sv": "5 mars 2026",
+    "he": "5 במרץ 2026",
+    "zh-TW": "2026年3月5日",
+    "tlh": "March 5, 2026",
+}
 
 
 def tags(html: str) -> set[str]:
@@ -180,21 +193,6 @@ def test_dates_are_in_the_newsletters_language_and_zone() -> None:
     for language, day in DAYS.items():
         letter = render_issue(one(post, language=language, time_zone="Europe/Vienna"))
         assert day.replace(" ", "\xa0") in letter.html.replace("&nbsp;", "\xa0"), language
-
-
-DAYS = {
-    "en": "5 March 2026",
-    "en-US": "March 5, 2026",
-    "en-GB": "5 March 2026",
-    "en-AU": "5 March 2026",
-    "de-AT": "5. März 2026",
-    "fr": "5 mars 2026",
-    # Only Django's dates.
-    "sv": "5 mars 2026",
-    "he": "5 במרץ 2026",
-    "zh-TW": "2026年3月5日",
-    "tlh": "March 5, 2026",
-}
 
 
 def days_in(letter: Rendered) -> list[str]:

@@ -42,6 +42,36 @@ POST = clean(
 PICTURE = Media("https://i.example/a.png", "image/png", alt="A bucket")
 ELEMENTS_IN_FEW = {"bdi", "ruby", "rt", "rp", "pre", "details", "summary", "picture", "svg", "style"}
 ATTRIBUTES_IN_FEW = {"dir": "a", "aria-hidden": "a img p td"}
+ISSUES = (
+    "post",
+    "digest",
+    "announcement",
+    "excerpts",
+    "titles",
+    "listed",
+    "private",
+    "right to left",
+    "band",
+)
+NAMES = [*ISSUES, *(f"mail {name}" for name in MAILS_BY_TEMPLATE)]
+# Properties that some programs lack, by caniemail.com, with the places where we may use them.
+SUPPORT: dict[str, tuple[str, str]] = {
+    # Padding of `.letter` is repeated in Word's own table; that of lists is Word's own.
+    "padding": ("td th body a.button div.letter ul ol", "Word, but in cells"),
+    "border-left": ("td", "Word, but in cells"),
+    "border-right": ("td", "Word, but in cells"),
+    "border-bottom": ("td th", "Word, but in cells"),
+    "border-top": ("td hr", "Word, but in cells"),
+    "white-space": ("", "Word, Samsung"),
+    "overflow-x": ("", "Android"),
+    "word-break": ("p.raw", "Yahoo, GMX"),
+    "text-decoration-color": ("", "Word, GMX"),
+    "text-decoration-thickness": ("", "Gmail, Outlook, Yahoo"),
+    "text-underline-offset": ("", "Gmail, Outlook, Yahoo"),
+    "height": ("img", "Yahoo makes it the least"),
+    "table-layout": ("table", "Word"),
+    "list-style": ("ul", "Proton"),
+}
 
 
 @cache
@@ -69,39 +99,7 @@ def letters() -> dict[str, str]:
     }
 
 
-ISSUES = (
-    "post",
-    "digest",
-    "announcement",
-    "excerpts",
-    "titles",
-    "listed",
-    "private",
-    "right to left",
-    "band",
-)
-NAMES = [*ISSUES, *(f"mail {name}" for name in MAILS_BY_TEMPLATE)]
 every = pytest.mark.parametrize("name", NAMES)
-
-
-# Properties that some programs lack, by caniemail.com, with the places where we may use them.
-SUPPORT: dict[str, tuple[str, str]] = {
-    # Padding of `.letter` is repeated in Word's own table; that of lists is Word's own.
-    "padding": ("td th body a.button div.letter ul ol", "Word, but in cells"),
-    "border-left": ("td", "Word, but in cells"),
-    "border-right": ("td", "Word, but in cells"),
-    "border-bottom": ("td th", "Word, but in cells"),
-    "border-top": ("td hr", "Word, but in cells"),
-    "white-space": ("", "Word, Samsung"),
-    "overflow-x": ("", "Android"),
-    "word-break": ("p.raw", "Yahoo, GMX"),
-    "text-decoration-color": ("", "Word, GMX"),
-    "text-decoration-thickness": ("", "Gmail, Outlook, Yahoo"),
-    "text-underline-offset": ("", "Gmail, Outlook, Yahoo"),
-    "height": ("img", "Yahoo makes it the least"),
-    "table-layout": ("table", "Word"),
-    "list-style": ("ul", "Proton"),
-}
 
 
 class Elements(HTMLParser):

@@ -30,6 +30,17 @@ LASTS: tuple[dict[str, Any] | None, ...] = (None, {"state": "sent"}, {"state": "
 YES, SOON = Reach("sent", "Gets it.", is_reached=True), Reach("first_issue", "Nothing.", is_reached=True)
 KEPT = Reach("last_stored", "Did not get it.")
 NO, GONE = Reach("paused", "Gets nothing: paused."), Reach("unsubscribed", "Gets nothing: unsubscribed.")
+STATUSES: dict[str, dict[str, Any]] = {
+    "confirmed": {},
+    "unconfirmed": UNCONFIRMED,
+    "unsubscribed": {"status": "unsubscribed", "left_at": YESTERDAY, "undo_until": TOMORROW},
+}
+DRAFTS: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "": (None, "The next issue is sent on 27 Nov"),
+    "approval": ({}, "waits for your approval"),
+    "reader": ({"awaits_reader": True}, "The first issue waits for its first subscriber"),
+    "release": ({"release_at": TOMORROW}, "The next issue is sent on 27 Nov"),
+}
 
 
 def facts(
@@ -305,19 +316,6 @@ def test_a_reason_of_the_person_is_known_without_a_newsletter(name: str) -> None
     person = PersonFacts(now=NOW, zone=AMSTERDAM, person=every.person, suppression=every.suppression)
     found = person_reach(person)
     assert (found.sentence if found else "") == (said if is_personal else "")
-
-
-STATUSES: dict[str, dict[str, Any]] = {
-    "confirmed": {},
-    "unconfirmed": UNCONFIRMED,
-    "unsubscribed": {"status": "unsubscribed", "left_at": YESTERDAY, "undo_until": TOMORROW},
-}
-DRAFTS: dict[str, tuple[dict[str, Any] | None, str]] = {
-    "": (None, "The next issue is sent on 27 Nov"),
-    "approval": ({}, "waits for your approval"),
-    "reader": ({"awaits_reader": True}, "The first issue waits for its first subscriber"),
-    "release": ({"release_at": TOMORROW}, "The next issue is sent on 27 Nov"),
-}
 
 
 @pytest.mark.parametrize(

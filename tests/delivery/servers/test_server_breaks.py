@@ -25,6 +25,13 @@ PIPELINING = b"250-mx.example.test\r\n250 PIPELINING\r\n"
 OFFERS = {"plain": b"250 mx.example.test\r\n", "pipelining": PIPELINING}
 
 Serve = Callable[..., RawServer]
+NONSENSE = [
+    b"HTTP/1.1 400 Bad Request\r\n",
+    b"\r\n",
+    b"250\xff\x00\r\n",
+    b"x" * 70_000,
+    b"250-on\r\n" * 20_000,
+]
 
 
 @pytest.fixture
@@ -153,15 +160,6 @@ def test_a_server_that_trickles_is_left_in_time(serve: Serve) -> None:
 
 
 # --- nonsense
-
-
-NONSENSE = [
-    b"HTTP/1.1 400 Bad Request\r\n",
-    b"\r\n",
-    b"250\xff\x00\r\n",
-    b"x" * 70_000,
-    b"250-on\r\n" * 20_000,
-]
 
 
 @pytest.mark.parametrize("verb", some_now(BEFORE))

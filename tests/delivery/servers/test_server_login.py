@@ -26,6 +26,14 @@ pytestmark = [
 __all__ = ["impatient"]
 LOGIN = ("letters", "s3cret")
 OFFER = b"250-mx.example.test\r\n250 STARTTLS\r\n"
+BROKEN: dict[str, Callable[[], RawServer]] = {
+    "refused": lambda: RawServer({"EHLO": OFFER, "STAR": b"454 4.7.0 TLS not available\r\n"}),
+    "closed at STARTTLS": lambda: RawServer({"EHLO": OFFER, "STAR": None}),
+    "closed in the handshake": lambda: RawServer({"EHLO": OFFER}, hangs_up_after="STAR"),
+    "nonsense": lambda: RawServer({"EHLO": OFFER, "STAR": b"220 go\r\nthis is no TLS at all\r\n"}),
+    "silent in the handshake": lambda: RawServer({"EHLO": OFFER, "STAR": b"220 go\r\n"}),
+    "silent at STARTTLS": lambda: RawServer({"EHLO": OFFER, "STAR": b""}),
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +94,6 @@ def test_a_server_that_does_not_offer_starttls(smtp: SmtpServer, settings: Any) 
     assert untouched(row)
     assert "offer STARTTLS" in Lane.objects.get().last_error
     assert smtp.messages == []
-
-
-BROKEN: dict[str, Callable[[], RawServer]] = {
-    "refused": lambda: RawServer({"EHLO": OFFER, "STAR": b"454 4.7.0 TLS not available\r\n"}),
-    "closed at STARTTLS": lambda: RawServer({"EHLO": OFFER, "STAR": None}),
-    "closed in the handshake": lambda: RawServer({"EHLO": OFFER}, hangs_up_after="STAR"),
-    "nonsense": lambda: RawServer({"EHLO": OFFER, "STAR": b"220 go\r\nthis is no TLS at all\r\n"}),
-    "silent in the handshake": lambda: RawServer({"EHLO": OFFER, "STAR": b"220 go\r\n"}),
-    "silent at STARTTLS": lambda: RawServer({"EHLO": OFFER, "STAR": b""}),
-}
 
 
 @pytest.mark.parametrize("broken", some_now(BROKEN.values()), ids=BROKEN)

@@ -21,6 +21,18 @@ CHANNEL, KIND = SmsChannel(), SmsChannel()
 READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
 OWN = "https://letters.example/s/bees/archive/7/"
 LINKS = st.from_regex(r"\Ahttps?://[a-z]{1,20}\.example/[\x21-\x7e€é🐝]{0,200}\Z") | st.just(LINK)
+TITLES = st.text(max_size=400) | st.sampled_from(
+    [
+        "€" * 200,
+        "🐝" * 200,
+        "👩‍👩‍👧" * 90,
+        "Ж" * 300,
+        "[]{}~^|\\" * 40,
+        "\x00\ud800" * 50,
+        "é̂" * 100,
+        "…" * 300,
+    ]
+)
 
 
 def text(of: Letter | None = None, **options: str) -> Message[TextMessage]:
@@ -103,20 +115,6 @@ def test_parts_are_counted_as_networks_count_them(said: str, parts: int, units: 
     measured = sms_measure(said)
     assert (measured.units, measured.room) == (units, room)
     assert measured.parts == parts
-
-
-TITLES = st.text(max_size=400) | st.sampled_from(
-    [
-        "€" * 200,
-        "🐝" * 200,
-        "👩‍👩‍👧" * 90,
-        "Ж" * 300,
-        "[]{}~^|\\" * 40,
-        "\x00\ud800" * 50,
-        "é̂" * 100,
-        "…" * 300,
-    ]
-)
 
 
 @given(TITLES, LINKS, st.sampled_from(["", "1", "2", "5"]), st.sampled_from(["", "all"]))

@@ -28,6 +28,13 @@ from tests.factories import NOW, DeliveryFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
 CORE = "ada@example.org"
+MALFORMED = [
+    *(b"", b"{", b"null", b"[]", b"[null]", b"1", b'"x"', b"{}", b"[[]]", b"\xff", b"[" * 100_000, b"NaN"),
+    *(b'{"event-data": 1, "signature": 2}', b'{"Type": "Notification", "Message": "{"}', b'{"data": []}'),
+    *(b'[{"event": {}, "timestamp": "x"}]', b'{"msys": 1}', b'{"RecordType": {}, "Metadata": 1}'),
+    *(b'{"type": 1, "created_at": 1e400, "data": {}}', b'[{"timestamp": 1e30, "event": "bounce"}]'),
+    *(b"mandrill_events=x", b"mandrill_events=[1]", b"timestamp=1&token=2&signature=3"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -318,15 +325,6 @@ def test_nonsense_with_the_right_secret_is_no_answer_of_ours() -> None:
     for body in nonsense:
         assert tell("postmark", body).status_code in (200, 400, 500)
     assert kinds() == []
-
-
-MALFORMED = [
-    *(b"", b"{", b"null", b"[]", b"[null]", b"1", b'"x"', b"{}", b"[[]]", b"\xff", b"[" * 100_000, b"NaN"),
-    *(b'{"event-data": 1, "signature": 2}', b'{"Type": "Notification", "Message": "{"}', b'{"data": []}'),
-    *(b'[{"event": {}, "timestamp": "x"}]', b'{"msys": 1}', b'{"RecordType": {}, "Metadata": 1}'),
-    *(b'{"type": 1, "created_at": 1e400, "data": {}}', b'[{"timestamp": 1e30, "event": "bounce"}]'),
-    *(b"mandrill_events=x", b"mandrill_events=[1]", b"timestamp=1&token=2&signature=3"),
-]
 
 
 @pytest.mark.parametrize("esp", some_now(sorted(SERVICES)))

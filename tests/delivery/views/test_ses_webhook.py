@@ -15,6 +15,11 @@ from tests.delivery.views.test_esp_webhook import CORE, kinds, sent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
+SES_BOUNCE = {
+    "bounceType": "Permanent",
+    "bounceSubType": "General",
+    "bouncedRecipients": [{"emailAddress": CORE}],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -37,13 +42,6 @@ def test_amazon_tells_by_sns(kind: str, detail: dict[str, Any], expected: str) -
     head = {"X-Amz-Sns-Message-Type": "Notification", "X-Amz-Sns-Message-Id": "n1"}
     assert tell("ses", event, **head).status_code == 200
     assert kinds() == [expected]
-
-
-SES_BOUNCE = {
-    "bounceType": "Permanent",
-    "bounceSubType": "General",
-    "bouncedRecipients": [{"emailAddress": CORE}],
-}
 
 
 @pytest.mark.parametrize(

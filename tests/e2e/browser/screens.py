@@ -118,6 +118,7 @@ LEGIBLE: set[str] = set()
 ANSWERED = "() => !document.querySelector('[data-old]') && document.readyState === 'complete'"
 # Folder for pictures of all pages: SCREENSHOTS=/tmp/pages pytest tests/e2e/browser
 PICTURES = os.environ.get("SCREENSHOTS", "")
+WIDE, NARROW = (1280, 900), (390, 844)
 
 
 @contextmanager
@@ -158,7 +159,6 @@ class Screen:
         }
 
 
-WIDE, NARROW = (1280, 900), (390, 844)
 NIGHT = Screen(*NARROW, scripts=True, scheme="dark")
 # The opposite of that one in everything.
 DAY = Screen(*WIDE, scripts=False, scheme="light")

@@ -24,6 +24,7 @@ USUAL = {
     "join_reposts": "on",
     "use_hub": "on",
 }
+ADD = reverse("admin:subscriptions_subscribable_add")
 
 
 def page_of(feed: Feed) -> str:
@@ -119,9 +120,6 @@ def newsletter(feed: Feed, **changes: Any) -> dict[str, Any]:
         "language": "en",
         **changes,
     }
-
-
-ADD = reverse("admin:subscriptions_subscribable_add")
 
 
 def define(client: Client, url: str, data: dict[str, Any]) -> tuple[Subscribable, str]:

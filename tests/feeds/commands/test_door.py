@@ -18,6 +18,8 @@ from tests.servers.feed_server import FeedServer
 pytestmark = pytest.mark.django_db
 FEEDS = Path(__file__).parents[2] / "fixtures" / "feeds"
 Served = tuple[bytes, str]
+HTML_POST = {"id": "1", "url": "https://x.example/1", "content_html": "<!DOCTYPE html><html><p>Text</p>"}
+JSON_FEED = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "J", "items": [HTML_POST]})
 
 
 def every() -> dict[str, Served]:
@@ -60,10 +62,6 @@ def test_a_document_is_taken_exactly_where_the_parser_takes_it(name: str, server
     else:
         assert refused("add_feed", url)
         assert Feed.objects.filter(first_polled_at__isnull=False).count() == 0
-
-
-HTML_POST = {"id": "1", "url": "https://x.example/1", "content_html": "<!DOCTYPE html><html><p>Text</p>"}
-JSON_FEED = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "J", "items": [HTML_POST]})
 
 
 @pytest.mark.parametrize("type_", ["application/feed+json", "application/json", "text/html", "text/plain"])

@@ -16,6 +16,12 @@ SECONDS = 5.0
 NAMESPACES = (
     b' xmlns:media="http://search.yahoo.com/mrss/" xmlns:content="http://purl.org/rss/1.0/modules/content/"'
 )
+PROLOG = b'<?xml version="1.0"?>'
+# Not well-formed, so that the lenient parser reads it.
+CROSSED = b"<title>x</b></title>"
+BASE = b' xml:base="http://a.example/'
+PUNYCODE = b'<?xml version="1.0" encoding="punycode"?>'
+PAGE = b"<html><body class='h-entry'>"
 
 
 def rss(inside: bytes, *, before: bytes = b"", channel: bytes = b"", attributes: bytes = NAMESPACES) -> bytes:
@@ -25,14 +31,6 @@ def rss(inside: bytes, *, before: bytes = b"", channel: bytes = b"", attributes:
 
 def numbered(form: bytes, count: int) -> bytes:
     return b"".join(form % number for number in range(count))
-
-
-PROLOG = b'<?xml version="1.0"?>'
-# Not well-formed, so that the lenient parser reads it.
-CROSSED = b"<title>x</b></title>"
-BASE = b' xml:base="http://a.example/'
-PUNYCODE = b'<?xml version="1.0" encoding="punycode"?>'
-PAGE = b"<html><body class='h-entry'>"
 
 
 def slow(name: str, write: Callable[[], bytes], reason: str = "") -> ParameterSet:

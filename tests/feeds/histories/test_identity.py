@@ -12,6 +12,9 @@ from feeds.polling.known_items import DIGEST_BYTES
 from tests.examples import some_now
 from tests.feeds.histories.history import DAY, History, Post, Stage, at, document, post, posts, show
 
+PAGE = "https://blog.example/"
+NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
+
 
 def said(name: str) -> Post:
     return {"description": f"<p>{name} is all that it says.</p>"}
@@ -24,9 +27,6 @@ def by(name: str, **changes: object) -> Post:
 def sent_long_ago(stage: Stage) -> None:
     """Mark all items as sent, without content, as an older release left them."""
     Item.objects.filter(feed=stage.feed).update(state="cleared", reason="", entry=None, content_hash="")
-
-
-PAGE = "https://blog.example/"
 
 
 def nameless(name: str, **changes: object) -> Post:
@@ -222,9 +222,6 @@ HISTORIES = [
 def as_read(shown: list[Post]) -> list[str]:
     body = document(*shown)
     return list(parse(body, content_type="", url=PAGE).guids)
-
-
-NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
 
 
 @given(names=NAMES, titles=st.lists(st.sampled_from(["", "same", "other"]), min_size=8, max_size=8))

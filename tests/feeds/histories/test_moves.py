@@ -23,6 +23,7 @@ from tests.servers.feed_server import Reply, Request
 
 Moving = Callable[[str], str]
 OLD = "https://blog.example/"
+UNDATED_UNHELD = ("to http", "to www", "to a slash at the end", "to addresses with .html")
 
 
 def dated(name: str) -> Post:
@@ -68,8 +69,6 @@ def move(way: Moving, made: Callable[[str], Post], count: int, *, tells: str, **
         **{"mailed": "fresh1 fresh2 later", **expected},  # type: ignore[arg-type]
     )
 
-
-UNDATED_UNHELD = ("to http", "to www", "to a slash at the end", "to addresses with .html")
 
 HISTORIES = [
     *(move(way, dated, 10, tells=f"ten dated posts move {name}") for name, way in WAYS.items()),

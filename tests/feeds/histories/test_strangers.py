@@ -20,14 +20,15 @@ from tests.feeds.histories.history import (
     show,
 )
 
+PARKING = [post(f"ad{n}", 60 - 10 * n, guid=f"https://parking.example/{n}", link=None) for n in range(5)]
+NEW = post("new", 10)
+
 
 def dated(name: str) -> Post:
     return post(name, (int(name[1:]) - 102) * DAY)
 
 
 OWN = posts(1, 10, dated)
-PARKING = [post(f"ad{n}", 60 - 10 * n, guid=f"https://parking.example/{n}", link=None) for n in range(5)]
-NEW = post("new", 10)
 
 
 def latest_day(day: int) -> list[Post]:

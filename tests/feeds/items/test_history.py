@@ -14,6 +14,7 @@ from tests.factories import NOW, FeedFactory, ItemFactory, PollFactory
 
 pytestmark = pytest.mark.django_db
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+FAILED = {"outcome": "failed", "status": 503, "note": "The server is busy."}
 
 
 def polled(feed: Feed, *each: dict[str, Any]) -> list[PollStretch]:
@@ -25,9 +26,6 @@ def polled(feed: Feed, *each: dict[str, Any]) -> list[PollStretch]:
 
 def lengths(stretches: list[PollStretch]) -> list[int]:
     return [len(stretch.polls) for stretch in stretches]
-
-
-FAILED = {"outcome": "failed", "status": 503, "note": "The server is busy."}
 
 
 def test_readings_that_brought_nothing_are_one_line() -> None:

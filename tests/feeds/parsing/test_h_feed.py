@@ -12,6 +12,15 @@ from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError
 from tests.examples import some_now
 
 URL = "https://ada.example/notes"
+HOSTILE = {
+    "microformats in microformats": '<div class="h-entry p-author u-author h-card e-content">' * 15_000,
+    "content in content": '<div class="h-entry"><div class="e-content">' * 15_000,
+    "formatting never closed": "".join(f"<p><b x={number}>t</p>" for number in range(30_000)),
+    "less-than signs": "<" * 900_000,
+    "line breaks": "<br>" * 200_000,
+    "classes": f"<p class='{' '.join(f'h-x{number} p-y{number}' for number in range(50_000))}'>",
+    "classic ones": "<div class='hentry vcard hreview'>" * 20_000,
+}
 
 
 def page(inside: str, head: str = "") -> bytes:
@@ -148,17 +157,6 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     inside = '<div class="h-entry"><a class="u-url" href="/1">1</a><img class="u-photo" src="http://127.0.0.1:9/"></div>'
     assert read(page(inside, head)).guids == ("http://127.0.0.1:9/1",)
     assert refusal(b'<html class="h-entry">').startswith("This address is a web page")
-
-
-HOSTILE = {
-    "microformats in microformats": '<div class="h-entry p-author u-author h-card e-content">' * 15_000,
-    "content in content": '<div class="h-entry"><div class="e-content">' * 15_000,
-    "formatting never closed": "".join(f"<p><b x={number}>t</p>" for number in range(30_000)),
-    "less-than signs": "<" * 900_000,
-    "line breaks": "<br>" * 200_000,
-    "classes": f"<p class='{' '.join(f'h-x{number} p-y{number}' for number in range(50_000))}'>",
-    "classic ones": "<div class='hentry vcard hreview'>" * 20_000,
-}
 
 
 @pytest.mark.parametrize("name", some_now(HOSTILE))

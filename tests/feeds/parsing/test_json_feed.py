@@ -34,6 +34,16 @@ FULL = {
         {"url": "/one.mp3", "mime_type": "audio/x-other"},
     ],
 }
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*FULL, "name", "href", "_iffy", "hint_announce", "policy"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
 
 
 def written(items: list[Any], **head: Any) -> bytes:
@@ -233,18 +243,6 @@ def test_activity_pub_is_called_by_its_name_with_the_address_of_the_feed(
         assert "ActivityPub" in text
         assert shown in text
         assert ("an actor" in text) == (document["type"] in ("Person", "Service"))
-
-
-ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([*FULL, "name", "href", "_iffy", "hint_announce", "policy"]), inner, max_size=4
-        )
-    ),
-    max_leaves=12,
-)
 
 
 @given(st.dictionaries(st.sampled_from(["title", "items", "hubs", "authors", "@context", "type"]), ANY_JSON))

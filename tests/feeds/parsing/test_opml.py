@@ -15,6 +15,18 @@ from tests.examples import some_now
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0"><head><title>Mine</title></head><body>\n'
 FOOT = "</body></opml>"
 WHEN = datetime(2026, 3, 2, 12, tzinfo=UTC)
+BROKEN = [
+    ('<outline text="A & B" xmlUrl="https://x.test/feed?a=1&copy=2"/>', "A & B"),
+    ('<outline text="I <3 feeds" xmlUrl="https://x.test/feed?a=1&copy=2"/>', "I <3 feeds"),
+    ("<outline text='Caf\u00e9&nbsp;A' xmlUrl='https://x.test/feed?a=1&amp;copy=2'>", "Café A"),
+    ('<OUTLINE TEXT="A\x07B" XMLURL="https://x.test/feed?a=1&amp;copy=2" />', "AB"),
+    ('<outline text="A" text="B" xmlUrl="https://x.test/feed?a=1&amp;copy=2"/>', "A"),
+    (
+        '<!-- <outline xmlUrl="https://no.test/"/> --><outline text="A" xmlUrl="https://x.test/feed?a=1&copy=2">',
+        "A",
+    ),
+]
+LAUGHS = '<!DOCTYPE opml [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><opml><body><outline text="&b;" xmlUrl="https://x.test/"/>'
 
 
 def outlines(body: str, head: str = HEAD, foot: str = FOOT) -> list[Outline]:
@@ -130,19 +142,6 @@ def test_an_empty_folder_is_nothing_to_tell() -> None:
     )
 
 
-BROKEN = [
-    ('<outline text="A & B" xmlUrl="https://x.test/feed?a=1&copy=2"/>', "A & B"),
-    ('<outline text="I <3 feeds" xmlUrl="https://x.test/feed?a=1&copy=2"/>', "I <3 feeds"),
-    ("<outline text='Caf\u00e9&nbsp;A' xmlUrl='https://x.test/feed?a=1&amp;copy=2'>", "Café A"),
-    ('<OUTLINE TEXT="A\x07B" XMLURL="https://x.test/feed?a=1&amp;copy=2" />', "AB"),
-    ('<outline text="A" text="B" xmlUrl="https://x.test/feed?a=1&amp;copy=2"/>', "A"),
-    (
-        '<!-- <outline xmlUrl="https://no.test/"/> --><outline text="A" xmlUrl="https://x.test/feed?a=1&copy=2">',
-        "A",
-    ),
-]
-
-
 @pytest.mark.parametrize(("body", "title"), BROKEN)
 def test_what_is_not_well_formed_is_read_all_the_same_and_told(body: str, title: str) -> None:
     opml = parse_opml(f"{HEAD}{body}{FOOT}".encode())
@@ -196,9 +195,6 @@ def test_whatever_the_encoding_says_the_name_is_read(raw: bytes) -> None:
 def test_what_is_no_list_of_feeds_is_refused_in_a_sentence(body: bytes, said: str) -> None:
     with pytest.raises(OpmlError, match=said):
         parse_opml(body)
-
-
-LAUGHS = '<!DOCTYPE opml [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><opml><body><outline text="&b;" xmlUrl="https://x.test/"/>'
 
 
 @pytest.mark.parametrize("foot", ["</body></opml>", ""], ids=["whole", "broken"])

@@ -13,6 +13,20 @@ from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
 
+YESTERDAY = http_date((at(0) - timedelta(days=1)).timestamp())
+LYING = [
+    {"Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"},
+    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT", "Date": "Wed, 01 Jan 2025 00:00:00 GMT"},
+    {"ETag": '""'},
+    {"ETag": 'W/"0"'},
+    {"ETag": '"d41d8cd98f00b204e9800998ecf8427e"'},
+    {"ETag": '"same"'},
+    {"ETag": '"of document {}"'},
+    {"Last-Modified": YESTERDAY},
+    {"Last-Modified": YESTERDAY, "ETag": '"same"'},
+]
+
 
 def test_a_feed_that_says_for_a_day_that_it_is_gone_is_stopped_and_keeps_its_posts(blog: Blog) -> None:
     blog.watch(start="all")
@@ -95,21 +109,6 @@ def test_a_silent_feed_is_asked_in_full_more_rarely_until_its_server_is_known(
     early, late = at(hours * 60 * 0.9), at(hours * 60)
     assert not wants_all(sent_at, early, silent_since=silent_since, read_at=at(1))
     assert wants_all(sent_at, late, silent_since=silent_since, read_at=at(1))
-
-
-YESTERDAY = http_date((at(0) - timedelta(days=1)).timestamp())
-LYING = [
-    {"Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"},
-    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT"},
-    {"Last-Modified": "Tue, 01 Jan 2041 00:00:00 GMT", "Date": "Wed, 01 Jan 2025 00:00:00 GMT"},
-    {"ETag": '""'},
-    {"ETag": 'W/"0"'},
-    {"ETag": '"d41d8cd98f00b204e9800998ecf8427e"'},
-    {"ETag": '"same"'},
-    {"ETag": '"of document {}"'},
-    {"Last-Modified": YESTERDAY},
-    {"Last-Modified": YESTERDAY, "ETag": '"same"'},
-]
 
 
 @pytest.mark.parametrize("quiet", some_now([0, 5]))

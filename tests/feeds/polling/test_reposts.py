@@ -10,6 +10,8 @@ from feeds.rules.reposts import KEPT_FOR_A_LINK, REPOST
 from tests.feeds.watched import Blog, at, post
 from tests.servers.documents import rss
 
+TEXT = "<p>We moved the whole archive, page by page, and what we found on the way is told here.</p>"
+
 
 @pytest.fixture
 def watched(blog: Blog) -> Blog:
@@ -191,9 +193,6 @@ def test_what_an_empty_document_came_between_is_still_the_same_post(waiting: Blo
     assert waiting.read(20).new == 0
     order = bytes(FeedDocument.objects.get().order).hex()
     assert order.startswith(waiting.item("a2").guid_hash[:32])
-
-
-TEXT = "<p>We moved the whole archive, page by page, and what we found on the way is told here.</p>"
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from tests.feeds.rules.blog import START, Rows, a_feed
 NOW = datetime(2026, 5, 6, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 Post = tuple[str, str, datetime | None]
+LAST_TWO = (NOW - 26 * HOUR, NOW - 20 * HOUR)
+NEXT_TWO = (NOW - HOUR * 2 / 3, NOW - HOUR / 3)
 
 
 def seen(title: str, date: datetime | None, link: str) -> Seen:
@@ -52,10 +54,6 @@ def held(before: Sequence[Post], after: Sequence[Post], **options: bool) -> bool
 
 def batch(day: int, count: int, *dates: datetime, title: str = "Chapter {}") -> list[Post]:
     return [(f"{day}-{n}", title.format(day * 100 + n), dates[n * len(dates) // count]) for n in range(count)]
-
-
-LAST_TWO = (NOW - 26 * HOUR, NOW - 20 * HOUR)
-NEXT_TWO = (NOW - HOUR * 2 / 3, NOW - HOUR / 3)
 
 
 @pytest.mark.parametrize("count", [2, 9, 20])

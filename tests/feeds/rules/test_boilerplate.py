@@ -17,6 +17,27 @@ from feeds.rules.boilerplate import (
 )
 
 TITLES = ("On honey", "Queens and drones", "A swarm in May", "What wax is", "Winter feed")
+BODIES = ("Bees make it.", "One and many!", "They flew away.", "A kind of fat…", "Sugar helps?")
+PIECES = st.sampled_from(
+    [
+        "a ",
+        "b. ",
+        "é",
+        "e\u0301",
+        "👩\u200d👩\u200d👧",
+        "👍🏽",
+        "🇫🇷",
+        " ",
+        "! ",
+        "word ",
+        "蜂。",
+        "\u0301",
+        "x" * 20,
+        " said the bee of the house. ",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+COMMON = st.lists(PIECES, max_size=6).map("".join)
 
 
 def feed(*texts: str) -> list[Summary]:
@@ -26,9 +47,6 @@ def feed(*texts: str) -> list[Summary]:
 def left(posts: list[Summary]) -> list[str]:
     common = boilerplate_of(posts)
     return [without_boilerplate(post, common) for post in posts]
-
-
-BODIES = ("Bees make it.", "One and many!", "They flew away.", "A kind of fat…", "Sugar helps?")
 
 
 def test_the_end_that_blogs_add_goes_though_each_names_its_title() -> None:
@@ -98,28 +116,6 @@ def test_a_script_without_spaces_is_cut_at_sentences() -> None:
 def test_nothing_is_taken_from_a_text_in_which_it_ends_within_a_word() -> None:
     common = Boilerplate(start="Our daily news of bees and")
     assert without_boilerplate(Summary("", "Our daily news of bees andes."), common).startswith("Our")
-
-
-PIECES = st.sampled_from(
-    [
-        "a ",
-        "b. ",
-        "é",
-        "e\u0301",
-        "👩\u200d👩\u200d👧",
-        "👍🏽",
-        "🇫🇷",
-        " ",
-        "! ",
-        "word ",
-        "蜂。",
-        "\u0301",
-        "x" * 20,
-        " said the bee of the house. ",
-    ]
-)
-TEXTS = st.lists(PIECES, max_size=12).map("".join)
-COMMON = st.lists(PIECES, max_size=6).map("".join)
 
 
 @given(st.lists(TEXTS, max_size=22), COMMON, COMMON, st.lists(st.sampled_from(["", "Bees", "Title of one"])))

@@ -20,6 +20,8 @@ NOW = datetime(2026, 5, 6, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 TITLE = "How we moved our whole archive to paper"
 Post = tuple[str, str, datetime | None]
+CAT = "Our cat has found a box and will not leave it."
+PAPER = "昨日、私たちは全部の記録を紙に移しました。"
 
 
 def reposts(
@@ -152,10 +154,6 @@ def test_two_that_come_for_one_that_left_are_told_by_their_moment_only() -> None
     more: Post = ("r", "Another", at(4))
     assert reposts([POST, *OTHERS], [more, ("q", "Clay", at(3)), *OTHERS], 0.9) == ["q"]
     assert reposts([POST, *OTHERS], [("r", "Another", at(5)), ("q", "Clay", at(4)), *OTHERS], 0.9) == []
-
-
-CAT = "Our cat has found a box and will not leave it."
-PAPER = "昨日、私たちは全部の記録を紙に移しました。"
 
 
 @pytest.mark.parametrize(

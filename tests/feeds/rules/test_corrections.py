@@ -17,6 +17,10 @@ from tests.feeds.rules.blog import a_feed
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 USUAL, PINGS = a_feed(), a_feed(0, 0, 0)
+ALL = ("p6", "p5", "p4", "p3", "p2", "p1")
+WITHOUT = tuple(id_ for id_ in ALL if id_ != "p5")
+SENT = 400.0
+TROUBLE = ("empty", "cut", "few")
 
 
 def at(minutes: float) -> datetime:
@@ -75,11 +79,6 @@ class Readings:
             news="",
             corrections=post.corrections + 1,
         )
-
-
-ALL = ("p6", "p5", "p4", "p3", "p2", "p1")
-WITHOUT = tuple(id_ for id_ in ALL if id_ != "p5")
-SENT = 400.0
 
 
 class TestCorrections:
@@ -231,7 +230,6 @@ class Step:
     shown: str
 
 
-TROUBLE = ("empty", "cut", "few")
 STEPS = st.lists(
     st.builds(
         Step,

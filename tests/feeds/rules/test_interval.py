@@ -12,6 +12,22 @@ from feeds.rules.pace import AT_MOST_EVERY, longest_pause, next_poll, shortest_p
 
 NOW = datetime(2026, 5, 4, 10, 30, tzinfo=UTC)  # a Monday
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+MINUTES = st.integers(0, 40 * 24 * 60)
+MOMENTS = st.timedeltas(-9999 * DAY, 9999 * DAY).map(lambda distance: NOW + distance)
+CHANNELS = st.builds(
+    Channel,
+    ttl=st.none() | MINUTES,
+    skip_hours=st.lists(st.integers(0, 23)).map(tuple),
+    skip_days=st.lists(st.integers(0, 6)).map(tuple),
+)
+SIGNS = st.fixed_dictionaries(
+    {
+        "fresh_for": st.timedeltas(timedelta(0), timedelta(days=40)),
+        "settling": st.booleans(),
+        "hub_is_live": st.booleans(),
+        "chance": st.floats(0, 1, exclude_max=True),
+    }
+)
 
 
 def a_feed(interval: int = 10, ceiling: int = 60, **fields: Any) -> Feed:
@@ -89,8 +105,6 @@ def test_a_feed_that_skips_every_hour_is_read_at_the_ceiling() -> None:
     assert after(a_feed(), Channel(skip_hours=tuple(range(24)))) == (HOUR, "skip")
 
 
-MINUTES = st.integers(0, 40 * 24 * 60)
-MOMENTS = st.timedeltas(-9999 * DAY, 9999 * DAY).map(lambda distance: NOW + distance)
 FEEDS = st.builds(
     a_feed,
     MINUTES,
@@ -98,20 +112,6 @@ FEEDS = st.builds(
     pace=st.sampled_from(("fixed", "adaptive")),
     rhythm_minutes=st.none() | MINUTES,
     added_at=MOMENTS,
-)
-CHANNELS = st.builds(
-    Channel,
-    ttl=st.none() | MINUTES,
-    skip_hours=st.lists(st.integers(0, 23)).map(tuple),
-    skip_days=st.lists(st.integers(0, 6)).map(tuple),
-)
-SIGNS = st.fixed_dictionaries(
-    {
-        "fresh_for": st.timedeltas(timedelta(0), timedelta(days=40)),
-        "settling": st.booleans(),
-        "hub_is_live": st.booleans(),
-        "chance": st.floats(0, 1, exclude_max=True),
-    }
 )
 
 

@@ -48,6 +48,7 @@ LIST = """<?xml version="1.0"?>
 <outline text="Elsewhere" type="link" url="https://elsewhere.example.org/"/>
 <outline text="Odd" xmlUrl="mailto:odd@example.org"/>
 </body></opml>"""
+NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
 def taken(reader: Reader, body: str, channel: Channel | None = None) -> FollowList:
@@ -143,9 +144,6 @@ def test_an_empty_folder_of_another_program_becomes_no_channel(ada: Reader) -> N
         "</body></opml>",
     )
     assert sorted(ada.channels.values_list("name", flat=True)) == sorted([*before, "Used"])
-
-
-NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
 @NIGHTLY

@@ -21,6 +21,9 @@ from tests.reader.posts import an_entry, minutes, put
 pytestmark = pytest.mark.django_db
 Post = Callable[..., TimelineEntry]
 Channels = Callable[[str], Channel]
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["arrive", "read", "unread", "hide"]), st.integers(0, 40)), max_size=3
+)
 
 
 def seconds(minute: float) -> int:
@@ -237,11 +240,6 @@ def test_few_statements_answer_however_many_posts_there_are(
     assert statements(lambda: app.ask("stream/contents", n=100)) == 6
     assert statements(lambda: app.ask("unread-count")) == 4
     assert statements(lambda: app.do("edit-tag", i=everything, a=READ)) <= 4
-
-
-EVENTS = st.lists(
-    st.tuples(st.sampled_from(["arrive", "read", "unread", "hide"]), st.integers(0, 40)), max_size=3
-)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -22,6 +22,28 @@ from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
 AUTHOR = "https://author.example/"
+WHAT_NEEDS = [
+    ("get", "channels", {}, {"read"}),
+    ("post", "channels", {"name": "X"}, {"channels"}),
+    ("get", "timeline", {"channel": "home"}, {"read"}),
+    ("post", "timeline", {"channel": "home", "method": "mark_read", "entry": "1"}, {"read"}),
+    ("get", "follow", {"channel": "home"}, {"read", "follow"}),
+    ("post", "unfollow", {"channel": "home", "url": "https://e.example/"}, {"follow"}),
+    ("get", "search", {"channel": "home", "query": "x"}, {"read"}),
+    ("get", "mute", {"channel": "home"}, {"mute"}),
+    ("post", "mute", {"channel": "home", "url": AUTHOR}, {"mute"}),
+    ("post", "unmute", {"channel": "home", "url": AUTHOR}, {"mute"}),
+    ("get", "block", {"channel": "home"}, {"block"}),
+    ("post", "block", {"channel": "home", "url": AUTHOR}, {"block"}),
+    ("post", "unblock", {"channel": "home", "url": AUTHOR}, {"block"}),
+]
+CLOSED = [
+    ("post", "follow", {"channel": "home", "url": "https://e.example/"}, "follow"),
+    ("post", "search", {"query": "e.example"}, "read"),
+    ("get", "preview", {"url": "https://e.example/"}, "read"),
+    ("post", "preview", {"url": "https://e.example/"}, "read"),
+    ("get", "events", {}, "read"),
+]
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -232,30 +254,6 @@ class TestMutes:
 
     def test_nonsense_is_no_author(self, api: MicrosubClient) -> None:
         assert api.post("mute", channel="home", url="javascript:alert(1)")[0] == 400
-
-
-WHAT_NEEDS = [
-    ("get", "channels", {}, {"read"}),
-    ("post", "channels", {"name": "X"}, {"channels"}),
-    ("get", "timeline", {"channel": "home"}, {"read"}),
-    ("post", "timeline", {"channel": "home", "method": "mark_read", "entry": "1"}, {"read"}),
-    ("get", "follow", {"channel": "home"}, {"read", "follow"}),
-    ("post", "unfollow", {"channel": "home", "url": "https://e.example/"}, {"follow"}),
-    ("get", "search", {"channel": "home", "query": "x"}, {"read"}),
-    ("get", "mute", {"channel": "home"}, {"mute"}),
-    ("post", "mute", {"channel": "home", "url": AUTHOR}, {"mute"}),
-    ("post", "unmute", {"channel": "home", "url": AUTHOR}, {"mute"}),
-    ("get", "block", {"channel": "home"}, {"block"}),
-    ("post", "block", {"channel": "home", "url": AUTHOR}, {"block"}),
-    ("post", "unblock", {"channel": "home", "url": AUTHOR}, {"block"}),
-]
-CLOSED = [
-    ("post", "follow", {"channel": "home", "url": "https://e.example/"}, "follow"),
-    ("post", "search", {"query": "e.example"}, "read"),
-    ("get", "preview", {"url": "https://e.example/"}, "read"),
-    ("post", "preview", {"url": "https://e.example/"}, "read"),
-    ("get", "events", {}, "read"),
-]
 
 
 def test_every_action_is_tried_without_its_scope() -> None:

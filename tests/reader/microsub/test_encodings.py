@@ -21,6 +21,8 @@ from tests.reader.client import MicrosubClient
 Given = dict[str, Any]
 Sent = tuple[str, str, str]
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+MULTIPART = "multipart/form-data; boundary=x"
+NESTED = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n" for n in range(2_000))
 
 
 def pairs(given: Given, name: Callable[[str, int], str]) -> str:
@@ -142,9 +144,6 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(body: str, kind: str) ->
     assert str(caught.value).endswith(".")
 
 
-MULTIPART = "multipart/form-data; boundary=x"
-
-
 def multipart(*fields: tuple[str, str], more: str = "") -> str:
     parts = (
         f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{value}\r\n'
@@ -167,9 +166,6 @@ def test_a_client_may_post_a_multipart_form(ada: Reader) -> None:
         headers={"Authorization": f"Bearer {api.key}"},
     )
     assert answer.json()["name"] == "News"
-
-
-NESTED = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n" for n in range(2_000))
 
 
 @pytest.mark.slow

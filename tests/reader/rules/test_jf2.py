@@ -20,6 +20,32 @@ SITE = Person("Blog", "https://blog.example/", "https://blog.example/logo.png")
 LISTS = words(
     "category photo video audio syndication featured in-reply-to like-of repost-of bookmark-of quotation-of"
 )
+TEXTS = st.text(max_size=20)
+PEOPLE = st.builds(Person, TEXTS, TEXTS, TEXTS)
+SPOTS = st.none() | st.builds(Spot, TEXTS, TEXTS, TEXTS, TEXTS)
+SOCIALS = st.builds(
+    Social,
+    people=st.tuples(PEOPLE) | st.just(()),
+    relations=st.lists(st.tuples(st.sampled_from(["like-of", "in-reply-to"]), TEXTS), max_size=2).map(tuple),
+    refs=st.lists(st.builds(Citation, TEXTS, TEXTS, TEXTS, PEOPLE), max_size=2).map(tuple),
+    syndication=st.lists(TEXTS, max_size=2).map(tuple),
+    rsvp=TEXTS,
+    place=SPOTS,
+    checkin=SPOTS,
+)
+ENTRIES = st.builds(
+    Entry,
+    guid=TEXTS,
+    title=TEXTS,
+    link=TEXTS,
+    authors=st.lists(TEXTS, max_size=2).map(tuple),
+    content=TEXTS,
+    summary=TEXTS,
+    categories=st.lists(TEXTS, max_size=2).map(tuple),
+    media=st.lists(st.builds(Media, TEXTS, TEXTS), max_size=2).map(tuple),
+    image=TEXTS,
+    social=SOCIALS,
+)
 
 
 def shown(**fields: Any) -> dict[str, Any]:
@@ -114,34 +140,6 @@ def test_no_address_but_those_of_the_web(url: str) -> None:
     post = shown(link=url, image=url, media=(Media(url, "image/png"), Media(url, "video/x")), social=social)
     assert url not in repr(post)
     assert post["author"] == {"type": "card", "name": "A"}
-
-
-TEXTS = st.text(max_size=20)
-PEOPLE = st.builds(Person, TEXTS, TEXTS, TEXTS)
-SPOTS = st.none() | st.builds(Spot, TEXTS, TEXTS, TEXTS, TEXTS)
-SOCIALS = st.builds(
-    Social,
-    people=st.tuples(PEOPLE) | st.just(()),
-    relations=st.lists(st.tuples(st.sampled_from(["like-of", "in-reply-to"]), TEXTS), max_size=2).map(tuple),
-    refs=st.lists(st.builds(Citation, TEXTS, TEXTS, TEXTS, PEOPLE), max_size=2).map(tuple),
-    syndication=st.lists(TEXTS, max_size=2).map(tuple),
-    rsvp=TEXTS,
-    place=SPOTS,
-    checkin=SPOTS,
-)
-ENTRIES = st.builds(
-    Entry,
-    guid=TEXTS,
-    title=TEXTS,
-    link=TEXTS,
-    authors=st.lists(TEXTS, max_size=2).map(tuple),
-    content=TEXTS,
-    summary=TEXTS,
-    categories=st.lists(TEXTS, max_size=2).map(tuple),
-    media=st.lists(st.builds(Media, TEXTS, TEXTS), max_size=2).map(tuple),
-    image=TEXTS,
-    social=SOCIALS,
-)
 
 
 @given(ENTRIES)

@@ -22,6 +22,11 @@ from tests.reader.timelines.test_pages import EVENT, World
 
 pytestmark = pytest.mark.django_db
 AUTHOR = "https://author.example/"
+CHANGE = st.one_of(
+    st.tuples(st.sampled_from(["arrive", "read", "unread", "mute", "unmute"]), st.integers(0, 40)),
+    st.tuples(st.sampled_from(["follow", "unfollow", "filter", "break", "look"]), st.integers(0, 40)),
+    st.tuples(st.just("withdraw"), st.integers(0, 40)),
+)
 
 
 def begun(reader: Reader) -> Watch:
@@ -275,13 +280,6 @@ def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(
     in_order = TimelineEntry.objects.filter(pk__in=seen).order_by("at", "pk").values_list("pk", flat=True)
     assert list(in_order) == seen
     assert not set(seen) & before
-
-
-CHANGE = st.one_of(
-    st.tuples(st.sampled_from(["arrive", "read", "unread", "mute", "unmute"]), st.integers(0, 40)),
-    st.tuples(st.sampled_from(["follow", "unfollow", "filter", "break", "look"]), st.integers(0, 40)),
-    st.tuples(st.just("withdraw"), st.integers(0, 40)),
-)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -29,6 +29,8 @@ EVENT = st.tuples(
 )
 BETWEEN = st.lists(st.lists(EVENT, max_size=3), max_size=30)
 quick = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+RARER = st.tuples(st.sampled_from(["block", "move", "withdraw", "return", "prune"]), st.integers(0, 40))
+STEPS = st.lists(EVENT | RARER, min_size=1, max_size=25)
 
 
 class World:
@@ -183,10 +185,6 @@ def test_a_page_asks_the_index_and_not_the_table(django_assert_num_queries: obje
     assert len(page.places) == 2
     with django_assert_num_queries(2):  # type: ignore[operator]
         world.page(after=page.paging.after)
-
-
-RARER = st.tuples(st.sampled_from(["block", "move", "withdraw", "return", "prune"]), st.integers(0, 40))
-STEPS = st.lists(EVENT | RARER, min_size=1, max_size=25)
 
 
 @pytest.mark.slow

@@ -21,6 +21,24 @@ rows = (Destination(kind="email", core=f"{n}@many.example", label=f"{n}@many.exa
 Destination.objects.bulk_create(rows, batch_size=2000)
 """
 KILLS = max(examples(4), 2)
+SNAPSHOT = """
+from pathlib import Path
+from threading import Thread
+from common.cli.progress import Progress
+from feedletter_site.export.site import export_site
+from tests.factories import NOW, FeedFactory, SuppressionFactory
+
+class Meanwhile(Progress):
+    def advance(self, count=1):
+        if not self.done:
+            thread = Thread(target=SuppressionFactory)
+            thread.start()
+            thread.join()
+        self.done += count
+
+FeedFactory(), SuppressionFactory()
+export_site(Path({path!r}), "", now=NOW, progress=Meanwhile("", None))
+"""
 
 
 def content(path: Path) -> dict[str, bytes]:
@@ -61,26 +79,6 @@ def test_to_another_database_and_back(tmp_path: Path, postgres_url: str) -> None
         back.manage("export_site", str(third))
     assert content(second) == content(first)
     assert content(third) == content(first)
-
-
-SNAPSHOT = """
-from pathlib import Path
-from threading import Thread
-from common.cli.progress import Progress
-from feedletter_site.export.site import export_site
-from tests.factories import NOW, FeedFactory, SuppressionFactory
-
-class Meanwhile(Progress):
-    def advance(self, count=1):
-        if not self.done:
-            thread = Thread(target=SuppressionFactory)
-            thread.start()
-            thread.join()
-        self.done += count
-
-FeedFactory(), SuppressionFactory()
-export_site(Path({path!r}), "", now=NOW, progress=Meanwhile("", None))
-"""
 
 
 @pytest.mark.parametrize("vendor", ["sqlite", "postgresql"])

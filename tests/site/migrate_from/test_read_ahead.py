@@ -37,6 +37,15 @@ __all__ = ["servers", "service", "site"]
 NEEDS_APP = "chat"
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
+CASES = (
+    ("new ones and known ones", 2, 0),
+    ("known by their links", 1, 0),
+    ("a flood", 0, 15),
+    pytest.param("ten at once", 10, 0, marks=NIGHTLY),
+    ("in doubt", 1, 2),
+    ("never read", 1, 0),
+    ("nothing new", 0, 0),
+)
 
 
 def titles(facts: dict[str, Any], what: str) -> list[str]:
@@ -80,17 +89,6 @@ def case(kind: str, site: FeedServer, now: datetime) -> list[OldFeed]:
     url = serve(site, "/feed.xml", posts, by_guid=by_guid)
     old = OldFeed(url, G, C, added, polled, sent=sent)
     return [old, OldFeed(url, int(OTHER_GUILD), int(OTHER_CHANNEL), added, polled, sent=sent)]
-
-
-CASES = (
-    ("new ones and known ones", 2, 0),
-    ("known by their links", 1, 0),
-    ("a flood", 0, 15),
-    pytest.param("ten at once", 10, 0, marks=NIGHTLY),
-    ("in doubt", 1, 2),
-    ("never read", 1, 0),
-    ("nothing new", 0, 0),
-)
 
 
 @pytest.mark.slow

@@ -25,6 +25,13 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+FIGURES = {
+    "view_feed": ["Blog can’t be read"],
+    "view_subscription": [">Subscribers<", "New and lost subscriptions"],
+    "view_issue": [">Sent last<", "waits for your approval"],
+    "view_delivery": ["delivery failed this week"],
+    "view_assignable": [">Sent next<"],
+}
 
 
 def failing(days: float = 2, **changes: Any) -> Any:
@@ -113,15 +120,6 @@ def test_the_overview_shows_it(admin_client: Client) -> None:
     page = admin_client.get(reverse("admin:index")).content.decode()
     assert "<bdi>Rain &amp; &lt;Sun&gt; can’t be read</bdi>" in page
     assert f'href="{reverse("admin:feeds_feed_change", args=[feed.pk])}"' in page
-
-
-FIGURES = {
-    "view_feed": ["Blog can’t be read"],
-    "view_subscription": [">Subscribers<", "New and lost subscriptions"],
-    "view_issue": [">Sent last<", "waits for your approval"],
-    "view_delivery": ["delivery failed this week"],
-    "view_assignable": [">Sent next<"],
-}
 
 
 def test_everybody_sees_the_figures_of_what_they_may_look_at_and_no_others(client: Client) -> None:

@@ -44,69 +44,6 @@ SEND = {"delivery_broadcast": "send"}
 # Django's, which know no rows of ours; and the way out.
 NOBODY = {"app_list", "autocomplete", "search", "view_on_site", "password_change_done", "logout"}
 KEYLESS = {"changelist", "add", "import_list", "export_list"}
-
-
-def names() -> Iterator[tuple[str, str]]:
-    """Yield name and route of every page below /admin/."""
-    for name, address in addresses(get_resolver().url_patterns, "", ""):
-        if address.startswith("/admin/") and not name.endswith(":None"):
-            yield name.removeprefix("admin:"), address
-
-
-PAGES = sorted(set(names()))
-
-
-@pytest.fixture
-def rows() -> dict[str, Any]:
-    """Return rows by the name of their model, all of one newsletter where they have one."""
-    newsletter = SubscribableFactory()
-    feed, now = FeedFactory(), timezone.now()
-    newsletter.feeds.add(feed)
-    issue = IssueFactory(subscribable=newsletter, published_at=None)
-    return {
-        "subscriptions_subscribable": newsletter,
-        "subscriptions_assignable": AssignmentFactory(assignable__subscribable=newsletter).assignable,
-        "subscriptions_subscription": SubscriptionFactory(subscribable=newsletter),
-        "subscriptions_destination": SubscriptionFactory(subscribable=newsletter).destination,
-        "subscriptions_suppression": SuppressionFactory(),
-        "subscriptions_subscribertag": SubscriberTag.objects.create(name="press", key="press"),
-        "subscriptions_listimport": ListImport.objects.create(subscribable=newsletter, is_limited=True),
-        "delivery_issue": issue,
-        "delivery_broadcast": BroadcastFactory(subscribable=newsletter),
-        "delivery_delivery": DeliveryFactory(issue=issue),
-        "delivery_issueimport": IssueImport.objects.create(subscribable=newsletter, file_name="a.zip"),
-        "feeds_feed": feed,
-        "feeds_item": ItemFactory(feed=feed),
-        "feeds_tag": Tag.objects.create(name="sea"),
-        "bridge_set": BridgeFactory(),
-        "auth_user": User.objects.create_user(f"somebody {now}"),
-    }
-
-
-def client_of(role: str, newsletter: Subscribable) -> Client:
-    name = role.rpartition(" ")[2]
-    user = User.objects.create_user(role, is_staff=True)
-    limits = {"limited elsewhere": [SubscribableFactory()]}.get(role, [newsletter])
-    limited = role.startswith("limited")
-    give_role(
-        user=user, role="sender" if name == "elsewhere" else name, newsletters=limits if limited else None
-    )
-    client = Client(raise_request_exception=False)
-    client.force_login(user)
-    return client
-
-
-def with_key(name: str, address: str, rows: dict[str, Any]) -> str:
-    match = resolve(address)
-    model = OF_ROWS.get(name, name.rpartition("_")[0])
-    keys = {"object_id", "pk", "id", "bridge"} & match.kwargs.keys()
-    if not keys or model not in rows:
-        return address
-    key = keys.pop()
-    kwargs = {**match.kwargs, key: rows[model].name if key == "bridge" else rows[model].pk}
-    return reverse(match.view_name, kwargs=kwargs)
-
-
 # All roles; limited users for rows of their newsletters.
 EDIT = {
     "delivery_broadcast": f"{LISTS} add keep picture show",
@@ -184,6 +121,69 @@ ONLY_EVERYTHING = {
     "subscriptions_subscription": "delete",
     "subscriptions_suppression": "add delete",
 }
+
+
+def names() -> Iterator[tuple[str, str]]:
+    """Yield name and route of every page below /admin/."""
+    for name, address in addresses(get_resolver().url_patterns, "", ""):
+        if address.startswith("/admin/") and not name.endswith(":None"):
+            yield name.removeprefix("admin:"), address
+
+
+PAGES = sorted(set(names()))
+
+
+@pytest.fixture
+def rows() -> dict[str, Any]:
+    """Return rows by the name of their model, all of one newsletter where they have one."""
+    newsletter = SubscribableFactory()
+    feed, now = FeedFactory(), timezone.now()
+    newsletter.feeds.add(feed)
+    issue = IssueFactory(subscribable=newsletter, published_at=None)
+    return {
+        "subscriptions_subscribable": newsletter,
+        "subscriptions_assignable": AssignmentFactory(assignable__subscribable=newsletter).assignable,
+        "subscriptions_subscription": SubscriptionFactory(subscribable=newsletter),
+        "subscriptions_destination": SubscriptionFactory(subscribable=newsletter).destination,
+        "subscriptions_suppression": SuppressionFactory(),
+        "subscriptions_subscribertag": SubscriberTag.objects.create(name="press", key="press"),
+        "subscriptions_listimport": ListImport.objects.create(subscribable=newsletter, is_limited=True),
+        "delivery_issue": issue,
+        "delivery_broadcast": BroadcastFactory(subscribable=newsletter),
+        "delivery_delivery": DeliveryFactory(issue=issue),
+        "delivery_issueimport": IssueImport.objects.create(subscribable=newsletter, file_name="a.zip"),
+        "feeds_feed": feed,
+        "feeds_item": ItemFactory(feed=feed),
+        "feeds_tag": Tag.objects.create(name="sea"),
+        "bridge_set": BridgeFactory(),
+        "auth_user": User.objects.create_user(f"somebody {now}"),
+    }
+
+
+def client_of(role: str, newsletter: Subscribable) -> Client:
+    name = role.rpartition(" ")[2]
+    user = User.objects.create_user(role, is_staff=True)
+    limits = {"limited elsewhere": [SubscribableFactory()]}.get(role, [newsletter])
+    limited = role.startswith("limited")
+    give_role(
+        user=user, role="sender" if name == "elsewhere" else name, newsletters=limits if limited else None
+    )
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+def with_key(name: str, address: str, rows: dict[str, Any]) -> str:
+    match = resolve(address)
+    model = OF_ROWS.get(name, name.rpartition("_")[0])
+    keys = {"object_id", "pk", "id", "bridge"} & match.kwargs.keys()
+    if not keys or model not in rows:
+        return address
+    key = keys.pop()
+    kwargs = {**match.kwargs, key: rows[model].name if key == "bridge" else rows[model].pk}
+    return reverse(match.view_name, kwargs=kwargs)
+
+
 # Leads to its only row.
 NOBODY.add("subscriptions_sitesettings_changelist")
 

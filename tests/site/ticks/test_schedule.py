@@ -7,6 +7,29 @@ from feedletter_site.celery import app
 from feedletter_site.ticks.schedule import STAGES, ensure_schedule
 
 pytestmark = pytest.mark.django_db
+# Rare and short, beside the stage they serve.
+BESIDE = {
+    "subscriptions.expire": "assign",
+    "subscriptions.forget": "assign",
+    "subscriptions.lists": "assign",
+    "reader.lists": "reader",
+    "reader.filters": "reader",
+    "feeds.pushes": "poll",
+    "feeds.audience": "poll",
+    "reader.mentions": "reader",
+    "reader.compose": "reader",
+    "reader.prune": "reader",
+    "feeds.hubs": "poll",
+    "feeds.prune": "poll",
+    "delivery.alert": "reap",
+    "delivery.prune": "reap",
+    "delivery.old_issues": "assign",
+    "feedletter_site.figures": "reap",
+    "feedletter_site.backup": "reap",
+    "feedletter_site.migrate_from": "assign",
+    "chat.notify": "chat",
+    "chat.tidy": "chat",
+}
 
 
 def test_migrating_makes_a_row_for_each_stage() -> None:
@@ -48,31 +71,6 @@ def test_intervals_that_exist_twice_are_no_trouble() -> None:
     for _ in range(2):
         IntervalSchedule.objects.create(every=1, period=IntervalSchedule.SECONDS)
     assert set(ensure_schedule()) == set(STAGES)
-
-
-# Rare and short, beside the stage they serve.
-BESIDE = {
-    "subscriptions.expire": "assign",
-    "subscriptions.forget": "assign",
-    "subscriptions.lists": "assign",
-    "reader.lists": "reader",
-    "reader.filters": "reader",
-    "feeds.pushes": "poll",
-    "feeds.audience": "poll",
-    "reader.mentions": "reader",
-    "reader.compose": "reader",
-    "reader.prune": "reader",
-    "feeds.hubs": "poll",
-    "feeds.prune": "poll",
-    "delivery.alert": "reap",
-    "delivery.prune": "reap",
-    "delivery.old_issues": "assign",
-    "feedletter_site.figures": "reap",
-    "feedletter_site.backup": "reap",
-    "feedletter_site.migrate_from": "assign",
-    "chat.notify": "chat",
-    "chat.tidy": "chat",
-}
 
 
 @pytest.mark.needs("reader")

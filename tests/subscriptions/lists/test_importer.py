@@ -41,6 +41,15 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+BLOCKED_IN_OTHER_PROGRAMS = {
+    "Brevo": "EMAIL;LASTNAME;FIRSTNAME;SMS;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME\n"
+    "bad@example.org;B;B;;Yes;No;13-02-2024\nok@example.org;O;O;;No;No;14-02-2024\n",
+    "phpList": "id\tEmail\tIs this subscriber confirmed\tIs this subscriber blacklisted\tEntered\n"
+    "1\tbad@example.org\t1\t1\t2024-02-13 10:00:00\n2\tok@example.org\t1\t0\t2024-02-13 10:00:00\n",
+    "Ghost": "id,email,name,note,subscribed_to_emails,created_at,deleted_at,labels\n"
+    "1,bad@example.org,,,true,2024-02-13T10:00:00.000Z,2024-03-01T10:00:00.000Z,\n"
+    "2,ok@example.org,,,true,2024-02-13T10:00:00.000Z,,\n",
+}
 
 
 def take(text: str, subscribable: Any = None, **more: Any) -> ImportReport:
@@ -338,17 +347,6 @@ def test_a_column_that_may_name_blocked_people_stops_the_list_until_it_is_explai
     take("".join(lines), newsletter, terms=Terms(meanings={"is_blacklisted": "suppressed"}))
     assert Suppression.objects.get().core == "a@example.org"
     assert not Subscription.objects.confirmed().exists()
-
-
-BLOCKED_IN_OTHER_PROGRAMS = {
-    "Brevo": "EMAIL;LASTNAME;FIRSTNAME;SMS;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME\n"
-    "bad@example.org;B;B;;Yes;No;13-02-2024\nok@example.org;O;O;;No;No;14-02-2024\n",
-    "phpList": "id\tEmail\tIs this subscriber confirmed\tIs this subscriber blacklisted\tEntered\n"
-    "1\tbad@example.org\t1\t1\t2024-02-13 10:00:00\n2\tok@example.org\t1\t0\t2024-02-13 10:00:00\n",
-    "Ghost": "id,email,name,note,subscribed_to_emails,created_at,deleted_at,labels\n"
-    "1,bad@example.org,,,true,2024-02-13T10:00:00.000Z,2024-03-01T10:00:00.000Z,\n"
-    "2,ok@example.org,,,true,2024-02-13T10:00:00.000Z,,\n",
-}
 
 
 @pytest.mark.parametrize("program", BLOCKED_IN_OTHER_PROGRAMS)

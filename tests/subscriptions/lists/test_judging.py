@@ -22,30 +22,6 @@ AGREED = Terms(status="confirmed")
 MARKS = ("x", "1", "yes", "2024-06-05", "5.6.2024", "çıktı", "配信停止", "C", "TRUE")
 # No word is known: the admin alone knows what they mean.
 headings = st.sampled_from(("Durum", "状態", "Austritt", "End date", "sub", "Q7", "mailable", "Fin"))
-
-
-def written(rows: Sequence[Sequence[str]]) -> io.StringIO:
-    file = io.StringIO(newline="")
-    csv.writer(file).writerows(rows)
-    file.seek(0)
-    return file
-
-
-def take(rows: Sequence[Sequence[str]], terms: Terms = AGREED, act: Any = import_subscribers) -> ImportReport:
-    report: ImportReport = act(subscribable=SubscribableFactory(), lines=written(rows), now=NOW, terms=terms)
-    return report
-
-
-def confirmed() -> set[str]:
-    rows = Subscription.objects.confirmed().values_list("destination__core", flat=True)
-    suppressed = Suppression.objects.values_list("core", flat=True)
-    return {*rows} - {*suppressed}
-
-
-def column(name: str, *cells: str) -> list[list[str]]:
-    return [["email", name], *([f"r{place}@example.org", cell] for place, cell in enumerate(cells))]
-
-
 PROPOSED = [
     ("State", "subscribed", "unsubscribed"),
     ("Email status", "Active", "Bounced"),
@@ -73,17 +49,6 @@ PROPOSED = [
     ("tags", "vip", "unsubscribed"),
     ("Confirmed at", "2024-01-02", ""),
 ]
-
-
-@pytest.mark.parametrize(("name", "stays", "left"), PROPOSED)
-def test_a_column_is_asked_about_and_its_proposal_is_right(name: str, stays: str, left: str) -> None:
-    with pytest.raises(AmbiguousColumns) as asked:
-        take(column(name, stays, left))
-    assert not Subscription.objects.exists()
-    take(column(name, stays, left), Terms("confirmed", meanings=asked.value.advice))
-    assert confirmed() == {"r0@example.org"}
-
-
 UNPROPOSED = [
     ("Durum", ["Aktif", "Abonelikten çıktı", "Geri döndü"]),
     ("配信状態", ["配信中", "配信停止"]),
@@ -98,6 +63,47 @@ UNPROPOSED = [
     ("Paid", ["yes", "no"]),
     ("Newsletter", ["x", "", "", "", "", "", "", "", "", ""]),
 ]
+WORDS = (
+    "unsubscribed",
+    "Opted-Out",
+    "hard bounce",
+    "NOT CONFIRMED",
+    "Abgemeldet",
+    "désinscrit",
+    "baja",
+    "spam",
+)
+
+
+def written(rows: Sequence[Sequence[str]]) -> io.StringIO:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(rows)
+    file.seek(0)
+    return file
+
+
+def take(rows: Sequence[Sequence[str]], terms: Terms = AGREED, act: Any = import_subscribers) -> ImportReport:
+    report: ImportReport = act(subscribable=SubscribableFactory(), lines=written(rows), now=NOW, terms=terms)
+    return report
+
+
+def confirmed() -> set[str]:
+    rows = Subscription.objects.confirmed().values_list("destination__core", flat=True)
+    suppressed = Suppression.objects.values_list("core", flat=True)
+    return {*rows} - {*suppressed}
+
+
+def column(name: str, *cells: str) -> list[list[str]]:
+    return [["email", name], *([f"r{place}@example.org", cell] for place, cell in enumerate(cells))]
+
+
+@pytest.mark.parametrize(("name", "stays", "left"), PROPOSED)
+def test_a_column_is_asked_about_and_its_proposal_is_right(name: str, stays: str, left: str) -> None:
+    with pytest.raises(AmbiguousColumns) as asked:
+        take(column(name, stays, left))
+    assert not Subscription.objects.exists()
+    take(column(name, stays, left), Terms("confirmed", meanings=asked.value.advice))
+    assert confirmed() == {"r0@example.org"}
 
 
 @pytest.mark.parametrize("act", [import_subscribers, try_subscribers])
@@ -249,16 +255,6 @@ def test_the_only_column_of_addresses_is_offered() -> None:
     assert not isinstance(refused.value, AmbiguousColumns)
 
 
-WORDS = (
-    "unsubscribed",
-    "Opted-Out",
-    "hard bounce",
-    "NOT CONFIRMED",
-    "Abgemeldet",
-    "désinscrit",
-    "baja",
-    "spam",
-)
 cell = st.one_of(
     st.sampled_from(("", "yes", "no", "1", "0", "active", "Lisbon", "2024-01-02", "Ada", "x", "vip")),
     st.sampled_from(WORDS),

@@ -18,24 +18,6 @@ from tests.races import beside
 
 pytestmark = pytest.mark.django_db
 SECRET = {"user": "ada", "password": "geheim"}
-
-
-def define(name: str = "weekly", **fields: Any) -> Subscribable:
-    return define_subscribable(name=name, feeds=fields.pop("feeds", None) or [FeedFactory()], **fields)
-
-
-def test_a_newsletter_is_each_post_by_mail_public_and_open_unless_said_otherwise() -> None:
-    feeds = FeedFactory.create_batch(2)
-    made = define(feeds=feeds)
-    assert (made.arrangement, made.channel, made.visibility, made.sign_up) == (
-        "each",
-        "email",
-        "public",
-        "open",
-    )
-    assert set(made.feeds.all()) == set(feeds)
-
-
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": ""}, "name"),
     ({"name": "two words"}, "name"),
@@ -74,6 +56,22 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"params": {"number": 3}}, "params"),
     ({"params": {f"p{n}": "x" for n in range(51)}}, "params"),
 ]
+
+
+def define(name: str = "weekly", **fields: Any) -> Subscribable:
+    return define_subscribable(name=name, feeds=fields.pop("feeds", None) or [FeedFactory()], **fields)
+
+
+def test_a_newsletter_is_each_post_by_mail_public_and_open_unless_said_otherwise() -> None:
+    feeds = FeedFactory.create_batch(2)
+    made = define(feeds=feeds)
+    assert (made.arrangement, made.channel, made.visibility, made.sign_up) == (
+        "each",
+        "email",
+        "public",
+        "open",
+    )
+    assert set(made.feeds.all()) == set(feeds)
 
 
 @pytest.mark.parametrize(("fields", "wrong"), some_now(WRONG))

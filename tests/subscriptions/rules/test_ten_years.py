@@ -21,6 +21,14 @@ FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)
 START, END = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
 HOUR, SECOND, MICROSECOND = timedelta(hours=1), timedelta(seconds=1), datetime.resolution
 ZONES = ["America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Kiritimati"]
+ARRANGEMENTS = [
+    Schedule("each"),
+    Schedule("every_n"),
+    Schedule("daily", time(2, 15)),
+    Schedule("weekly", time(7), 0),
+    Schedule("monthly", time(0), day_of_month=30),
+    Schedule("cron", cron="0 7 * * 1,4"),
+]
 
 
 def _every_day(day: date) -> bool:
@@ -104,16 +112,6 @@ def _assert_cuts(
     assert found == {
         period.start for period in periods if FIRST <= period.start.astimezone(zone).date() < LAST
     }
-
-
-ARRANGEMENTS = [
-    Schedule("each"),
-    Schedule("every_n"),
-    Schedule("daily", time(2, 15)),
-    Schedule("weekly", time(7), 0),
-    Schedule("monthly", time(0), day_of_month=30),
-    Schedule("cron", cron="0 7 * * 1,4"),
-]
 
 
 @pytest.mark.slow

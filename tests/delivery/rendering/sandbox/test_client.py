@@ -24,6 +24,51 @@ from tests.examples import examples, some_now
 
 ROOT = Path(__file__).resolve().parents[4]
 LONG = entry(1, content="<p>" + "Words and more words. " * 2000 + "</p>")
+SCRIPT = """
+import os, sys, time
+os.environ["DJANGO_SETTINGS_MODULE"] = "feedletter_site.settings"
+import django; django.setup()
+from delivery.rendering.sandbox import client
+from tests.delivery.rendering.sandbox.test_client import letter
+letter("x")
+print(client._sandbox.child.process.pid, flush=True)
+time.sleep(60)
+"""
+NAMES = st.sampled_from(
+    (
+        *("title", "posts", "posts.0", "post", "post.title", "post.html", "newsletter", "newsletter.params"),
+        *("block", "block.super", "forloop", "forloop.counter", "forloop.parentloop", "k", "a", "b", "count"),
+        *("True", "None", "nothing", "12345678901234567890", "1e308", "'text'"),
+    )
+)
+FILTERS = st.sampled_from(
+    (
+        *("join:title", 'join:"xx"', "length", "upper", "title", "linebreaks", 'slice:"::-1"', 'slice:":5"'),
+        *("first", "last", 'date:"YYYYYY"', "truncatechars:9999999", "truncatewords:3", "urlencode"),
+        *("striptags", "default:posts", 'yesno:"a,b,c"', "pluralize:title", "capfirst"),
+        *("ljust:99999", "add:title", "safe"),
+    )
+)
+EXPRESSIONS = st.builds(
+    lambda name, filters: "|".join([name, *filters]), NAMES, st.lists(FILTERS, max_size=3)
+)
+LEAVES = st.one_of(
+    st.builds("{{{{ {} }}}}".format, EXPRESSIONS),
+    st.builds("{{% cycle {} {} as b %}}".format, EXPRESSIONS, EXPRESSIONS),
+    st.builds("{{% firstof {} {} %}}".format, EXPRESSIONS, EXPRESSIONS),
+    st.sampled_from(
+        [
+            '{% include "parts/post.html" %}',
+            '{% include "parts/foot.html" %}',
+            "%toEmail%",
+            "%motto%",
+            "<p>",
+            "{%",
+            "}}",
+        ]
+    ),
+    st.text("<>&%{}ab \n", max_size=12),
+)
 
 
 def letter(html: str, text: str = "", subject: str = "", **changes: Any) -> Rendered:
@@ -256,18 +301,6 @@ def test_a_forked_process_has_a_child_of_its_own() -> None:
     assert "fine" in letter("fine").html
 
 
-SCRIPT = """
-import os, sys, time
-os.environ["DJANGO_SETTINGS_MODULE"] = "feedletter_site.settings"
-import django; django.setup()
-from delivery.rendering.sandbox import client
-from tests.delivery.rendering.sandbox.test_client import letter
-letter("x")
-print(client._sandbox.child.process.pid, flush=True)
-time.sleep(60)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("end", some_now([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], every=3))
 def test_the_child_ends_with_its_process(end: signal.Signals, tmp_path: Path) -> None:
@@ -298,26 +331,6 @@ def is_or_was(pid: int) -> bool:
         return True
 
 
-NAMES = st.sampled_from(
-    (
-        *("title", "posts", "posts.0", "post", "post.title", "post.html", "newsletter", "newsletter.params"),
-        *("block", "block.super", "forloop", "forloop.counter", "forloop.parentloop", "k", "a", "b", "count"),
-        *("True", "None", "nothing", "12345678901234567890", "1e308", "'text'"),
-    )
-)
-FILTERS = st.sampled_from(
-    (
-        *("join:title", 'join:"xx"', "length", "upper", "title", "linebreaks", 'slice:"::-1"', 'slice:":5"'),
-        *("first", "last", 'date:"YYYYYY"', "truncatechars:9999999", "truncatewords:3", "urlencode"),
-        *("striptags", "default:posts", 'yesno:"a,b,c"', "pluralize:title", "capfirst"),
-        *("ljust:99999", "add:title", "safe"),
-    )
-)
-EXPRESSIONS = st.builds(
-    lambda name, filters: "|".join([name, *filters]), NAMES, st.lists(FILTERS, max_size=3)
-)
-
-
 def _wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.builds("{{% for k in {} %}}{}{{% endfor %}}".format, EXPRESSIONS, inner),
@@ -332,23 +345,6 @@ def _wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-LEAVES = st.one_of(
-    st.builds("{{{{ {} }}}}".format, EXPRESSIONS),
-    st.builds("{{% cycle {} {} as b %}}".format, EXPRESSIONS, EXPRESSIONS),
-    st.builds("{{% firstof {} {} %}}".format, EXPRESSIONS, EXPRESSIONS),
-    st.sampled_from(
-        [
-            '{% include "parts/post.html" %}',
-            '{% include "parts/foot.html" %}',
-            "%toEmail%",
-            "%motto%",
-            "<p>",
-            "{%",
-            "}}",
-        ]
-    ),
-    st.text("<>&%{}ab \n", max_size=12),
-)
 TEMPLATES = st.builds(
     "{}{}".format,
     st.sampled_from(["", '{% extends "base.html" %}', '{% extends "issues/digest.html" %}']),

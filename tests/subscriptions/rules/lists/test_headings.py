@@ -13,6 +13,27 @@ MAILCHIMP = (
     "Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,CONFIRM_IP,LATITUDE,"
     "LONGITUDE,GMTOFF,DSTOFF,TIMEZONE,CC,REGION"
 )
+BLOCKED = [
+    "blacklisted",
+    "Blocklist",
+    "is_blocked",
+    "Unsubscribed?",
+    "unsub",
+    "Bounces",
+    "bounced_at",
+    "deleted",
+    "date deleted",
+    "Suppression",
+    "complained",
+    "opt-out",
+    "Opted out",
+    "Do not mail",
+    "spam_reports",
+    "disabled",
+    "banned",
+    "abgemeldet am",
+    "désabonné",
+]
 
 
 def row(head: str, line: str) -> dict[str, str]:
@@ -168,29 +189,6 @@ def test_our_own_columns_are_found_in_any_order(names: list[str], data: Any) -> 
     }
     read = heading([name.upper() for name in names]).row([cells[name] for name in names])
     assert {name: read[name] for name in names} == cells
-
-
-BLOCKED = [
-    "blacklisted",
-    "Blocklist",
-    "is_blocked",
-    "Unsubscribed?",
-    "unsub",
-    "Bounces",
-    "bounced_at",
-    "deleted",
-    "date deleted",
-    "Suppression",
-    "complained",
-    "opt-out",
-    "Opted out",
-    "Do not mail",
-    "spam_reports",
-    "disabled",
-    "banned",
-    "abgemeldet am",
-    "désabonné",
-]
 
 
 @pytest.mark.parametrize("name", BLOCKED)
