@@ -23,7 +23,7 @@ from delivery.engine.accept_sql import ACCEPT_AND_LOOK, remote_id_of
 from delivery.engine.child_protocol import ChildTask
 
 # Seconds to wait for the database before the worker records, and until the next try.
-STATEMENT_PATIENCE, REST = 8.0, 1.0
+PATIENCE, REST = 8.0, 1.0
 # Seconds after which waiting acceptances use another connection. Several help with a distant database, which
 # is slow on the way. A near one is busy, and larger groups are a tenth cheaper per letter.
 HASTE, HASTE_WHERE_NEAR, NEAR = 0.005, 0.05, 0.003
@@ -94,7 +94,7 @@ class Recorder:
 
     async def _connect(self, tasks: Sequence[ChildTask]) -> None:
         try:
-            async with asyncio.timeout(STATEMENT_PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 connection = await psycopg.AsyncConnection.connect(**self._place)
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             self._leave_to_worker(tasks, error)
@@ -140,15 +140,13 @@ class Answer(NamedTuple):
     stopped: frozenset[int]
 
 
-HearAnswer = Callable[["Statement", Sequence[ChildTask], Answer | Exception], None]
+Heard = Callable[["Statement", Sequence[ChildTask], Answer | Exception], None]
 
 
 class Statement:
     """The statement on one connection. `hear` gets its row or error; no tasks if an idle connection ends."""
 
-    def __init__(
-        self, connection: psycopg.AsyncConnection[Any], hear: HearAnswer, *, is_prepared: bool
-    ) -> None:
+    def __init__(self, connection: psycopg.AsyncConnection[Any], hear: Heard, *, is_prepared: bool) -> None:
         self._libpq, self._hear = connection.pgconn, hear
         self._loop = asyncio.get_running_loop()
         self._is_prepared, self._is_new = is_prepared, True
@@ -162,9 +160,7 @@ class Statement:
     def execute(self, tasks: Sequence[ChildTask]) -> None:
         self._tasks, self._answer = tasks, None
         self._begun_at = self._loop.time()
-        self._deadline = self._loop.call_later(
-            STATEMENT_PATIENCE, self._end, TimeoutError("it took too long")
-        )
+        self._deadline = self._loop.call_later(PATIENCE, self._end, TimeoutError("it took too long"))
         try:
             if self._is_prepared and self._is_new:
                 self._libpq.send_prepare(_NAME, _STATEMENT)

@@ -236,7 +236,7 @@ def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
     return {part: options[part] for part in AUDIENCE_PARTS if options.get(part) is not None}
 
 
-class WriteLetterCommand(FeedletterCommand):
+class WriteLetter(FeedletterCommand):
     help = "Creates an email to a newsletter's subscribers. “send_letter” sends it."
     arguments = (
         add_newsletter,

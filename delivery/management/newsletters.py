@@ -47,7 +47,7 @@ class ListChannels(FeedletterCommand):
         return (channel_row(kind) for kind in channels.all_kinds())
 
 
-class CheckDestinationCommand(FeedletterCommand):
+class CheckDestination(FeedletterCommand):
     help = (
         "Asks the services whether the destinations of a bridge are good, or one that is not kept yet:"
         " --channel and its fields."

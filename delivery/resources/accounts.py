@@ -23,7 +23,7 @@ from delivery.accounts.accounts import (
 from delivery.models import Account, ServiceAccount
 
 
-def asks_to_drop_accounts(accounts: Sequence[Account]) -> list[str]:
+def asks_about_accounts(accounts: Sequence[Account]) -> list[str]:
     return [
         why_needed(row) or f"{row} and its password will be deleted. Nothing uses it." for row in accounts
     ]
@@ -61,7 +61,7 @@ class Accounts(Resource[Account]):
         "Delete",
         command="drop_account",
         on=(COMMAND, ADMIN),
-        asks=asks_to_drop_accounts,
+        asks=asks_about_accounts,
         is_harmful=True,
         permission="drop",
         deletes=(204,),

@@ -33,7 +33,7 @@ def asks_to_retire(keys: Sequence[DkimKey]) -> list[str]:
     ] or ["None of these keys is used for signing now."]
 
 
-def asks_to_drop_keys(keys: Sequence[DkimKey]) -> list[str]:
+def asks_about_keys(keys: Sequence[DkimKey]) -> list[str]:
     count = sum(key.retired_at is not None for key in keys)
     return [f"{pluralize(count, 'retired key')} will be deleted for good, the private part included."]
 
@@ -61,7 +61,7 @@ class DkimKeys(Resource[DkimKey]):
         "Delete",
         on=(ADMIN,),
         fits=lambda key: key.state == "retired",
-        asks=asks_to_drop_keys,
+        asks=asks_about_keys,
         is_harmful=True,
         permission="drop",
     )

@@ -43,7 +43,7 @@ def letter_row(letter: Broadcast) -> dict[str, Any]:
     }
 
 
-def asks_to_drop_letters(letters: Sequence[Broadcast]) -> list[str]:
+def asks_about_letters(letters: Sequence[Broadcast]) -> list[str]:
     return [f"“{letter}” and its text will be deleted. You can’t undo this." for letter in letters]
 
 
@@ -138,7 +138,7 @@ class Letters(Resource[Broadcast]):
     @verb(
         "Delete",
         command="drop_letter",
-        asks=asks_to_drop_letters,
+        asks=asks_about_letters,
         is_harmful=True,
         permission="drop",
         deletes=(204,),

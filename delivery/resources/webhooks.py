@@ -34,7 +34,7 @@ def asks_to_rotate(webhooks: Sequence[Webhook]) -> Sequence[str]:
     ]
 
 
-def asks_to_drop_webhooks(webhooks: Sequence[Webhook]) -> Sequence[str]:
+def asks_about_calls(webhooks: Sequence[Webhook]) -> Sequence[str]:
     return [
         f"{webhook} will be deleted with the record of its calls;"
         f" {pluralize(webhook.calls.filter(state='queued').count(), 'call')} will not be made."
@@ -110,7 +110,7 @@ class Webhooks(Resource[Webhook]):
     @verb(
         "Delete",
         on=(COMMAND, ADMIN),
-        asks=asks_to_drop_webhooks,
+        asks=asks_about_calls,
         is_harmful=True,
         permission="drop",
         deletes=(204,),

@@ -24,7 +24,8 @@ from feeds.management.options import (
     find_feed,
     settings,
 )
-from feeds.models import Feed, Item, Poll
+from feeds.models import Feed, Item
+from feeds.models import Poll as PollRow
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.resources import feeds
 from feeds.tags import checked_tag
@@ -106,7 +107,7 @@ def row(one: Candidate) -> dict[str, Any]:
 Access = dict[str, str] | None
 
 
-class AddFeedCommand(FeedletterCommand):
+class AddFeed(FeedletterCommand):
     help = "Adds a feed and reads it for the first time."
     option_names = {**OPTION_NAMES, "url": "URL", "start_count": "--last"}  # noqa: RUF012
 
@@ -255,7 +256,7 @@ class DecideFeed(FeedletterCommand):
         return Printed(sentence, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})
 
 
-class PollCommand(FeedletterCommand):
+class Poll(FeedletterCommand):
     help = "Reads the feeds that are due, each once."
     arguments = (
         argument("--all", action="store_true", help="Read every feed that is not paused or stopped."),
@@ -274,7 +275,7 @@ class PollCommand(FeedletterCommand):
         return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
 
 
-def summary(results: list[Poll], failed: int) -> str:
+def summary(results: list[PollRow], failed: int) -> str:
     if not results:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
@@ -285,5 +286,5 @@ def summary(results: list[Poll], failed: int) -> str:
     return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{more}."
 
 
-def failure(result: Poll) -> str:
+def failure(result: PollRow) -> str:
     return f"Feed {result.feed_id}: {result.error}"

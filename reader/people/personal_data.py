@@ -26,10 +26,7 @@ PIECE = 64 * 1024
 
 
 BY_READER = by("reader")
-POST_COLUMNS = {
-    "link": KeyTextTransform("url", "entry__jf2"),
-    "title": KeyTextTransform("name", "entry__jf2"),
-}
+POST_FIELDS = {"link": KeyTextTransform("url", "entry__jf2"), "title": KeyTextTransform("name", "entry__jf2")}
 # Erasing readers deletes all of this.
 SOURCES = (
     HeldRows(
@@ -61,12 +58,12 @@ SOURCES = (
         Mute.objects.order_by("-pk").values("url", "is_block", "added_at", channel_uid=F("channel__uid")),
         BY_READER,
     ),
-    HeldRows("starred", Star.objects.order_by("-at", "-pk").values("at", **POST_COLUMNS), BY_READER),
+    HeldRows("starred", Star.objects.order_by("-at", "-pk").values("at", **POST_FIELDS), BY_READER),
     HeldRows(
         "posts",
         TimelineEntry.objects.seen()
         .order_by("-at", "-pk")
-        .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST_COLUMNS),
+        .values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **POST_FIELDS),
         BY_READER,
     ),
     HeldRows(

@@ -53,7 +53,7 @@ _OTHERS = {
     "declines": "anyone with “yes” has unsubscribed",
     "confirms": "whether they confirmed",
 }
-COLUMN_LABELS = {**dict(COLUMN_MEANINGS), **_OTHERS}
+MEANINGS = {**dict(COLUMN_MEANINGS), **_OTHERS}
 WORD_MEANINGS = (
     ("confirmed", "gets the newsletter"),
     ("unconfirmed", "hasn’t confirmed"),
@@ -99,11 +99,7 @@ def columns_table(row: ListImport) -> Part:
     if row.state not in row.WAITING or not row.names:
         return ""
     rows = [
-        (
-            shortened(column.name, LONGEST_SAMPLE),
-            COLUMN_LABELS[column.meaning],
-            column.shown_samples or "empty",
-        )
+        (shortened(column.name, LONGEST_SAMPLE), MEANINGS[column.meaning], column.shown_samples or "empty")
         for column in list_columns(row, understood(row))
         if column.meaning
     ]
@@ -137,7 +133,7 @@ class ColumnsForm(forms.Form):
                     f"column-{place}",
                     f"“{question.name}”",
                     meanings_of(question),
-                    question_words(question, COLUMN_LABELS),
+                    question_words(question, MEANINGS),
                 )
                 self.names[f"column-{place}"] = question.name
         if not guessed.questions:

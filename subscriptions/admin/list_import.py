@@ -42,7 +42,7 @@ from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, columns_table, explain_columns, questions
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
-from subscriptions.lists.undo import can_undo_import, undo_import, undone_words
+from subscriptions.lists.undo import is_undoable, undo_import, undone_words
 from subscriptions.lists.uploads import State, begin_import, harm_of, upload
 from subscriptions.models import Destination, ListImport, Subscribable
 from subscriptions.subscribers.consent import LONGEST_WORDS
@@ -175,7 +175,7 @@ def run_anyway(request: HttpRequest, keys: list[int]) -> str:
     return STARTED
 
 
-def undo_imports(request: HttpRequest, keys: list[int]) -> str:
+def undo_all(request: HttpRequest, keys: list[int]) -> str:
     rows = ListImport.objects.filter(pk__in=keys)
     return " ".join(undone_words(undo_import(row, now=utcnow())) for row in rows)
 
@@ -235,9 +235,9 @@ class ListImportAdmin(UploadAdmin):
         Action(
             "undo",
             "Undo this import",
-            undo_imports,
+            undo_all,
             confirm=undo_words,
-            fits=lambda row: can_undo_import(row, utcnow()),
+            fits=lambda row: is_undoable(row, utcnow()),
         ),
     )
     report = "refused"

@@ -35,7 +35,7 @@ from subscriptions.rules.validation import InvalidSchedule, check_schedule, chec
 LONGEST_OPTION, LONGEST_LINES = 700, 2_000
 EARLY = time(7)
 Arrangement = Subscribable.Arrangement
-RHYTHM_LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
+RHYTHMS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
 def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
@@ -221,9 +221,7 @@ class SubscribableForm(StyledForm, forms.ModelForm):  # type: ignore[type-arg]
         allowed = ", ".join(settings.HOOK_MODULES)
         loadable = f"Allowed modules: {allowed}." if allowed else "None is allowed yet: set HOOK_MODULES."
         _explain(self, "hooks", f"A Python module with your own code. {loadable}")
-        _offer(
-            self, "arrangement", [(key, RHYTHM_LABELS.get(key, words)) for key, words in Arrangement.choices]
-        )
+        _offer(self, "arrangement", [(key, RHYTHMS.get(key, words)) for key, words in Arrangement.choices])
         if plan := week_plan(self.instance.schedule):
             # Several weekdays are stored as a cron line.
             self.initial.update(

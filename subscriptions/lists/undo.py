@@ -56,7 +56,7 @@ def end_record(row: ListImport, report: ImportReport, *, now: datetime) -> None:
     row.save()
 
 
-def can_undo_import(row: ListImport, now: datetime) -> bool:
+def is_undoable(row: ListImport, now: datetime) -> bool:
     is_ended = row.state in (State.DONE, State.STOPPED) and row.ended_at is not None
     return is_ended and now < row.ended_at + row.UNDONE_FOR and row.changes.exists()  # type: ignore[operator]
 
@@ -66,7 +66,7 @@ def undo_import(list_import: ListImport, *, now: datetime) -> Counter[str]:
 
     People who acted since, such as by leaving or confirming, stay as they are ("kept"). Raises NotPossible.
     """
-    if not can_undo_import(list_import, now):
+    if not is_undoable(list_import, now):
         raise NotPossible(
             f"“{list_import.file_name}” can’t be undone: only imports of the last"
             f" {list_import.UNDONE_FOR.days} days can."

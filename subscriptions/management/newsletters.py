@@ -27,7 +27,7 @@ from subscriptions.resources.newsletters import newsletters
 from subscriptions.subscribers.admin_changes import subscribe_checked
 
 
-class DefineSubscribableCommand(FeedletterCommand):
+class DefineSubscribable(FeedletterCommand):
     help = (
         "Creates a newsletter, or a bridge to an account, from one or more feeds. If the account is given, a"
         " bridge starts posting to it."
