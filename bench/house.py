@@ -1,7 +1,7 @@
 """`python -m bench.house [FOLDER]`: figures about the structure of the code.
 
 Reads the files only, so one script can compare two versions. `--check` fails if a package has more lines or
-files than bench/ceilings.toml allows, if modules import each other in a circle, or if a constant stands below
+files than bench/ceilings.toml allows, if modules import each other in a circle, or if a constant is below
 a function; `--lower` lowers the ceilings to today's counts.
 """
 
@@ -96,7 +96,7 @@ def violations(root: Path) -> list[str]:
 
 
 def late_constants(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines of constants that stand behind functions or classes without using them."""
+    """Yield the lines of constants behind functions or classes that they do not use."""
     below = set[str]()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Whatever happens to deliveries, in any order, leaves each one in the state that it must have."""
+"""Any order of events leaves each delivery in the state that it must have."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ class Expected:
 
 
 class Story(RuleBasedStateMachine):
-    """Two workers' rows are alike here: a row belongs to whoever has its token."""
+    """Workers are alike: a row belongs to the one that has its token."""
 
     @initialize()
     def begin(self) -> None:
@@ -79,7 +79,7 @@ class Story(RuleBasedStateMachine):
         if isinstance(outcome, Sent):
             if ours.state != "sent":
                 ours.attempts += 1
-            # It did arrive, whoever holds the row by now.
+            # It did arrive, also if another worker holds the row by now.
             ours.end("sent")
         elif ours.token == row.token:
             ours.attempts += 1
@@ -155,7 +155,7 @@ class Story(RuleBasedStateMachine):
         self.check()
 
     def finish(self) -> None:
-        """What came back from workers since follows its issue."""
+        """Rows that came back from workers since follow their issue."""
         finish_pauses(now=self.now)
         if self.is_cancelled:
             self.end_all((*WAITING, "held"), "cancelled")
@@ -192,5 +192,5 @@ class Story(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-def test_any_order_of_what_happens_to_deliveries_gives_the_state_that_is_right() -> None:
+def test_any_order_of_events_gives_the_right_states() -> None:
     run_state_machine_as_test(Story, settings=settings(max_examples=examples(100), stateful_step_count=25))
