@@ -9,7 +9,7 @@ from chat.commands.feeds import named
 from chat.discord.messages import Form, Input, Message, Reply, shown_title
 from chat.guilds.filters import set_words, words_of
 from chat.rules.buttons import Pressed
-from common.formats.dates import clock_time
+from common.formats.dates import clock
 from common.refused import Refused
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable
@@ -76,7 +76,7 @@ def digest(context: Context) -> Reply:
         if when == WEEKLY
         else _("%(feed)s posts a digest each day at %(time)s (%(zone)s).")
     )
-    said = said % {"feed": named(one), "time": clock_time(time(int(hour))), "zone": zone}
+    said = said % {"feed": named(one), "time": clock(time(int(hour))), "zone": zone}
     return Message(f"{said} {undone_by('digest when:each', one)}", [feed_buttons(one)])
 
 

@@ -79,7 +79,7 @@ def iso(moment: datetime | None) -> str:
 
 
 @register.filter(expects_localtime=True)
-def time_since(moment: datetime | None) -> str:
+def ago(moment: datetime | None) -> str:
     """Format as "2 hours ago"; the day, if older than a week or in the future."""
     if not isinstance(moment, datetime):
         return ""
@@ -93,11 +93,11 @@ def time_since(moment: datetime | None) -> str:
 
 @register.filter(expects_localtime=True)
 def full_time(moment: datetime | None) -> str:
-    return f"{day_words(moment)}, {clock_time(moment)}" if isinstance(moment, datetime) else ""
+    return f"{day_words(moment)}, {clock(moment)}" if isinstance(moment, datetime) else ""
 
 
 @register.filter(expects_localtime=True)
-def clock_time(at: time | datetime) -> str:
+def clock(at: time | datetime) -> str:
     """Format as "7:00" in English, and "07:00" in other languages."""
     return f"{at:%H:%M}".removeprefix("0") if speaks_english() else f"{at:%H:%M}"
 

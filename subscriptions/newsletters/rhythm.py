@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext, gettext_noop, ngettext, pgettext, pgettext_lazy
 
 from common.clock import utcnow
-from common.formats.dates import clock_time, speaks_english
+from common.formats.dates import clock, speaks_english
 from common.zones import offset_words, place_of
 from subscriptions.models import Subscribable
 from subscriptions.rules.cron_plan import LAST_DAY, MONDAY_TO_FRIDAY, CronPlan, cron_plan
@@ -91,7 +91,7 @@ def next_letter(newsletter: Subscribable) -> datetime | None:
 
 
 def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
-    at = {"time": clock_time(schedule.at), "zone": zone_in_words(zone)}
+    at = {"time": clock(schedule.at), "zone": zone_in_words(zone)}
     match schedule.arrangement:
         case "daily":
             return gettext("Every day at %(time)s, %(zone)s") % at
@@ -108,7 +108,7 @@ def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
 
 
 def _plan_words(plan: CronPlan, zone: str) -> str:
-    at = {"time": _joined(clock_time(each) for each in plan.times), "zone": zone}
+    at = {"time": _joined(clock(each) for each in plan.times), "zone": zone}
     if plan.weekdays == MONDAY_TO_FRIDAY:
         return gettext("Every day from Monday to Friday at %(time)s, %(zone)s") % at
     if len(plan.weekdays) == 1:

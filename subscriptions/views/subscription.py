@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from common.formats.dates import clock_time
+from common.formats.dates import clock
 from common.refused import Refused
 from subscriptions import links
 from subscriptions.branding.brands import latest_of
@@ -200,7 +200,7 @@ def pending(switch: FrequencyChange, now: datetime) -> dict[str, Any]:
         "new": new,
         "rhythm": rhythm(new),
         "at": switch.at,
-        "clock": clock_time(wall(switch.at, ZoneInfo(zone))) if switch.at else "",
+        "clock": clock(wall(switch.at, ZoneInfo(zone))) if switch.at else "",
         "posts": still_to_come(switch),
         "time_zone": zone,
         "zone": zone_in_words(ZoneInfo(zone)),

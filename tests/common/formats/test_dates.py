@@ -4,7 +4,7 @@ import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from common.formats.dates import clock_time, day_words, days_words, full_time, time_since
+from common.formats.dates import ago, clock, day_words, days_words, full_time
 
 DAY = date(2026, 3, 5)
 
@@ -43,7 +43,7 @@ def test_the_first_of_a_month_is_an_ordinal_in_french_and_in_brazil() -> None:
 @pytest.mark.parametrize(("language", "words"), [("en", "7:05"), ("en-gb", "7:05"), ("fr", "07:05")])
 def test_a_time_has_one_form_in_a_language(language: str, words: str) -> None:
     with translation.override(language):
-        assert clock_time(time(7, 5)) == words
+        assert clock(time(7, 5)) == words
         assert full_time(datetime(2026, 3, 5, 7, 5, tzinfo=UTC)).endswith(f"2026, {words}")
 
 
@@ -73,7 +73,7 @@ def test_templates_show_a_moments_day_in_the_zone_they_are_in() -> None:
 )
 def test_how_long_ago_is_said_in_the_language_of_the_reader(language: str, hours: str, full: str) -> None:
     with translation.override(language):
-        assert time_since(timezone.now() - timedelta(hours=2, minutes=9)).replace("\xa0", " ") == hours
+        assert ago(timezone.now() - timedelta(hours=2, minutes=9)).replace("\xa0", " ") == hours
         assert full_time(datetime(2026, 3, 5, 14, 7, tzinfo=UTC)).replace("\xa0", " ") == full
 
 
@@ -87,11 +87,11 @@ def test_how_long_ago_is_said_in_the_language_of_the_reader(language: str, hours
     ],
 )
 def test_of_the_last_week_the_age_is_said(age: timedelta, words: str) -> None:
-    assert time_since(timezone.now() - age) == words
+    assert ago(timezone.now() - age) == words
 
 
 @pytest.mark.parametrize("age", [timedelta(days=7, minutes=1), timedelta(days=900), timedelta(hours=-1)])
 def test_of_all_else_the_day_is_said(age: timedelta) -> None:
     moment = timezone.now() - age
-    assert time_since(moment) == day_words(moment)
-    assert time_since(None) == full_time(None) == ""
+    assert ago(moment) == day_words(moment)
+    assert ago(None) == full_time(None) == ""
