@@ -221,7 +221,7 @@ def test_a_second_word_is_refused_with_a_sentence(admin_client: Client) -> None:
 def test_a_file_that_is_empty_or_too_large_is_refused_at_its_field(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    monkeypatch.setattr("common.admin.uploads.MOST_BYTES", 1000)
+    monkeypatch.setattr("common.admin.uploads.MOST_UPLOADED_BYTES", 1000)
     shown = choose(admin_client, text).content.decode()
     assert "The file is empty." in shown or "import_subscribers" in shown
     assert not ListImport.objects.exists()

@@ -87,7 +87,7 @@ def test_who_may_only_look_imports_nothing(client: Client) -> None:
 
 
 def test_a_file_that_is_too_large_is_refused(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("common.admin.uploads.MOST_BYTES", 3)
+    monkeypatch.setattr("common.admin.uploads.MOST_UPLOADED_BYTES", 3)
     file = SimpleUploadedFile("pier.zip", b"12345")
     given = {"newsletter": SubscribableFactory().pk, "file": file, "pictures": "keep", "address": ""}
     assert "Use the command import_issues." in admin_client.post(ADD, given).content.decode()

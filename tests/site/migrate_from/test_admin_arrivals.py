@@ -137,7 +137,7 @@ def test_what_is_no_database_is_said_by_its_name_and_forgotten(
 
 
 def test_too_much_is_refused(admin_client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("common.admin.uploads.MOST_BYTES", 10)
+    monkeypatch.setattr("common.admin.uploads.MOST_UPLOADED_BYTES", 10)
     (tmp_path / "c.db").write_bytes(b"x" * 11)
     assert "migrate_from" in choose(admin_client, tmp_path / "c.db", with_wal=False).content.decode()
     assert "Choose the file." in admin_client.post(ADD, {"program": "cordfeeder"}).content.decode()
