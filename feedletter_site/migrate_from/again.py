@@ -24,7 +24,7 @@ from feeds.adding.known import sent_by
 from feeds.items.held import note_decided
 from feeds.models import Feed, Item
 from feeds.polling.claims import asks
-from feeds.polling.read import FetchResult, fetch
+from feeds.polling.read import Reading, fetch
 from migrate_from.records import ImportResult, Line
 from subscriptions.collections.assign import clear_unneeded, lock_for_membership
 from subscriptions.models import Assignable, Assignment, Consent, LeftOut, Subscribable, Subscription
@@ -35,7 +35,7 @@ FEED, NEWSLETTER = "feed", "newsletter"
 MOST_GONE = 10
 
 
-def read_once(url: str, *, now: datetime) -> FetchResult:
+def read_once(url: str, *, now: datetime) -> Reading:
     """Read a feed that isn’t here yet (network). Raises ValidationError."""
     (ask,) = asks([new_feed(url=url, now=now)])
     return fetch(ask, client(), utcnow)

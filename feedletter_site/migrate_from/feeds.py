@@ -37,7 +37,7 @@ from feeds.models import Feed, Item
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
 from feeds.parsing.identity import content_hash
-from feeds.polling.read import FetchResult, clean_entry, digest
+from feeds.polling.read import Reading, clean_entry, digest
 from migrate_from.records import (
     FIXED,
     Fate,
@@ -96,7 +96,7 @@ class Sender:
 class Answers(NamedTuple):
     """Of the servers that a feed needs. `guids`: posts of the document that were sent."""
 
-    answer: FetchResult | None = None
+    answer: Reading | None = None
     guids: Sequence[str] | None = None
     connections: Mapping[OldAccount, Connection] = {}
 
@@ -135,7 +135,7 @@ class FeedPart(Part):
         return Feed.objects.filter(pk=origin.row).first() if origin else new_feed(url=self.feed.url, now=now)
 
     def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
+        self, origins: Origins, answer: Reading, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
         feed, _lines = FeedImport(self.feed, self.sender, origins, self._answers(answer), now).run()
         return feed, waiting_titles(feed)
@@ -147,7 +147,7 @@ class FeedPart(Part):
             answers = self._answers(read_once(self.feed.url, now=now))
         return answers._replace(connections=connected(self.feed.newsletters))
 
-    def _answers(self, answer: FetchResult) -> Answers:
+    def _answers(self, answer: Reading) -> Answers:
         guids, fetched = None, answer.fetched
         if self.feed.recognise and fetched is not None and answer.parsed is not None:
             kind = fetched.headers.get("content-type", "")

@@ -20,7 +20,7 @@ from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
 from feeds.parsing.duplicate_guids import SYNTHETIC
 from feeds.parsing.entry import Entry as Post
-from feeds.polling.read import FetchResult
+from feeds.polling.read import Reading
 from migrate_from.microsub.rows import digest_of, entries_of
 from migrate_from.records import ImportResult, Line, OldChannel, OldEntry, OldFollow
 from reader.channels.follows import refuse_more_in, shared_feed_at
@@ -144,7 +144,7 @@ class FollowPart(Part):
         return new_feed(url=self.feed.url, now=now)
 
     def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
+        self, origins: Origins, answer: Reading, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
         """Name posts that would be unread: those newer than the newest that it knew."""
         feed = add_feed(url=self.feed.url, now=now, for_letters=False)
@@ -234,7 +234,7 @@ class FollowPart(Part):
         words = "It couldn’t be read to recognise posts that are known by digests alone. They may come again."
         return {}, [Line(ImportResult.CHANGED, "posts", self.name, words)]
 
-    def _guids_in(self, answer: FetchResult) -> Mapping[str, str]:
+    def _guids_in(self, answer: Reading) -> Mapping[str, str]:
         urls = {self.feed.url, *self.facts.urls}
         entries = answer.parsed.entries if answer.parsed and self.facts.unknown else ()
         return {

@@ -31,7 +31,7 @@ from feeds.adding.known import add_known_feed, mark_known, sent_ids, waiting_amo
 from feeds.addresses import host_of_url, is_address, same_address
 from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed, Item
-from feeds.polling.read import FetchResult
+from feeds.polling.read import Reading
 from migrate_from import cordfeeder
 from migrate_from.records import ImportResult, Line, OldPost, OldServerFeed, Options
 from subscriptions.collections.edits import note_by_hand
@@ -220,7 +220,7 @@ class AddressPart(Part):
         return taken or shared_feed(self.address.url) or new_feed(url=self.address.url, now=now)
 
     def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
+        self, origins: Origins, answer: Reading, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
         _lines, free = self._known_and_free(origins)
         feed, _marked = self._take_feed(origins, now)

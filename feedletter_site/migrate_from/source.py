@@ -14,7 +14,7 @@ from common.refused import Refused
 from common.text import pluralize
 from feedletter_site.models import Origin
 from feeds.models import Feed
-from feeds.polling.read import FetchResult
+from feeds.polling.read import Reading
 from migrate_from.records import ImportResult, Line, Options, Question
 from subscriptions.rules.lists.formulas import as_text
 
@@ -139,7 +139,7 @@ class Part(ABC):
         return None
 
     def take_feed(
-        self, origins: Origins, answer: FetchResult, *, now: datetime
+        self, origins: Origins, answer: Reading, *, now: datetime
     ) -> tuple[Feed, Mapping[int, str]]:
         """Return the feed after `take`, and the titles of posts that it would send, by their keys.
 

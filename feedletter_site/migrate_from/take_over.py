@@ -44,7 +44,7 @@ from feeds.items.dry_run import FAILED, DryRun, judged
 from feeds.models import Feed
 from feeds.polling.claims import asks
 from feeds.polling.fetchers import Fetchers, HostQueue
-from feeds.polling.read import Ask, FetchResult
+from feeds.polling.read import Ask, Reading
 from migrate_from.records import ImportResult, Line, Options, Question, Undecided
 
 TITLES_OF_A_FEED = 20
@@ -113,7 +113,7 @@ def _lines_of(part: Part, doing: Doing, origins: Origins, now: datetime) -> Sequ
 class _Answered(NamedTuple):
     part: Part
     ask: Ask
-    answer: FetchResult
+    answer: Reading
 
 
 def read_ahead(

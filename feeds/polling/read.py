@@ -188,10 +188,6 @@ class Reading:
         return replace(self.cleaned(id_), boilerplate=common).to_json()
 
 
-# The importers' name for an answer.
-FetchResult = Reading
-
-
 def clean_entry(entry: Entry, url: str) -> Entry:
     base = entry.base or entry.link or url
     content, summary = clean(entry.content, base=base), clean(entry.summary, base=base)
