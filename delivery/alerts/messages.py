@@ -16,7 +16,8 @@ from common.admin.html import ago, list_url, object_url, when
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.events import EventKind
-from common.text import one_line, pluralize, shortened
+from common.text import pluralize, shortened
+from delivery.alerts.troubles import titled
 from delivery.lanes.lanes import lane_for, mail_to
 from delivery.models import Delivery
 from delivery.webhooks.outbox import is_anybody_listening
@@ -29,7 +30,6 @@ from subscriptions.models import Destination
 log = logging.getLogger(__name__)
 
 LISTED = 30
-LONGEST_ALERT_TITLE = 80
 LONGEST_ERROR = 300
 
 NOT_LOST = (
@@ -185,10 +185,6 @@ def list_lines(lines: list[str]) -> tuple[str, ...]:
     """Shorten the list, and add how many more there are."""
     more = [f"and {len(lines) - LISTED:,} more"] if len(lines) > LISTED else []
     return tuple(lines[:LISTED] + more)
-
-
-def titled(feed: Feed) -> str:
-    return f"“{shortened(one_line(str(feed)), LONGEST_ALERT_TITLE)}”"
 
 
 def error(feed: Feed) -> str:

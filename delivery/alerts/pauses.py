@@ -4,21 +4,19 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from channels.rules.meaning import advice
-from channels.rules.server_words import meaning
 from common.access import newsletters_of
 from common.admin.html import list_url, object_url, when
-from common.text import one_line, pluralize, shortened
+from common.text import pluralize
+from delivery.alerts import troubles
 from delivery.alerts.messages import (
-    LONGEST_ALERT_TITLE,
     Alert,
     addresses_of,
     alert_recipients,
@@ -26,31 +24,21 @@ from delivery.alerts.messages import (
     queue_alert,
     tell_admins,
 )
-from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.alerts.troubles import WAITS, Trouble, titled
+from delivery.bounces.domain_refusals import BY_ITSELF
 from delivery.issues.audience import recipients_of
 from delivery.issues.publish import drafts
-from delivery.lanes.lanes import day_is_full, trouble_in_words, troubles
+from delivery.lanes.lanes import day_is_full
 from delivery.lanes.limits import OVER
-from delivery.models import Delivery, Issue, Lane, LaneDomain
+from delivery.models import Delivery, Issue, Lane
 from feeds.rules.alerts import may_tell
 from subscriptions.branding.site import admin_zone
-from subscriptions.models import Subscribable, Subscription
 
 log = logging.getLogger(__name__)
 
 PAUSES_KEY = "pauses"
 # Reported pauses, in a mail's context.
 TOLD = "told"
-PAUSE_STAMP = "%Y%m%dT%H%M%S%f"
-WAITS = "Messages are waiting. Check the problem, then resume on this page."
-TRIED_AGAIN = (
-    "No emails are lost. They are retried from time to time, and at once when you resume on this page."
-)
-CONNECT_AGAIN = "Nothing is lost. Press Connect again on this page. Then the posts are sent, in order."
-NOTHING_LOST = (
-    "Nothing is lost. Messages are sent once the service accepts them. Check "
-    "which lanes it refuses, and reconnect or remove those bridges."
-)
 CAPS_KEY = "caps"
 GOES_ON = (
     "Nothing is lost, and you don’t need to do anything. If you want to send "
@@ -61,18 +49,6 @@ GAP = timedelta(minutes=10)
 DRAFTS_KEY = "drafts"
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Something that waits. `key` identifies this pause."""
-
-    key: str
-    what: str
-    reason: str
-    page: str
-    noun: str
-    closing: str = WAITS
-
-
 def tell_of_everything(*, now: datetime) -> None:
     with timezone.override(admin_zone()):
         for tell in (tell_admins, tell_of_drafts, tell_of_pauses, tell_of_caps):
@@ -81,7 +57,7 @@ def tell_of_everything(*, now: datetime) -> None:
 
 def tell_of_pauses(*, now: datetime) -> int:
     """Queue mails about unreported pauses, at most every three hours. Return how many."""
-    paused = [*_troubled_services(now), *_refused_lanes_and_domains(now), *_paused_newsletters_and_issues()]
+    paused = list(_stopped_by_itself(now))
     if not paused:
         return 0
     # Contexts of earlier mails have the reported pauses.
@@ -101,108 +77,31 @@ def tell_of_pauses(*, now: datetime) -> int:
         return queue_alert(pauses_alert(news), key=key, admins=admins, now=now, more={TOLD: keys})
 
 
-def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
-    """Yield resting or automatically paused mail accounts and domains."""
-    for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
-        yield Pause(
-            key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
-            what=f"Emails of the account “{lane.name}” are waiting",
-            reason=_with_advice(lane.last_error),
-            page=object_url(lane),
-            noun="mail account",
-            closing=TRIED_AGAIN,
-        )
-    # Of shared accounts, bridges' pages show refusals, and the Discord bot informs servers.
-    own = Lane.objects.exclude(kind="email").filter(parent=None)
-    for lane in own.filter(refused_since__isnull=False, failures__gt=0):
-        to = {"destination__kind": lane.kind, "destination__core": lane.account}
-        bridges = Subscribable.objects.filter(subscriptions__in=Subscription.objects.confirmed().filter(**to))
-        for bridge in bridges.order_by("pk"):
-            yield Pause(
-                key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
-                what=f"Posts of “{shortened(one_line(str(bridge)), LONGEST_ALERT_TITLE)}” are waiting",
-                reason=lane.last_error,
-                page=object_url(bridge),
-                noun="bridge",
-                closing=CONNECT_AGAIN,
-            )
-    paused = LaneDomain.objects.filter(paused=True, paused_reason__startswith=BY_ITSELF)
-    for row in paused.select_related("lane"):
-        sign = hashlib.sha256(row.paused_reason.encode()).hexdigest()[:16]
-        yield Pause(
-            key=f"domain:{row.pk}:{sign}",
-            what=f"Emails to {row.domain} are paused",
-            reason=pause_cause(row.paused_reason),
-            page=object_url(row.lane),
-            noun="domain",
-        )
-    # Only in lanes that work.
-    resting = LaneDomain.objects.filter(refused_since__isnull=False, free_at__gt=now, paused=False)
-    rows = resting.filter(lane__refused_since=None)
-    for row in rows.select_related("lane"):
-        yield Pause(
-            key=f"rest:{row.pk}:{row.refused_since:{PAUSE_STAMP}}",
-            what=f"Emails to {row.domain} wait",
-            reason=_with_advice(row.last_error),
-            page=object_url(row.lane),
-            noun="domain",
-            closing=TRIED_AGAIN,
-        )
+def _stopped_by_itself(now: datetime) -> Iterator[Trouble]:
+    automatic = Q(paused_reason__startswith=BY_ITSELF)
+    # While its lane rests, that is the trouble.
+    domains = troubles.stopped_domains(now).filter(automatic | Q(paused=False, lane__refused_since=None))
+    newsletters = troubles.paused_newsletters().filter(sending_paused_reason__startswith=BY_ITSELF)
+    yield from troubles.services(now)
+    yield from troubles.lanes()
+    yield from troubles.domains(domains)
+    yield from troubles.newsletters(newsletters)
+    yield from troubles.issues(troubles.paused_issues().filter(automatic))
 
 
-def _troubled_services(now: datetime) -> Iterator[Pause]:
-    """Yield services that refuse too much; consecutive rests count once."""
-    for breaker, row in troubles(now):
-        yield Pause(
-            key=f"service:{breaker.service}:{row.since:{PAUSE_STAMP}}",
-            what=f"Messages for {breaker.name} are waiting",
-            reason=f"{trouble_in_words(breaker, row, now)} It said last: {row.said}",
-            page=list_url(Lane),
-            noun="service",
-            closing=NOTHING_LOST,
-        )
-
-
-def _paused_newsletters_and_issues() -> Iterator[Pause]:
-    """Yield automatically paused newsletters and issues."""
-    newsletters = Subscribable.objects.filter(sending_paused_reason__startswith=BY_ITSELF)
-    for newsletter in newsletters.filter(sending_paused_at__isnull=False):
-        yield Pause(
-            key=f"newsletter:{newsletter.pk}:{newsletter.sending_paused_at:{PAUSE_STAMP}}",
-            what=f"“{shortened(one_line(str(newsletter)), LONGEST_ALERT_TITLE)}” is paused",
-            reason=pause_cause(newsletter.sending_paused_reason),
-            page=object_url(newsletter),
-            noun="newsletter",
-        )
-    issues = Issue.objects.filter(paused_at__isnull=False, paused_reason__startswith=BY_ITSELF)
-    for issue in issues.defer("html", "text", "placeholders").select_related("subscribable"):
-        title = shortened(one_line(str(issue)), LONGEST_ALERT_TITLE)
-        yield Pause(
-            key=f"issue:{issue.pk}:{issue.paused_at:{PAUSE_STAMP}}",
-            what=f"“{title}” of {issue.subscribable} is paused",
-            reason=pause_cause(issue.paused_reason),
-            page=object_url(issue),
-            noun="issue",
-        )
-
-
-def _with_advice(said: str) -> str:
-    return f"{said} {advice(meaning(said))}".strip()
-
-
-def pauses_alert(news: Sequence[Pause]) -> Alert:
+def pauses_alert(news: Sequence[Trouble]) -> Alert:
     if len(news) == 1:
         pause = news[0]
         return Alert(
-            subject=pause.what,
-            sentences=(f"{pause.what}: {pause.reason}",),
+            subject=pause.sentence,
+            sentences=(f"{pause.sentence}: {pause.reason}",),
             closing=(pause.closing,),
             page=pause.page,
         )
     counts = Counter(pause.noun for pause in news)
     shown = " and ".join(pluralize(count, noun) for noun, count in counts.items())
     do = "are paused" if all(pause.closing == WAITS for pause in news) else "wait"
-    lines = [f"{pause.what}: {pause.reason}" for pause in news]
+    lines = [f"{pause.sentence}: {pause.reason}" for pause in news]
     return Alert(
         subject=f"{shown} {do}",
         sentences=("Servers refuse so many of your emails that these are waiting:",),
@@ -279,7 +178,7 @@ def tell_of_drafts(*, now: datetime) -> int:
 
 def drafts_alert(waiting: list[Issue]) -> Alert:
     if len(waiting) > 1:
-        lines = [f"{_name(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
+        lines = [f"{titled(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
         return Alert(
             subject=f"{pluralize(len(waiting), 'issue')} wait for your approval",
             sentences=("These issues are ready and haven’t been sent:",),
@@ -289,7 +188,7 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
     issue = waiting[0]
     number = pluralize(recipients_of(issue).count(), "subscriber")
     return Alert(
-        subject=f"{_name(issue)} waits for your approval",
+        subject=f"{titled(issue)} waits for your approval",
         sentences=(
             f"The next issue of {issue.subscribable} is ready, for {number}. {goes_out(issue)}",
             "Its page shows the email.",
@@ -304,7 +203,3 @@ def goes_out(issue: Issue) -> str:
         return "It will be sent when you approve it."
     at = when(issue.release_at, zone=issue.subscribable.zone)
     return f"It will be sent automatically on {at}, unless you stop it."
-
-
-def _name(issue: Issue) -> str:
-    return f"“{shortened(one_line(str(issue)), LONGEST_ALERT_TITLE)}”"

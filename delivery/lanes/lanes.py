@@ -212,7 +212,7 @@ def take_turn(kind: str, now: datetime) -> datetime | None:
     return None if free.update(rests_until=after) else after
 
 
-def troubles(now: datetime) -> list[tuple[Breaker, ServiceBreaker]]:
+def troubled_services(now: datetime) -> list[tuple[Breaker, ServiceBreaker]]:
     rows = {row.service: row for row in ServiceBreaker.objects.filter(slow_until__gt=now)}
     found = {breaker.service: breaker for kind in CHANNELS if rows and (breaker := breaker_of(kind))}
     return [(found[service], row) for service, row in sorted(rows.items()) if service in found]

@@ -1,12 +1,13 @@
 """Alerts: problems that need a person, with links."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_permission_codename
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
 from django.utils.text import capfirst
 
@@ -16,10 +17,10 @@ from common.clock import utcnow
 from common.ports.registries import alert_sources
 from common.text import pluralize, shortened
 from delivery.accounts.accounts import keeps_letters, sends_nothing
-from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
+from delivery.alerts import troubles
+from delivery.alerts.troubles import Trouble
 from delivery.issues.publish import drafts
-from delivery.lanes.lanes import trouble_in_words, troubles
-from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
+from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site import env
@@ -62,7 +63,8 @@ def may_see(user: Any, model: type[Model]) -> bool:
 
 def alerts(user: Any) -> list[Alert]:
     """Put the most urgent first."""
-    stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
+    now = utcnow()
+    stopped = [*map(alert_of, troubles.services(now)), *paused_domains(now)] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     if role_of(user):
         return [*paused, *objects_in_trouble(user)]
@@ -91,47 +93,35 @@ def drafts_in_need(user: Any, now: datetime) -> list[Alert]:
 
 
 def paused_newsletters() -> list[Alert]:
-    rows = Subscribable.objects.filter(sending_paused_at__isnull=False).order_by("sending_paused_at", "pk")
-    shown = list(rows[: ALERTS_SHOWN + 1])
-    lines = [
-        Alert(
-            f"{row} is paused: {held_letters(Q(issue__subscribable=row))}",
-            "Look",
-            object_url(row),
-            detail=shortened(row.sending_paused_reason, LONGEST_REASON),
-        )
-        for row in shown[:ALERTS_SHOWN]
-    ]
-    if len(shown) > ALERTS_SHOWN:
-        url = list_url(Subscribable, sending_paused_at__isnull="False")
-        lines.append(Alert("More newsletters are paused", "See all", url))
-    return lines
+    more = Alert(
+        "More newsletters are paused", "See all", list_url(Subscribable, sending_paused_at__isnull="False")
+    )
+    return first_of(troubles.paused_newsletters(), troubles.newsletters, "issue__subscribable", more)
 
 
 def paused_issues() -> list[Alert]:
-    """Return issues with unsent letters or an automatic pause, unless their newsletter is paused."""
-    rows = Issue.objects.filter(
-        paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
-    )
-    left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
-    rows = (
-        rows.filter(Exists(left) | Q(paused_reason__startswith=BY_ITSELF))
-        .defer("html", "text", "placeholders")
-        .order_by("-paused_at", "-pk")
-    )
-    shown = list(rows[: ALERTS_SHOWN + 1])
+    """Leave out those of paused newsletters."""
+    rows = troubles.paused_issues().filter(subscribable__sending_paused_at=None)
+    more = Alert("More issues are paused", "See all", list_url(Issue, state="paused"))
+    return first_of(rows, troubles.issues, "issue", more)
+
+
+def first_of(
+    rows: QuerySet[Any], source: Callable[[Iterable[Any]], Iterator[Trouble]], field: str, more: Alert
+) -> list[Alert]:
+    """`field`: of deliveries, that names the row."""
+    some = list(rows[: ALERTS_SHOWN + 1])
+    shown = some[:ALERTS_SHOWN]
     lines = [
-        Alert(
-            f"{shortened(str(row), LONGEST_REASON)} is paused: {held_letters(Q(issue=row))}",
-            "Look",
-            object_url(row),
-            detail=capfirst(shortened(pause_cause(row.paused_reason), LONGEST_REASON)),
-        )
-        for row in shown[:ALERTS_SHOWN]
+        alert_of(trouble, held_letters(Q(**{field: row})))
+        for row, trouble in zip(shown, source(shown), strict=True)
     ]
-    if len(shown) > ALERTS_SHOWN:
-        lines.append(Alert("More issues are paused", "See all", list_url(Issue, state="paused")))
-    return lines
+    return [*lines, more] if len(some) > ALERTS_SHOWN else lines
+
+
+def alert_of(trouble: Trouble, held: str = "") -> Alert:
+    sentence = f"{trouble.sentence}: {held}" if held else trouble.sentence
+    return Alert(sentence, "Look", trouble.page, detail=capfirst(shortened(trouble.reason, LONGEST_REASON)))
 
 
 def held_letters(which: Q) -> str:
@@ -189,29 +179,11 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     return seen
 
 
-def troubled_services() -> list[Alert]:
-    now = utcnow()
-    return [
-        Alert(trouble_in_words(breaker, row, now), "See its lanes", list_url(Lane))
-        for breaker, row in troubles(now)
-    ]
-
-
-def paused_domains() -> list[Alert]:
-    rests = Q(refused_since__isnull=False, free_at__gt=utcnow())
-    stopped = LaneDomain.objects.filter(Q(paused=True) | rests)
-    rows = stopped.select_related("lane").order_by("domain", "lane")
-    shown = [
-        Alert(
-            f"Email to {row.domain} {'is paused' if row.paused else 'waits'}",
-            "Look",
-            object_url(row.lane),
-            detail=shortened(pause_cause(row.paused_reason or row.last_error), LONGEST_REASON),
-        )
-        for row in rows[:ALERTS_SHOWN]
-    ]
+def paused_domains(now: datetime) -> list[Alert]:
+    rows = troubles.stopped_domains(now)
+    shown = [alert_of(trouble) for trouble in troubles.domains(rows[:ALERTS_SHOWN])]
     if (more := rows.count() - ALERTS_SHOWN) > 0:
-        shown.append(Alert(f"Email to {pluralize(more, 'more domain')} waits, too", "Look", list_url(Lane)))
+        shown.append(Alert(f"Emails to {pluralize(more, 'more domain')} wait, too", "Look", list_url(Lane)))
     return shown
 
 

@@ -105,14 +105,14 @@ def test_domains_to_which_nothing_goes_are_named_and_counted() -> None:
     LaneDomain.objects.create(lane=lane, domain="a.example", **rests)
     LaneDomain.objects.create(lane=lane, domain="b.example", paused=True, paused_reason="By hand")
     LaneDomain.objects.create(lane=lane, domain="c.example")
-    assert [(alert.sentence, alert.detail) for alert in attention.paused_domains()] == [
-        ("Email to a.example waits", "421 Later"),
-        ("Email to b.example is paused", "By hand"),
+    assert [(alert.sentence, alert.detail) for alert in attention.paused_domains(utcnow())] == [
+        ("Emails to a.example wait", "421 Later"),
+        ("Emails to b.example are paused", "By hand"),
     ]
     LaneDomain.objects.bulk_create(
         LaneDomain(lane=lane, domain=f"{number}.example", paused=True) for number in range(ALERTS_SHOWN)
     )
-    assert said(attention.paused_domains())[-1] == "Email to 2 more domains waits, too"
+    assert said(attention.paused_domains(utcnow()))[-1] == "Emails to 2 more domains wait, too"
 
 
 @pytest.mark.parametrize(

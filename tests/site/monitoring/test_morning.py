@@ -120,8 +120,8 @@ def test_what_needs_a_person_comes_by_name_with_the_letters_that_wait(admin_user
     whole = SubscribableFactory(title="Rain", sending_paused_at=utcnow(), sending_paused_reason="New DNS.")
     queued(2, issue=IssueFactory(subscribable=whole, paused_at=utcnow()))
     said = [(alert.sentence, alert.detail) for alert in alerts(admin_user)]
-    assert ("Rain is paused: 2 emails wait", "New DNS.") in said
-    assert ("On boats is paused: 3 emails wait", "Paused by hand.") in said
+    assert ("“Rain” is paused: 2 emails wait", "New DNS.") in said
+    assert (f"“On boats” of {issue.subscribable} is paused: 3 emails wait", "Paused by hand.") in said
     assert sum("is paused" in words for words, _ in said) == 2
 
 
