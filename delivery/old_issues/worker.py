@@ -92,6 +92,7 @@ def _begin(row: IssueImport, found: Found) -> bool:
             row.lines.all().delete()
             store.keep_lines(row, [*found.refused, *(store.preview(row, found) if is_preview else ())])
             row.program, row.parts = found.program, len(found.issues)
+            row.address = row.address or found.address
             row.save()
             if is_preview:
                 row.end(State.LOOKED, utcnow())
@@ -248,12 +249,14 @@ def _parts(url: str) -> tuple[str, list[str]] | None:
     try:
         split = urlsplit(url)
         path, _, last = split.path.rstrip("/").rpartition("/")
-        query = parse_qs(split.query).get("id", [])
+        query = parse_qs(split.query)
     except ValueError:
         return None
     if split.scheme not in ("http", "https"):
         return None
-    return f"{_host(url)}{path}".lower(), [last.lower(), *(each.lower() for each in query)]
+    # WordPress has ?p=12.
+    ends = [last, *query.get("id", []), *(f"p={number}" for number in query.get("p", []))]
+    return f"{_host(url)}{path}".lower(), [end.lower() for end in ends]
 
 
 def _host(url: str) -> str:

@@ -1,5 +1,6 @@
 """Issues found in another program's export, which is read within bounds and not unpacked to disk."""
 
+import codecs
 import csv
 import io
 import json
@@ -12,11 +13,11 @@ from datetime import datetime, tzinfo
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from common.archives import Budget, open_zip, read_member
+from common.archives import Budget, open_member, open_zip, pieces_of, read_member
 from common.body_limits import MEGABYTE
 from common.html.balance import VOID
 from common.refused import Refused
-from common.text import one_line
+from common.text import one_line, without_controls
 
 PAID = "It was for paying subscribers."
 PRIVATE = "It was private: for members or by email only."
@@ -73,11 +74,15 @@ class IssueLine:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Issues are sorted by date, then by key, so that work can go on at a number."""
+    """Issues are sorted by date, then by key, so that work can go on at a number.
+
+    `address`: the old site, "" if unknown.
+    """
 
     program: str
     issues: Sequence[OldIssue]
     refused: Sequence[IssueLine] = ()
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +138,9 @@ class Collected:
             ends = frozenset(str(name).lower() for name in names if name)
             self.issues.append(OldIssue(key, title, at, read, note, ends, is_private and not is_paid))
 
-    def found(self) -> Found:
-        return Found(self.program, sorted(self.issues, key=lambda issue: (issue.at, issue.key)), self.refused)
+    def found(self, address: str = "") -> Found:
+        issues = sorted(self.issues, key=lambda issue: (issue.at, issue.key))
+        return Found(self.program, issues, self.refused, address)
 
 
 def title_of(text: str, fields: "re.Pattern[str]") -> str:
@@ -146,7 +152,7 @@ def title_of(text: str, fields: "re.Pattern[str]") -> str:
 
 
 def without_parts(html: str, names: Collection[str]) -> str:
-    """Remove elements with one of these classes or ids, such as forms to subscribe."""
+    """Remove elements with one of these classes or ids, such as forms to subscribe, or td.footer."""
     parts: list[str] = []
     kept_from, dropped, depth = 0, "", 0
     for tag in _TAG.finditer(html):
@@ -156,21 +162,39 @@ def without_parts(html: str, names: Collection[str]) -> str:
                 depth += -1 if tag[1] else 0 if tag[3].endswith("/") else 1
             if not depth:
                 kept_from, dropped = tag.end(), ""
-        elif not tag[1] and name not in VOID and _is_named(tag[3], names):
+        elif not tag[1] and name not in VOID and _is_named(name, tag[3], names):
             parts.append(html[kept_from : tag.start()])
             dropped, depth = name, 1
     # One without an end stays out, as browsers would put all that follows into it.
     return "".join([*parts, "" if dropped else html[kept_from:]])
 
 
-def _is_named(attributes: str, names: Collection[str]) -> bool:
-    return any(
-        word in names for match in _NAMED.finditer(attributes) for word in "".join(match.groups("")).split()
-    )
+def _is_named(element: str, attributes: str, names: Collection[str]) -> bool:
+    named = (word for match in _NAMED.finditer(attributes) for word in "".join(match.groups("")).split())
+    return any(word in names or f"{element}.{word}" in names for word in named)
 
 
 def text_of(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
+
+
+def texts_of(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Decode a file in pieces, without control characters."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    for piece in pieces:
+        yield without_controls(decoder.decode(piece))
+    yield decoder.decode(b"", True)
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Raises Refused."""
+    rest = ""
+    for text in texts_of(pieces):
+        *lines, rest = (rest + text).split("\n")
+        if len(rest) > MOST_PAGE:
+            raise Refused(f"A line has more than {MOST_PAGE // MEGABYTE} MB.")
+        yield from (f"{line}\n" for line in lines)
+    yield rest
 
 
 class Archive:
@@ -200,6 +224,11 @@ class Archive:
             raise Refused(f"“{name}” has more than {most // MEGABYTE} MB.")
         return read_member(self._file, info, Budget(most))
 
+    def pieces(self, name: str, budget: Budget) -> Iterator[bytes]:
+        """Raises Refused."""
+        with open_member(self._file, self._members[name]) as stream:
+            yield from pieces_of(stream, budget)
+
     def find(self, name: str) -> str:
         """Return the path of the file with this name that is nearest to the root, or ""."""
         found = [path for path in self._members if PurePosixPath(path).name.lower() == name]
@@ -220,17 +249,20 @@ def opened_zip(path: Path) -> Iterator[Archive]:
 
 def table_rows(data: bytes) -> list[dict[str, str]]:
     """Return the rows of a CSV file by their headings, in lower case. Raises Refused."""
-    rows: list[dict[str, str]] = []
+    return list(csv_rows(io.StringIO(text_of(data), newline="")))
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Raises Refused."""
     try:
-        reader = csv.DictReader(io.StringIO(text_of(data), newline=""))
+        reader = csv.DictReader(lines)
         if len(reader.fieldnames or ()) > MOST_COLUMNS:
             raise Refused("The list of issues has too many columns.")
-        for row in reader:
-            rows.append({(name or "").strip().lower(): _cell(value) for name, value in row.items()})
-            refuse_too_many(len(rows))
+        for count, row in enumerate(reader, 1):
+            refuse_too_many(count)
+            yield {(name or "").strip().lower(): _cell(value) for name, value in row.items()}
     except csv.Error as error:
         raise Refused(f"The list of issues can’t be read: {error}.") from error
-    return rows
 
 
 def _cell(value: object) -> str:
