@@ -102,8 +102,9 @@ class IssueImportForm(StyledForm, forms.Form):
     newsletter = forms.ModelChoiceField(queryset=Subscribable.objects.none(), empty_label=None)
     file = UploadField(
         otherwise="Use the command import_issues.",
-        help_text="The zip file of Substack, Mailchimp or Buttondown, the JSON file of Ghost, or listmonk’s"
-        " campaigns (JSON, or a plain dump of its database). At most 200 MB.",
+        help_text="The zip file of Substack, Mailchimp or Buttondown, the JSON file of Ghost, the XML file of"
+        " WordPress (or a zip file with several), the CSV file of beehiiv, or listmonk’s campaigns (JSON, or"
+        " a plain dump of its database). At most 200 MB.",
     )
     pictures = forms.ChoiceField(
         choices=IssueImport.Pictures.choices,
@@ -143,8 +144,8 @@ class IssueImportAdmin(ReportedUploadAdmin):
     list_select_related = ("subscribable",)
     empty = EmptyList(
         "No old issues have been imported",
-        "Import the issues that you sent with Substack, Ghost, Mailchimp, Buttondown or listmonk, so that"
-        " your archive is complete. Nothing is sent.",
+        "Import the issues that you sent with Substack, Ghost, WordPress, beehiiv, Mailchimp, Buttondown or"
+        " listmonk, so that your archive is complete. Nothing is sent.",
         PAGE,
         "admin:delivery_issueimport_add",
     )

@@ -17,8 +17,8 @@ from subscriptions.management.options import add_newsletter, find_subscribable
 
 class ImportIssues(FeedletterCommand):
     help = (
-        "Imports old issues from Substack, Ghost, Mailchimp, Buttondown or listmonk into a newsletter’s"
-        " archive. Nothing is sent, and nothing is imported twice."
+        "Imports old issues from Substack, Ghost, WordPress, beehiiv, Mailchimp, Buttondown or listmonk into"
+        " a newsletter’s archive. Nothing is sent, and nothing is imported twice."
     )
     arguments = (
         add_newsletter,

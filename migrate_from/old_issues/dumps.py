@@ -1,10 +1,13 @@
-"""Exports that are one file: Ghost's JSON, and listmonk's campaigns as JSON or as a dump."""
+"""Exports that are one file: Ghost's JSON, listmonk's campaigns as JSON or a dump, beehiiv's CSV."""
 
+import csv
 import json
 import re
+import threading
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from html import escape
+from html import escape, unescape
 from typing import IO, Any
 
 from common.formats.pg_dump import dumped_tables
@@ -17,9 +20,12 @@ from migrate_from.old_issues.found import (
     Collected,
     Found,
     Wanted,
+    csv_rows,
+    lines_of,
     refuse_too_many,
     refuse_too_much,
     title_of,
+    without_parts,
 )
 from migrate_from.old_issues.hosted import markdown_html, rows_of
 
@@ -37,6 +43,13 @@ _GHOST_FIELD = re.compile(
     r"\{(?:first_name|name|email|uuid)\s{0,5}(?:,?\s{0,5}(?:&quot;|[\"'“‘])([^{}<>]{0,200}?)(?:&quot;|[\"'”’]))?\s{0,5}\}"
 )
 _TEMPLATE = re.compile(r"\{\{[^{}<>]{0,500}\}\}")
+MAY_BE_PAID = "It may have a part for paying subscribers only."
+_FREE, _PAID = ("free", "all free subscribers"), ("premium", "all premium subscribers")
+_BEEHIIV_TEXT = re.compile(r"""<[^<>]*\sid=["']content-blocks["'][^<>]*>?""")
+# The footer, the link to read it online, and links to share it.
+_BEEHIIV_PARTS = frozenset(("td.b", "td.f", "table.mob-block"))
+_TITLE = re.compile(r"<h1\b[^<>]*>([^<]*)</h1>")
+_CELLS = threading.Lock()
 
 
 def is_ghost(document: Any) -> bool:
@@ -244,3 +257,59 @@ def _listmonk_page(row: Mapping[str, Any]) -> str:
                 f"<p>{escape(part, quote=False).replace(chr(10), '<br>')}</p>" for part in paragraphs if part
             )
     return body
+
+
+def is_beehiiv(head: bytes) -> bool:
+    return set(re.split(rb"\W+", head.partition(b"\n")[0])) >= {b"web_title", b"content_html"}
+
+
+def beehiiv(files: Iterable[Iterable[bytes]], wanted: Wanted) -> Found:
+    """The CSV file of posts, whose column `content_html` has whole emails. Raises Refused."""
+    collected, keys, size, address = Collected("beehiiv", wanted), set[str](), 0, ""
+    with _CELLS:
+        # The limit is that of the process. Lists of subscribers need the lower one.
+        before = csv.field_size_limit(MOST_PAGE)
+        try:
+            for row in (row for pieces in files for row in csv_rows(lines_of(pieces))):
+                url, html = row.get("url", ""), row.get("content_html", "")
+                key = f"beehiiv {row.get('id') or url or row.get('web_title')}"
+                size += len(html)
+                refuse_too_much(size)
+                if key not in keys:
+                    _add_beehiiv(collected, row, key, url, zlib.compress(html.encode(), 1))
+                keys.add(key)
+                refuse_too_many(len(keys))
+                address = address or "/".join(url.split("/")[:3])
+        finally:
+            csv.field_size_limit(before)
+    return collected.found(address)
+
+
+def _add_beehiiv(collected: Collected, row: dict[str, str], key: str, url: str, packed: bytes) -> None:
+    title = title_of(row.get("web_title") or row.get("email_subject_line", ""), _TEMPLATE)
+    audience = (row.get("audience") or row.get("web_audiences", "")).lower()
+    why = "" if row.get("content_html") else found.EMPTY
+    if row.get("status") != "confirmed":
+        why = "It’s archived." if row.get("status") == "archived" else found.NOT_SENT
+    elif audience not in (*_FREE, *_PAID) and not collected.wanted.with_paid:
+        why = MAY_BE_PAID
+    collected.add(
+        key,
+        title,
+        parsed_moment(row.get("publish_date") or row.get("created_at")),
+        partial(_beehiiv_page, packed, title),
+        why=why,
+        names=[url.partition("?")[0].rstrip("/").rpartition("/")[2]],
+        # Scheduled posts have no page, and neither have those by email only.
+        is_paid=bool(url) and audience not in _FREE,
+        is_private=not url,
+    )
+
+
+def _beehiiv_page(packed: bytes, title: str) -> str:
+    html = _BEEHIIV_TEXT.split(_TEMPLATE.sub("", zlib.decompress(packed).decode()), maxsplit=1)[-1]
+    # The page has the title already.
+    return _TITLE.sub(
+        lambda match: "" if one_line(unescape(match[1])) == title else match[0],
+        without_parts(html, _BEEHIIV_PARTS),
+    )

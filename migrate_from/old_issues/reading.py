@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.archives import Budget, pieces_of
 from common.body_limits import MEGABYTE
 from common.formats.pg_dump import refuse_unless_plain
 from common.refused import Refused
 from migrate_from.old_issues import dumps, hosted
-from migrate_from.old_issues.found import MOST_JSON, Found, Wanted, json_of, opened_zip
+from migrate_from.old_issues.found import MOST_JSON, MOST_TEXT, Archive, Found, Wanted, json_of, opened_zip
+from migrate_from.old_issues.wordpress import NAMESPACE, wordpress
 
 UNKNOWN = (
     "This isn’t an export with issues that we know. Use the zip file of Substack, Mailchimp or Buttondown,"
-    " the JSON file of Ghost, or listmonk’s campaigns."
+    " the JSON file of Ghost, the XML file of WordPress, the CSV file of beehiiv, or listmonk’s campaigns."
 )
+# Of a zip file.
+MOST_TRIED = 1_000
 
 
 @contextmanager
@@ -25,7 +29,12 @@ def opened_export(path: Path, wanted: Wanted) -> Iterator[Found]:
         refuse_unless_plain(start)
     if start.startswith(b"PK"):
         with opened_zip(path) as archive:
-            if archive.find("posts.csv"):
+            budget, heads = Budget(MOST_TEXT), _heads(archive)
+            if names := [name for name, head in heads.items() if dumps.is_beehiiv(head)]:
+                yield dumps.beehiiv((archive.pieces(name, budget) for name in names), wanted)
+            elif names := [name for name, head in heads.items() if NAMESPACE in head]:
+                yield wordpress(((f"“{name}”", archive.pieces(name, budget)) for name in names), wanted)
+            elif archive.find("posts.csv"):
                 yield hosted.substack(archive, wanted)
             elif archive.find("campaigns.csv"):
                 yield hosted.mailchimp(archive, wanted)
@@ -39,11 +48,23 @@ def opened_export(path: Path, wanted: Wanted) -> Iterator[Found]:
         if path.stat().st_size > MOST_JSON:
             raise Refused(f"The JSON file has more than {MOST_JSON // MEGABYTE} MB.")
         yield _of_json(path.read_bytes(), wanted)
+    elif NAMESPACE in start or dumps.is_beehiiv(start):
+        with path.open("rb") as file:
+            pieces = pieces_of(file, Budget(MOST_TEXT, "The file has more than {} MB. Export it in parts."))
+            is_table = dumps.is_beehiiv(start)
+            yield dumps.beehiiv([pieces], wanted) if is_table else wordpress([("The file", pieces)], wanted)
     elif b"--" in start or b"COPY " in start:
         with path.open(encoding="utf-8", errors="replace", newline="\n") as stream:
             yield dumps.listmonk_dump(stream, wanted)
     else:
         raise Refused(UNKNOWN)
+
+
+def _heads(archive: Archive) -> dict[str, bytes]:
+    """Return the beginnings of files that may be of beehiiv or WordPress, the nearest to the root first."""
+    names = (name for name in archive.names if name.lower().endswith((".csv", ".xml")))
+    nearest = sorted(names, key=lambda name: (name.count("/"), name))[:MOST_TRIED]
+    return {name: next(archive.pieces(name, Budget(MOST_TEXT)), b"")[:4096] for name in nearest}
 
 
 def _only_json(names: list[str]) -> str:

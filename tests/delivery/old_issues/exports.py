@@ -13,6 +13,8 @@ TAKEN = {
     "ghost.json": ["Fog on the pier", "Ropes"],
     "listmonk.json": ["April for", "May"],
     "listmonk.sql": ["April", "Plain"],
+    "wordpress": ["Fog on the pier", "Ropes and knots"],
+    "beehiiv.csv": ["Herring again", "Nets"],
 }
 
 

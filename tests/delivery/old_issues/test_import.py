@@ -367,6 +367,16 @@ def test_links_between_old_issues_lead_here_and_the_rest_is_listed(pier: Any, cl
     assert words == f"Links that lead to the old site: {old}/lost."
 
 
+def test_links_between_posts_of_wordpress_lead_here(pier: Any) -> None:
+    """Its addresses have dates, or only numbers."""
+    row = imported(pier, "wordpress")
+    assert row.address == "https://pier.example"
+    fog, ropes = pier.issues.order_by("published_at")
+    texts = [each.entry["content"] for each in IssueItem.objects.order_by("issue__published_at")]
+    assert f"/s/pier/archive/{ropes.pk}/" in texts[0]
+    assert f"/s/pier/archive/{fog.pk}/" in texts[1]
+
+
 def test_links_to_issues_that_come_later_are_mended_by_a_later_import(pier: Any) -> None:
     old = "https://pier.substack.com/p"
     imported(pier, linked(one=f"{old}/three", two=f"{old}/one"))

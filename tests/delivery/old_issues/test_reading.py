@@ -1,5 +1,6 @@
 """Exports of other programs: which issues they have, and hostile files."""
 
+import csv
 import io
 import json
 import re
@@ -20,6 +21,7 @@ from migrate_from.old_issues.dumps import NEEDS_ADDRESS, lexical_html
 from migrate_from.old_issues.found import Archive, Wanted, opened_zip, title_of, without_parts
 from migrate_from.old_issues.hosted import buttondown_html
 from migrate_from.old_issues.reading import opened_export
+from migrate_from.old_issues.wordpress import shown_html
 from tests.delivery.old_issues.exports import TAKEN, export
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -63,6 +65,10 @@ def test_drafts_pages_and_what_was_for_paying_subscribers_are_not_taken(tmp_path
         ("substack", "Secret coves"),
         ("ghost.json", "For members who pay"),
         ("buttondown", "For friends"),
+        ("wordpress", "For paying members"),
+        ("wordpress", "With a paywall"),
+        ("beehiiv.csv", "For paying subscribers"),
+        ("beehiiv.csv", "For everyone"),
     ):
         assert title in read(tmp_path / "x", export(name), with_paid)[0]
 
@@ -106,6 +112,132 @@ def test_tracked_links_of_listmonk_lead_to_their_pages(tmp_path: Path) -> None:
     texts, _ = read(tmp_path / "x", export("listmonk.sql"))
     assert texts["April"] == "<p>One\\two.</p>\n<p>Line.</p>"
     assert texts["Plain"] == "<p>A &lt; B<br>and on.</p><p>End.</p>"
+
+
+def test_each_post_of_wordpress_is_taken_once_or_named_with_the_reason(tmp_path: Path) -> None:
+    texts, refused = read(tmp_path / "x", export("wordpress"))
+    assert refused == {
+        "A draft": "It wasn’t sent.",
+        "Next year": "It wasn’t sent.",
+        "About": "It’s a page, not an issue.",
+        "With a password": "It has a password.",
+        "For members": "It was private: for members or by email only.",
+        "For paying members": "It was for paying subscribers.",
+        "With a paywall": "It was for paying subscribers.",
+    }
+    fog = texts["Fog on the pier"]
+    assert fog.startswith("<p>The fog came <em>early</em> [sic].<br>\nIt stayed until ten.</p>\n<figure><a ")
+    for part in (
+        "<figcaption>Fog, seen from the pier</figcaption></figure>",
+        "<li>One\n\ntwo</li>",
+        '<p><a href="https://video.example/watch?v=1" rel="noopener">https://video.example/watch?v=1</a></p>',
+        "<p>If a[0]]&gt; b, read ",
+    ):
+        assert part in fog
+    for part in ("gallery", "column", "contact", "<!--"):
+        assert part not in fog
+    ropes = texts["Ropes and knots"]
+    assert '<a href="https://video.example/watch?v=2"' in ropes
+    assert "jetpack" not in ropes
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a\nb\n \nc", "<p>a<br>\nb</p>\n<p>c</p>\n"),
+        ("a<br />\nb", "<p>a<br>\nb</p>\n"),
+        ("<div>a\n\nb</div>", "<div><p>a</p>\n<p>b</p>\n</div>"),
+        ("a\n<pre>b\n\nc</pre>\nd", "<p>a</p>\n<pre>b\n\nc</pre><p>d</p>\n"),
+        ("<ul><li>a<ul><li>b</li></ul></li></ul>c", "<ul><li>a<ul><li>b</li></ul></li></ul><p>c</p>\n"),
+        ("<p>a<p>b</p>\nc", "<p>a<p>b</p><p>c</p>\n"),
+        ('<!-- wp:x {"a":1} -->\na\n<!--nextpage-->', "<p>a</p>\n"),
+        (
+            '[caption width="1" caption="Old"]<img src="a">[/caption]',
+            '<figure><img src="a"><figcaption>Old</figcaption></figure>',
+        ),
+        ("[note]a[/note] [1] [[b x=1]]", "<p>a [1] [[b x=1]]</p>\n"),
+        ("[youtube https://v.example/?a=1&amp;b=2]", None),
+    ],
+)
+def test_stored_posts_become_what_wordpress_shows(text: str, html: str | None) -> None:
+    link = "https://v.example/?a=1&amp;b=2"
+    assert shown_html(text) == (html or f'<p><a href="{link}">{link}</a></p>\n')
+
+
+HEAD = '<rss xmlns:wp="http://wordpress.org/export/1.0/"><channel><link>https://pier.example</link>'
+
+
+def wordpress_of(text: str = "Words.", *, head: str = HEAD, kind: str = "post", **values: str) -> bytes:
+    fields = {"post_date_gmt": "2023-01-02 03:04:05", "status": "publish", "post_type": kind, **values}
+    rest = "".join(f"<wp:{name}>{value}</wp:{name}>" for name, value in fields.items())
+    item = f"<item><title>T</title><content:encoded><![CDATA[{text}]]></content:encoded>{rest}</item>"
+    return f"{head}{item}</channel></rss>".encode()
+
+
+def test_a_file_of_wordpress_may_have_a_mark_blank_lines_and_control_characters(tmp_path: Path) -> None:
+    dates = {"post_date_gmt": "0000-00-00 00:00:00", "post_date": "2023-07-02 03:04:05"}
+    (tmp_path / "x").write_bytes(b"\xef\xbb\xbf\r\n" + wordpress_of("a\x00\x0b\x1bb", **dates))
+    with opened_export(tmp_path / "x", WANTED) as found:
+        (issue,) = found.issues
+        assert (issue.at, issue.read()) == (datetime(2023, 7, 2, 1, 4, 5, tzinfo=UTC), "<p>ab</p>\n")
+        assert found.address == "https://pier.example"
+    assert read(tmp_path / "x", wordpress_of("x" * 6_000_000))[1] == {"T": "Its text has more than 5 MB."}
+    assert read(tmp_path / "x", wordpress_of(status="odd"))[1] == {"T": "It wasn’t sent."}
+
+
+ENTITIES = (
+    '<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>'
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (wordpress_of("x", head=ENTITIES + HEAD), "DOCTYPE"),
+        (wordpress_of(post_name="&b;"), "undefined entity"),
+        (wordpress_of()[:-20], "cut off"),
+        (wordpress_of(head=HEAD + "<a>" * 30), "more or larger elements"),
+        (wordpress_of(head=HEAD + f"<!--{'a' * 5_000_000}-->"), "more or larger elements"),
+        (wordpress_of(head=HEAD + f'<a b="{"a" * 5_000_000}"/>'), "more or larger elements"),
+        (b"<?xml version='1.0'?><rss><channel/></rss>", "isn’t an export"),
+    ],
+    ids=range(7),
+)
+def test_hostile_and_damaged_xml_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
+    began = time.process_time()
+    for file in (data, a_zip({"a.xml": wordpress_of(), "b.xml": data}) if b"wordpress" in data else data):
+        with pytest.raises(Refused, match=words):
+            read(tmp_path / "x", file)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("text", ["[", "[a ", "[caption]<img>", "<p>", "<!--", "[/a]", "a   \n", "<a "])
+def test_odd_posts_of_wordpress_are_read_in_a_moment(text: str) -> None:
+    began = time.process_time()
+    for end in (" " * 200_000 + "a", "\n" + " " * 200_000 + "a", "<p>" * 90_000):
+        shown_html(text * 90_000 + end)
+        shown_html(text + end)
+    assert time.process_time() - began < 5
+
+
+def test_posts_of_beehiiv_are_taken_without_the_email_around_them(tmp_path: Path) -> None:
+    data = export("beehiiv.csv")
+    texts, refused = read(tmp_path / "x", data)
+    assert refused == {
+        "A draft": "It wasn’t sent.",
+        "An old one": "It’s archived.",
+        "For paying subscribers": "It was for paying subscribers.",
+        "For everyone": "It may have a part for paying subscribers only.",
+        "Scheduled": "It was private: for members or by email only.",
+    }
+    for part in ("Preview", "Read Online", "Share", "<h1>", "PIXEL"):
+        assert part not in texts["Herring again"]
+    assert read(tmp_path / "x", a_zip({"posts-2024.csv": data, "subscribers.csv": b"email\n"}))[0] == texts
+    large = data.replace(b"<p>Nets.", b"<p>Nets." + b"x" * 200_000)
+    assert len(read(tmp_path / "x", large)[0]["Nets"]) > 200_000
+    assert csv.field_size_limit() == 131_072
+    with pytest.raises(Refused, match="field larger than"):
+        read(tmp_path / "x", data + b'"' + b"x\n" * 3_000_000)
 
 
 def test_parts_with_a_class_or_id_are_removed_with_all_that_is_in_them() -> None:
@@ -268,6 +400,8 @@ def listmonk_of(**values: object) -> bytes:
         buttondown_of(email_type="free"),
         buttondown_of(archival_mode="disabled"),
         listmonk_of(archive=False),
+        wordpress_of(status="private"),
+        wordpress_of("[members_only]Words.[/members_only]"),
     ],
 )
 def test_private_issues_are_taken_only_if_wanted_and_as_private_ones(data: bytes, tmp_path: Path) -> None:
@@ -284,6 +418,7 @@ def test_private_issues_are_taken_only_if_wanted_and_as_private_ones(data: bytes
         substack_of("everyone"),
         buttondown_of(email_type="public"),
         listmonk_of(archive=True),
+        wordpress_of(),
     ],
 )
 def test_public_issues_are_taken(data: bytes, tmp_path: Path) -> None:
