@@ -30,6 +30,7 @@ from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
 from tests import services
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
+from tests.dear_tests import FILE
 from tests.examples import SLOW
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
@@ -37,6 +38,7 @@ from tests.workers import WORKER
 
 # Here “now and then” is the very fault that is looked for.
 NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
+DEAR = frozenset(FILE.read_text("utf-8").split())
 # Why the running test has to commit.
 REASONS: set[str] = set()
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
@@ -74,6 +76,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in kept:
         if item.get_closest_marker("browser"):
             item.add_marker(SLOW)
+        elif item.nodeid.partition("[")[0] in DEAR:
+            item.add_marker(pytest.mark.slow(dear=True))
         if any(word in item.nodeid for word in NEVER_RETRIED):
             item.add_marker(pytest.mark.flaky(reruns=0))
     if len(kept) < len(items):
